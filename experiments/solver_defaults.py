@@ -198,5 +198,8 @@ def main(names: list[str]) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", default=list(TABLES), choices=[[], *TABLES])
-    main(parser.parse_args().tables or list(TABLES))
+    parser.add_argument("tables", nargs="*", metavar="table", help=f"of {', '.join(TABLES)}; all")
+    named = parser.parse_args().tables
+    if not set(named) <= set(TABLES):
+        parser.error(f"there are {', '.join(TABLES)}")
+    main(named or list(TABLES))

@@ -228,8 +228,9 @@ class SequentialOracle(BatchOracle):
     def _is_one_call(self, objective: TraceObjective) -> bool:
         """Whether the search of an objective without null columns is a single compiled call."""
         positive = objective.signs is None or bool((objective.signs > 0).all())
-        evident = objective.Z.shape[1] == 0 or splitting_price(objective, objective.shift) <= 0.0
-        return self.pruning and positive and not evident and work_of(objective.Z) <= ONE_CALL
+        pays = objective.shift > 0.0 and objective.Z.shape[1] == 0
+        pays = pays or splitting_price(objective, objective.shift) <= 0.0
+        return self.pruning and positive and not pays and work_of(objective.Z) <= ONE_CALL
 
     def _search(self, search: SegmentSearch, K: int | None) -> Ints:
         """The knots of the best segmentation, from 0 to m, by dynamic programming."""
@@ -318,7 +319,8 @@ def _segmentation(path: Ints) -> EquivalenceMatrix:
 def _found(objective: TraceObjective, found: Found) -> Argmax:
     y = EquivalenceMatrix.from_search(found.labels, found.path)
     value = found.score + objective.shift * y.n_clusters + found.constant
-    rounding = _rounding(objective, value) if _may_round(objective, found.scatter) else 0.0
+    uncertain = objective.Z.shape[1] > 0 and _may_round(objective, found.scatter)
+    rounding = _rounding(objective, value) if uncertain else 0.0
     return Argmax(y, value, value + rounding, Quality.EXACT)
 
 

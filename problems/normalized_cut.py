@@ -333,9 +333,7 @@ class NormalizedCut(PartitionProblem):
         """
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         if self.traits.given_k:
-            counts = {truth.n_clusters for truth in truths}
-            usual = counts.pop() if len(counts) == 1 else None
-            return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+            return Calibration.of_counts(truth.n_clusters for truth in truths)
         if not truths:
             raise DataError(
                 "links between nodes do not tell the number of clusters: label some nodes, or "

@@ -26,8 +26,6 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import (
     Chain,
-    Columns,
-    Components,
     HermiteMoments,
     Lags,
     MovingStatistics,
@@ -258,14 +256,12 @@ def test_partial_labels_of_whitened_features_and_of_tables():
     assert same(MetricLearner(problem).fit(Sequence(tables), rows), expected)
 
 
-def test_rivals_that_are_metrics_and_not_others():
+def test_rivals_that_are_metrics():
     expected = MetricLearner().fit(XS, YS, rivals=["pca", "rca", "lda"])
     learner = MetricLearner().fit(Sequence(XS), YS, rivals=["pca", "rca", "lda"])
     for name, metric in expected.baselines_.items():
         assert np.array_equal(learner.baselines_[name].factor, metric.factor)
         assert learner.baselines_[name].price == metric.price
-    with pytest.raises(DataError, match="read one at a time"):
-        learner.fit_baselines(Sequence(XS), YS, names=["boundary-logistic"])
 
 
 def test_the_model_file_holds_no_data(tmp_path):
@@ -390,10 +386,12 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"recording 0 \(.*b.npz\): no array 'X'; it holds Z"):
             MetricLearner().fit([tmp_path / "b.npz"])
 
-    def test_features_that_learn(self):
-        for features in (Components(), StateScores(), Chain(Columns(), StateScores())):
-            with pytest.raises(DataError, match="learns from all recordings at once"):
-                MetricLearner(features=features).fit(Sequence(XS), YS)
+    def test_rows_of_tables_that_are_held_out(self):
+        """Identical rows are held out together, in whatever table they are."""
+        tables = [np.random.default_rng(k).normal(size=(40, 2)) for k in range(2)]
+        search = MetricLearnerCV(Clustering(), split="rows")
+        with pytest.raises(DataError, match=r"needs all tables at once, .* give some of them as"):
+            search.fit(Sequence(tables), [np.repeat([0, 1], 20)] * 2)
 
 
 def test_classifiers_see_what_they_can(in_memory):

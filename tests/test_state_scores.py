@@ -165,7 +165,7 @@ def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
     states = States.read([y, y, rare, rare], Xs, "a test")
     recipe = StateScores("logistic", lags=(0,))._recipe()
     together = DrawnFolds(np.array([0, 1, 2, 2]), 3)
-    found, _ = recipe.cross_fit(Xs, states, together)
+    found, _, _ = recipe.cross_fit(Xs, states, together)
     assert [p.shape for p in found] == [(20, 3)] * 4
     assert not found[2][:, 2].any()
     assert found[0][:, 2].all()

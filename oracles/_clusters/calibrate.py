@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.partitions.deferred import Data, of_each
@@ -43,11 +42,8 @@ def calibrate_tree(
 def _tree_curves(
     Z: Floats, truth: EquivalenceMatrix, penalties: Floats, random_state: int
 ) -> Floats:
-    return _curves(ward_levels(Z - Z.mean(axis=0), penalties, random_state), truth)
-
-
-def _curves(levels: Sequence[NDArray[np.int64]], truth: EquivalenceMatrix) -> Floats:
-    """Loss and adjusted Rand index of each partition, (2, n)."""
+    """Loss and adjusted Rand index of the partition at each price, (2, n)."""
+    levels = ward_levels(Z - Z.mean(axis=0), penalties, random_state)
     known: dict[int, tuple[float, float]] = {}
     for labels in levels:
         if id(labels) not in known:

@@ -86,7 +86,7 @@ def work_of(Z: Floats) -> float:
 def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
     """The best segmentation of one recording (T, r) without null columns.
 
-    ``c > shift``: else every boundary pays.
+    ``c > shift``: else every boundary pays; ``shift <= 0`` in the null metric, ``r = 0``.
     """
     T = Z.shape[0]
     path, labels, numbers = np.empty(T + 1, np.int64), np.empty(T, np.int64), np.empty(3)
@@ -183,7 +183,10 @@ def _best(
     F, previous = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
     kappa = (c if bounds.size > 0 else 0.0) - shift
     earliest = np.zeros(T + 1, np.int64)
-    compiled_scan(table, positions, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0)
+    if r > 0:  # in the null metric one segment is best
+        compiled_scan(
+            table, positions, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0
+        )
     n = _trace(previous, T, path)
     _label(path, n, labels)
     numbers[VALUE] = sum_of_scores(table, path[: n + 1])

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from structsvm.errors import DataError
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import ContractMeta, hook
 
@@ -47,8 +48,8 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     def learns(self) -> bool:
         """Whether :meth:`fit` learns more from recordings than how many features they have.
 
-        A transformer that does not can be fitted to one of them, and makes features of recordings
-        that are read one at a time.
+        A transformer that does not is fitted to one of them where recordings are read one at a
+        time; one that does is fitted to as many of them as fit in memory.
         """
         return True
 
@@ -99,6 +100,31 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
         not seen it, nor its group.
         """
         return self.fit(Xs, ys, groups).transform(Xs)
+
+    @hook
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[RecordingTransformer]:
+        """Learn from the training recordings and return what makes the features of each of them.
+
+        That of a recording is a fitted transformer that other processes can be sent, and that makes
+        of it what :meth:`fit_transform` makes of it: one that has seen neither it nor its group,
+        where labels are learned from. Recordings that are not in memory are given to theirs
+        whenever they are read.
+
+        Raises
+        ------
+        DataError
+            When :meth:`fit_transform` is defined, and this is not.
+        """
+        if type(self).fit_transform is not RecordingTransformer.fit_transform:
+            name = type(self).__name__
+            raise DataError(
+                f"{name} makes the features of the recordings that it learns from in a way of its "
+                f"own, and these are read one at a time: define {name}.fit_held_out, which returns "
+                "what makes those of each, or give arrays in memory"
+            )
+        return [self.fit(Xs, ys, groups)] * len(Xs)
 
     @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import integers, read_recordings
 from structsvm.features.context import Lags, MovingStatistics
-from structsvm.features.frames import FrameRecipe
+from structsvm.features.frames import FrameModel, FrameRecipe, held_out_scorers
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import Standardizer
@@ -135,7 +135,16 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
 
         Parameters and errors are those of :meth:`fit`.
         """
-        return [self._wave(p) for p in self._learn(read_recordings(Xs), ys, groups)]
+        return [self._wave(p) for p in self._learn(read_recordings(Xs), ys, groups)[0]]
+
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[RecordingTransformer]:
+        """What makes the wave of each training recording, with a classifier that has not seen it.
+
+        Nor has that seen its group. Parameters and errors are those of :meth:`fit`.
+        """
+        return held_out_scorers(self, self._learn(read_recordings(Xs), ys, groups)[1])
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Waves by the mean of the classifiers, (T_i, 2) each."""
@@ -148,16 +157,18 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
         check_is_fitted(self)
         return np.asarray(["boundary cosine", "boundary sine"], dtype=object)
 
-    def _learn(self, arrays: list[Floats], ys: Any, groups: Any) -> list[Floats]:
-        """Fit, and return the probabilities of held-out boundaries, (T_i,) each."""
+    def _learn(
+        self, arrays: list[Floats], ys: Any, groups: Any
+    ) -> tuple[list[Floats], list[FrameModel]]:
+        """Fit, and return probabilities of held-out boundaries, (T_i,) each, and whose they are."""
         recipe = self._boundary_recipe()
         states = read_boundaries(ys, arrays, recipe.owner)
         near, folds = self._near(states), recipe.draw(states, groups, every_state=False)
-        held_out, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
+        held_out, models, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
         found = [p[:, 1] for p in held_out]
         self.slope_, self.intercept_ = _calibrated(found, self._near(states, times=2).codes)
         self.n_features_in_ = int(arrays[0].shape[1])
-        return found
+        return found, models
 
     def _wave(self, p: Floats) -> Floats:
         where, heights = peaks_of(sums_of(p, SPREAD), DISTANCE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -76,6 +77,31 @@ class _Composition(RecordingTransformer):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown = [repr(stage) for stage in self.stages]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[RecordingTransformer]:
+        """What makes the features of each training recording, of the stages of which each does."""
+        arrays, stages = read_recordings(Xs), self._fresh()
+        self.n_features_in_ = int(arrays[0].shape[1])
+        held_out = self._fit_stages_held_out(stages, arrays, ys, groups)
+        self.stages_ = stages
+        alike: dict[tuple[int, ...], RecordingTransformer] = {}
+        found = []
+        for made_by in zip(*held_out, strict=True):
+            key = tuple(map(id, made_by))
+            if key not in alike:
+                named = zip(stages, made_by, strict=True)
+                alike[key] = copy(self)
+                alike[key].stages_ = [(name, stage) for (name, _), stage in named]
+            found.append(alike[key])
+        return found
+
+    @abstractmethod
+    def _fit_stages_held_out(
+        self, stages: Named, arrays: list[Floats], ys: Any, groups: Any
+    ) -> list[list[RecordingTransformer]]:
+        """Fit each stage; what :meth:`fit_held_out` of each returns."""
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The features that the fitted stages make, (T_i, P') each."""
@@ -167,6 +193,11 @@ class Union(_Composition):
         self.stages_, self.n_features_in_ = stages, int(arrays[0].shape[1])
         return [np.hstack(parts) for parts in zip(*found, strict=True)]
 
+    def _fit_stages_held_out(
+        self, stages: Named, arrays: list[Floats], ys: Any, groups: Any
+    ) -> list[list[RecordingTransformer]]:
+        return [stage.fit_held_out(arrays, ys, groups) for _, stage in stages]
+
     def transform_with_states(
         self, Xs: Sequence[Floats]
     ) -> tuple[list[Floats], list[Floats] | None]:
@@ -251,6 +282,18 @@ class Chain(_Composition):
         for _, stage in self.stages_:
             names = stage.get_feature_names_out(names)
         return np.asarray(names, dtype=object)
+
+    def _fit_stages_held_out(
+        self, stages: Named, arrays: list[Floats], ys: Any, groups: Any
+    ) -> list[list[RecordingTransformer]]:
+        found: list[list[RecordingTransformer]] = []
+        for name, stage in stages:
+            made_by = stage.fit_held_out(arrays, ys, groups)
+            found.append(made_by)
+            if len(found) < len(stages):
+                made = [F for t, X in zip(made_by, arrays, strict=True) for F in t.transform([X])]
+                arrays = check_features(made, arrays, _called(name))
+        return found
 
     def _run(self, Xs: Any, ys: Any, groups: Any, keep_last: bool) -> list[Floats]:
         arrays, stages = read_recordings(Xs), self._fresh()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 
 from structsvm.errors import DataError, LearningError, SettingsError
@@ -299,7 +300,9 @@ class FrameRecipe:
     def learn(
         self, Xs: Sequence[Floats], states: States, groups: Any = None, near: States | None = None
     ) -> tuple[list[Floats] | None, FrameModel | FrameModels]:
-        """As :meth:`cross_fit`, but one model of all, and None, where nothing can be held out.
+        """As :meth:`cross_fit`, but for the models of folds.
+
+        It is one model of all, and None, where nothing can be held out.
 
         Parameters
         ----------
@@ -309,7 +312,9 @@ class FrameRecipe:
         learned = states if near is None else near
         if len(units_of(groups, len(Xs))[0]) < 2:
             return None, self.fit(Xs, learned, groups)
-        return self.cross_fit(Xs, learned, self.draw(states, groups, every_state=False), groups)
+        folds = self.draw(states, groups, every_state=False)
+        held_out, _, model = self.cross_fit(Xs, learned, folds, groups)
+        return held_out, model
 
     def draw(self, states: States, groups: Any, every_state: bool) -> DrawnFolds:
         """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
@@ -374,10 +379,11 @@ class FrameRecipe:
 
     def cross_fit(
         self, Xs: Sequence[Floats], states: States, folds: DrawnFolds, groups: Any = None
-    ) -> tuple[list[Floats], FrameModel | FrameModels]:
+    ) -> tuple[list[Floats], list[FrameModel], FrameModel | FrameModels]:
         """Probabilities of the states of each recording by a model that has not seen its fold.
 
-        And what others are to be scored by: the mean of these models and one of all, or the latter.
+        Then that model, of each recording. And what others are to be scored by: the mean of the
+        models of the folds and one of all, or the latter.
         """
         found: list[Any] = [None] * len(Xs)
         models = []
@@ -396,7 +402,21 @@ class FrameRecipe:
                 found[i] = p
             models.append(model)
         whole = self.fit(Xs, states, groups, made=made)
-        return found, FrameModels([*models, whole]) if self.averaged else whole
+        of_each = [models[k] for k in folds.fold.tolist()]
+        return found, of_each, FrameModels([*models, whole]) if self.averaged else whole
+
+
+Scorer = TypeVar("Scorer", bound=BaseEstimator)
+
+
+def held_out_scorers(scorer: Scorer, models: Sequence[FrameModel]) -> list[Scorer]:
+    """What scores each training recording: the fitted transformer with a model for it, in turn."""
+    of_model: dict[int, Scorer] = {}
+    for model in models:
+        if id(model) not in of_model:
+            of_model[id(model)] = copy(scorer)
+            of_model[id(model)].model_ = model
+    return [of_model[id(model)] for model in models]
 
 
 def _at(values: Any, which: Sequence[int]) -> Any:

@@ -13,7 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
-from structsvm.features.frames import FrameModel, FrameModels, FrameRecipe, check_smoothing
+from structsvm.features.frames import (
+    FrameModel,
+    FrameModels,
+    FrameRecipe,
+    check_smoothing,
+    held_out_scorers,
+)
 from structsvm.features.names import States
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
@@ -66,12 +72,16 @@ class NamedScores(RecordingTransformer):
         LearningError
             Naming the fold in which the classifier failed.
         """
-        recipe, arrays = self._recipe(), read_recordings(Xs)
-        states = States.read(ys, arrays, recipe.owner, recipe.words)
-        folds = recipe.draw(states, groups, every_state=True)
-        probabilities, model = recipe.cross_fit(arrays, states, folds, groups)
-        self._keep(model, arrays, states)
-        return [self._scores(p) for p in probabilities]
+        return [self._scores(p) for p in self._cross_fit(Xs, ys, groups)[0]]
+
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[RecordingTransformer]:
+        """What scores each training recording, by a classifier that has not seen its group.
+
+        Parameters and errors are those of :meth:`fit_transform`.
+        """
+        return held_out_scorers(self, self._cross_fit(Xs, ys, groups)[1])
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Scores of recordings that were not learned from, (T_i, C) each."""
@@ -96,6 +106,15 @@ class NamedScores(RecordingTransformer):
     @abstractmethod
     def _recipe(self) -> FrameRecipe:
         """How the classifier is learned; SettingsError for settings that it cannot have."""
+
+    def _cross_fit(self, Xs: Any, ys: Any, groups: Any) -> tuple[list[Floats], list[FrameModel]]:
+        """Learn, and return probabilities of held-out states, (T_i, C) each, and whose they are."""
+        recipe, arrays = self._recipe(), read_recordings(Xs)
+        states = States.read(ys, arrays, recipe.owner, recipe.words)
+        folds = recipe.draw(states, groups, every_state=True)
+        probabilities, models, model = recipe.cross_fit(arrays, states, folds, groups)
+        self._keep(model, arrays, states)
+        return probabilities, models
 
     def _keep(self, model: FrameModel | FrameModels, arrays: list[Floats], states: States) -> Self:
         self.model_ = model

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,19 @@ from structsvm.features.boundaries import BoundaryScores
 from structsvm.features.checks import check_features
 from structsvm.features.compose import Chain, Union, stages_of
 from structsvm.features.scores import NamedScores
+from structsvm.learner.gathered import learn_in_memory
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread
 from structsvm.partitions.deferred import batches_of, derived, of_each
 from structsvm.partitions.sample import Sample, all_made_by
-from structsvm.partitions.samples import Standardizer, centred, warn_about_constant_features
+from structsvm.partitions.samples import (
+    Standardizer,
+    centred,
+    units_of,
+    warn_about_constant_features,
+)
 from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.arrays import Floats
 
 
@@ -116,24 +122,16 @@ def are_scores(features: RecordingTransformer | None) -> bool:
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
     """The features of the training samples, made by the workers where they need no more than that.
 
-    A transformer with a way of its own, such as cross-fitting, makes them itself. One that learns
-    nothing from the samples is told of the first, where they are not in memory.
-
-    Raises
-    ------
-    DataError
-        When it learns from the samples, and they are not in memory.
+    A transformer with a way of its own, such as cross-fitting, makes them itself. Of samples that
+    are not in memory they are made when these are read.
     """
-    if any(sample.is_deferred for sample in data.samples):
-        if features.learns:
-            raise DataError(
-                f"{type(features).__name__} learns from all {data.problem.traits.words.whole}s at "
-                "once, and these are read one at a time: take features that learn nothing, such as "
-                "Lags() or MovingStatistics(), or give arrays in memory"
-            )
+    if data.is_deferred:
         first = data.samples[0].X
-        features.fit([first])
-        return _transform(features, data.samples, features.transform([first])[0].shape[1])[0]
+        made_by = _fit_held_out(features, data, first)
+        n_features = features.transform([first])[0].shape[1]
+        steps = {id(one): _Making.of(one) for one in made_by}
+        pairs = zip(data.samples, made_by, strict=True)
+        return [derived(sample.data, steps[id(one)], n_features) for sample, one in pairs]
     if type(features).fit_transform is not RecordingTransformer.fit_transform:
         return features.fit_transform(data.arrays, data.item_labels, data.groups)
     fitted = features.fit(data.arrays, data.item_labels, data.groups)
@@ -145,7 +143,7 @@ def _transform(
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
     """Features (T, P') and states of samples, of which each is transformed on its own."""
     if any(sample.is_deferred for sample in samples):
-        step = partial(_features, transformer=features)
+        step = _Making.of(features)
         made = [derived(sample.data, step, n_features) for sample in samples]
         named = any(isinstance(stage, NamedScores) for stage in stages_of(features))
         arrays = [sample.data for sample in samples]
@@ -163,11 +161,43 @@ def _features_of(
     return features.transform_with_states(Xs)
 
 
-def _features(X: Floats, transformer: RecordingTransformer) -> Floats:
+def _fit_held_out(
+    features: RecordingTransformer, data: TrainingSet, first: Floats
+) -> list[RecordingTransformer]:
+    """What makes the features of each training sample that is read when it is needed.
+
+    One that learns nothing from the samples is told of the first. One that learns is given as many
+    as fit in memory; the others are made features of as new ones are, unless their group was
+    learned from: then by what has not seen it.
+    """
+    if not features.learns:
+        return [features.fit([first])] * len(data)
+
+    def fit(part: TrainingSet) -> list[RecordingTransformer]:
+        return features.fit_held_out(part.arrays, part.item_labels, part.groups)
+
+    which, made_by = learn_in_memory(data, type(features).__name__, fit)
+    units = units_of(data.groups, len(data), data.problem.traits.words)[1].tolist()
+    of_unit = {units[i]: one for i, one in zip(which.tolist(), made_by, strict=True)}
+    return [of_unit.get(unit, features) for unit in units]
+
+
+@dataclass(frozen=True, eq=False)
+class _Making:
     """The features of one sample, which are looked at whenever they are made."""
-    found = transformer.transform([X])
-    (F,) = _checked(transformer, found, [Sample(X)], RECORDINGS)
-    return np.asarray(F)
+
+    transformer: RecordingTransformer = field(metadata={"fingerprint": False})
+    known_by: str
+    """The fingerprint of the transformer, of which thousands of samples have the same."""
+
+    @classmethod
+    def of(cls, transformer: RecordingTransformer) -> _Making:
+        return cls(transformer, fingerprint(transformer))
+
+    def __call__(self, X: Floats) -> Floats:
+        found = self.transformer.transform([X])
+        (F,) = _checked(self.transformer, found, [Sample(X)], RECORDINGS)
+        return np.asarray(F)
 
 
 def _states(X: Floats, transformer: RecordingTransformer) -> Floats:

@@ -637,8 +637,10 @@ class MetricLearner(ProblemParameters):
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
         refuse_unlisted("rival", rival, sorted(self.rivals_))
-        labels = labels_by(self.rivals_[rival], rival, self.problem_, self.measured(Xs), n_clusters)
-        return partitions_of(labels, self.problem_)
+        measured, problem = self.measured(Xs), self.problem_
+        with self._workers():
+            labels = labels_by(self.rivals_[rival], rival, problem, measured, n_clusters)
+        return partitions_of(labels, problem)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.

@@ -12,8 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
+from structsvm.learner.gathered import learn_in_memory
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.partitions.candidates import Candidate, Rival
+from structsvm.partitions.deferred import of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import filled
 from structsvm.partitions.metric import Metric
@@ -22,6 +24,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.partitions.values import label_values
 from structsvm.rivals import metrics as baselines
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import among
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
@@ -149,16 +152,20 @@ def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> l
 
 
 def fit_rival(rival: Rival, data: TrainingSet) -> Any:
-    """Fit a rival to samples as they were measured.
+    """Fit a rival to samples as they were measured, as many as fit in memory.
 
     Raises
     ------
     DataError, LearningError
         When it cannot learn from them.
     """
-    with without_warnings(ConvergenceWarning):
-        arrays = [filled(X) for X in data.arrays]
-        return clone(rival.estimator).fit(arrays, _labels(data), groups=data.groups)
+
+    def fit(part: TrainingSet) -> Any:
+        with without_warnings(ConvergenceWarning):
+            arrays = [filled(X) for X in part.arrays]
+            return clone(rival.estimator).fit(arrays, _labels(part), groups=part.groups)
+
+    return learn_in_memory(data, rival.name, fit)[1]
 
 
 def labels_by(
@@ -216,7 +223,18 @@ def names_states(rival: Any) -> bool:
 
 def ask(rival: Any, method: str, samples: Sequence[Sample], n_clusters: Counts) -> Any:
     """What a method of a fitted rival says of samples as they were measured."""
+    if any(sample.is_deferred for sample in samples):
+        counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
+        asked = [(rival, method)] * len(samples)
+        return of_each("asking", _answer, [sample.data for sample in samples], counts, asked)
     return getattr(rival, method)([filled(sample.X) for sample in samples], n_clusters)
+
+
+def _answer(X: Floats, n_clusters: int | None, asked: tuple[Any, str]) -> Any:
+    """What it says of one sample."""
+    rival, method = asked
+    (found,) = getattr(rival, method)([filled(X)], None if n_clusters is None else [n_clusters])
+    return found
 
 
 def _labels(data: TrainingSet) -> list[Any]:

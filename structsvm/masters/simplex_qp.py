@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from structsvm.parallel.base import Task
 from structsvm.parallel.once import together
-from structsvm.support.arrays import Floats, Ints, sums_of_runs
+from structsvm.support.arrays import Floats, Ints
 
 MAX_STEPS = 60
 
@@ -154,7 +154,7 @@ def _condensed(
     starts, cap = starts[begin:end] - rows.start, cap[begin:end]
     total = np.add.reduceat(weights, starts)
     spread = F * weights[:, None]
-    sums = sums_of_runs(spread, starts)
+    sums = np.add.reduceat(spread, starts, axis=0)
     means = sums / total[:, None]
     np.take(means, groups, axis=0, out=spread, mode="clip")  # "raise" would copy
     np.subtract(F, spread, out=spread)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from structsvm.parallel.auto import Auto
 from structsvm.parallel.base import Backend, Serial, Task
 from structsvm.parallel.limits import single_threaded
 from structsvm.parallel.local import Threads
@@ -38,7 +37,8 @@ def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[
     """
     backend = _backend.get()
     if isinstance(backend, Serial) or len(parts) < 2:
-        return _here(words, task, parts, argument)
+        with single_threaded():
+            return [task(part, argument) for part in stage(words, parts)]
     with backend.open(parts) as session:
         return session.map(task, argument)
 
@@ -48,10 +48,8 @@ def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[A
 
     The task lets go of the interpreter's lock most of the time.
     """
-    n_jobs = getattr(_backend.get(), "n_jobs", None)
-    backend = Serial() if n_jobs is None else Auto(n_jobs)
-    with backend.open(parts) as session:
-        return session.map(task, argument)
+    with together(parts) as of_parts:
+        return of_parts(task, argument)
 
 
 @contextmanager
@@ -66,8 +64,3 @@ def together(parts: Sequence[Any]) -> Iterator[Callable[[Task, Any], list[Any]]]
         return
     with Threads(n_jobs).open(parts) as session:
         yield session.map
-
-
-def _here(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    with single_threaded():
-        return [task(part, argument) for part in stage(words, parts)]

@@ -322,9 +322,7 @@ def calibrate_partial(
     """
     traits = problem.traits
     if not traits.convex and traits.given_k:
-        counts = {_count(problem, known) for known in labels}
-        usual = counts.pop() if len(counts) == 1 else None
-        return Calibration(np.empty(0), np.empty(0), n_clusters=usual)
+        return Calibration.of_counts(_count(problem, known) for known in labels)
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
         parts, truths = _partly_known(problem, samples, labels)
         shares = None if weights is None else part_weights(labels, weights)
@@ -333,8 +331,7 @@ def calibrate_partial(
     scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
-        known_changes = np.average([k.n_changes for k in labels], weights=weights)
-        return Calibration(np.ones(1), np.array([known_changes]))
+        return Calibration.of_one_cluster([known.n_changes for known in labels], weights)
     penalties = penalty_grid(float(scatter / changes))
     oracles, losses = [problem.decoder(x) for x in samples], [known.loss for known in labels]
     return calibrate_by(oracles, Zs, losses, penalties, weights)

@@ -8,7 +8,7 @@ from typing import Any
 
 from structsvm.partitions.deferred import Data, Deferred, in_memory
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import InMetric, has_gaps
+from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
@@ -140,9 +140,9 @@ class SearchedSample(LabelledSample):
     def scored(self, scoring: Scoring) -> TraceObjective:
         """What :meth:`separate` maximises."""
         return TraceObjective(
-            Z=(Z := scoring.in_metric(self.X)),
+            Z=scoring.in_metric(self.X),
             truth=self.M,
             truth_weight=scoring.truth_weight,
             shift=scoring.shift,
-            gaps=has_gaps(Z),
+            gaps=True,
         )

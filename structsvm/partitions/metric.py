@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partitions.deferred import Data, all_derived, batches_of, in_memory, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import InMetric, has_gaps, means
+from structsvm.partitions.gaps import InMetric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
@@ -112,6 +112,17 @@ class Calibration:
         """A penalty that was not calibrated: its loss is not known, NaN."""
         return cls(np.array([penalty]), np.array([np.nan]))
 
+    @classmethod
+    def of_counts(cls, counts: Iterable[int | None]) -> Calibration:
+        """Of numbers of clusters that are known, without a price: the one that all samples have."""
+        known = set(counts)
+        return cls(np.empty(0), np.empty(0), n_clusters=known.pop() if len(known) == 1 else None)
+
+    @classmethod
+    def of_one_cluster(cls, changes: Sequence[float], weights: Floats | None) -> Calibration:
+        """Of samples in which nothing varies: at any price all their true changes are missed."""
+        return cls(np.ones(1), np.full(1, np.average(changes, weights=weights)))
+
     @property
     def missing(self) -> bool:
         """Whether the penalty is not calibrated, because Ctrl-C ended the calibration."""
@@ -180,8 +191,7 @@ def calibrate(
     """
     penalties = penalties_for(Zs, truths, weights)
     if penalties is None:
-        one_cluster = np.average([truth.n_clusters - 1.0 for truth in truths], weights=weights)
-        return Calibration(np.ones(1), np.full(1, one_cluster))
+        return Calibration.of_one_cluster([M.n_clusters - 1.0 for M in truths], weights)
     batches = _batches(oracles, Zs, truths)
     curves = spread("calibrating the penalty", _Batch.curves, batches, penalties)
     return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))
@@ -234,9 +244,8 @@ def _loss_curve(
         if isinstance(oracle, BatchOracle):
             found = oracle.price_path(Z, penalties)
         else:
-            gaps = has_gaps(Z)
             found = decode_between(
-                lambda p: oracle.ask(TraceObjective(Z, shift=-p, gaps=gaps)).y, penalties
+                lambda p: oracle.ask(TraceObjective(Z, shift=-p, gaps=True)).y, penalties
             )
         losses = {id(M): loss(M) for M in found}
     return np.array([losses[id(M)] for M in found])

@@ -13,7 +13,6 @@ from structsvm.errors import DataError, DataWarning, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
-from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate, in_metric
@@ -281,7 +280,7 @@ class PartitionProblem(Contract):
         price = 0.0 if n_clusters is not None else metric.price
         assert price is not None
         Z = metric.transform(centred(sample.X))
-        return TraceObjective(Z, shift=-price, gaps=has_gaps(Z))
+        return TraceObjective(Z, shift=-price, gaps=True)
 
     @hook
     def calibrate(

@@ -42,7 +42,7 @@ class TraceObjective:
     gaps : bool
         Whether a NaN in ``Z`` is a value that is missing, which adds nothing: the part of a cluster
         and a column is then the squared sum of the values there are over their number. There is
-        no matrix ``A`` of that.
+        no matrix ``A`` of that. The attribute says whether there is one.
 
     Notes
     -----
@@ -71,7 +71,11 @@ class TraceObjective:
         """Check once, at the door."""
         if self.Z.ndim != 2 or self.Z.shape[0] == 0:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
-        size = float(magnitudes(self.Z).max(initial=0.0)) if self.gaps else largest_of_all(self.Z)
+        size = largest_of_all(self.Z)
+        if self.gaps:
+            object.__setattr__(self, "gaps", math.isnan(size))
+        if self.gaps:
+            size = float(magnitudes(self.Z).max(initial=0.0))
         if not (math.isfinite(size + self.truth_weight) and math.isfinite(self.shift)):
             raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
         if size > LARGEST:

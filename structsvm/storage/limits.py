@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 
 BYTES_VARIABLE, PIXELS_VARIABLE = "STRUCTSVM_MAX_BYTES", "STRUCTSVM_MAX_PIXELS"
-KEPT_VARIABLE = "STRUCTSVM_KEPT_BYTES"
+KEPT_VARIABLE, GATHERED_VARIABLE = "STRUCTSVM_KEPT_BYTES", "STRUCTSVM_GATHERED_BYTES"
 """Environment variables that override the limits where no argument does."""
 
 BYTES, RATIO = 2**28, 100
@@ -27,6 +27,10 @@ PIXELS = 50_000_000
 
 KEPT = 2**28
 """A process keeps 256 MiB of the recordings that it reads when they are needed."""
+
+GATHERED = 2**24
+"""What needs recordings in memory at once is given 16 MiB of those that are read when they are
+needed: a classifier makes twenty to sixty times that of them while it learns."""
 
 
 class TooLarge(ValueError):
@@ -130,6 +134,20 @@ def kept_bytes() -> int:
     """
     limit = _limit("kept_bytes", None, KEPT_VARIABLE)
     return KEPT if limit is None else limit
+
+
+def gathered_bytes() -> int:
+    """What is in memory at once of recordings that are read when they are needed, in bytes.
+
+    16 MiB, or ``$STRUCTSVM_GATHERED_BYTES``, for features and classifiers that learn from them.
+
+    Raises
+    ------
+    SettingsError
+        When that is no number above 0.
+    """
+    limit = _limit("gathered_bytes", None, GATHERED_VARIABLE)
+    return GATHERED if limit is None else limit
 
 
 def npy_shape(file: BinaryIO) -> tuple[int, ...]:

@@ -1,0 +1,367 @@
+"""Features and classifiers that learn from recordings that are read one at a time."""
+
+import pickle
+import tracemalloc
+import warnings
+
+import distributed
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.decomposition import PCA
+
+import structsvm
+from structsvm import MetricLearner, MetricLearnerCV, evaluate
+from structsvm.datasets import relevant_changes
+from structsvm.errors import CheckpointError, DataError, DataWarning, SettingsError
+from structsvm.features import (
+    BoundaryScores,
+    Chain,
+    Columns,
+    Components,
+    Lags,
+    RecordingTransformer,
+    Rows,
+    StateScores,
+    Union,
+)
+from structsvm.io import arrays_and_labels
+from structsvm.learner.gathered import even_part
+from structsvm.learner.inputs import Inputs
+from structsvm.learner.rivals import ask, fit_rival
+from structsvm.parallel import Dask, Serial, Threads
+from structsvm.partitions.candidates import Rival
+from structsvm.rivals import FrameClassifier
+from structsvm.solvers import CuttingPlane, Stopping
+
+RECORDINGS = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
+XS, CHANGES = arrays_and_labels(RECORDINGS)
+NAMES = [np.where(y % 2 == 0, "rest", "walk") for y in CHANGES]
+PEOPLE = ["ann", "bob", "cyd", "ann", "bob", "cyd"]
+SIZE = XS[0].nbytes
+LOGISTIC = StateScores("logistic", lags=(0,))
+FEATURES = {
+    "components": Chain(Lags((-1, 0, 1)), Components(3)),
+    "rows": Chain(Rows(PCA(2)), Lags((0, 1))),
+    "scores": StateScores("boosting", lags=(-1, 0)),
+    "boundaries": BoundaryScores("logistic", widths=(5,)),
+    "side by side": Union(Lags((-1, 0)), LOGISTIC, BoundaryScores("logistic", widths=(5,))),
+    "scores of scores": Chain(Union(Columns(), LOGISTIC), StateScores("logistic", n_folds=2)),
+}
+
+
+class Sequence:
+    """Gives one recording at a time."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __len__(self):
+        return len(self.held)
+
+    def __getitem__(self, i):
+        return self.held[i].copy()
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def backend(request):
+    def of(name):
+        kinds = {"serial": Serial(), "threads": Threads(2)}
+        return Dask(request.getfixturevalue("client")) if name == "dask" else kinds[name]
+
+    return of
+
+
+def learner_of(features, **settings):
+    return MetricLearner(metric="diagonal", features=features, **settings)
+
+
+def same(learner, other):
+    """Whether two learners learned the same, to the last bit."""
+    mine, theirs = learner.solution_, other.solution_
+    return (
+        np.array_equal(learner.metric_.factor, other.metric_.factor)
+        and learner.penalty_ == other.penalty_
+        and (mine.lower, mine.upper, mine.n_iter) == (theirs.lower, theirs.upper, theirs.n_iter)
+        and learner.training_data_ == other.training_data_
+    )
+
+
+@pytest.mark.parametrize("name", ["serial", "threads", "dask"])
+@pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
+def test_the_bits_are_those_of_arrays_in_memory(name, features, backend):
+    expected = learner_of(features).fit(XS, NAMES, groups=PEOPLE)
+    learner = learner_of(features, backend=backend(name))
+    learner.fit(Sequence(XS), NAMES, groups=PEOPLE)
+    assert same(learner, expected)
+    assert learner.predict_breakpoints(Sequence(XS)) == expected.predict_breakpoints(XS)
+    assert learner.metric_feature_names_ == expected.metric_feature_names_
+
+
+@pytest.mark.parametrize("name", ["serial", "dask"])
+def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
+    expected = learner_of(None).fit(XS, NAMES, groups=PEOPLE, rivals=True)
+    learner = learner_of(None, backend=backend(name))
+    learner.fit(Sequence(XS), NAMES, groups=PEOPLE, rivals=True)
+    assert list(learner.rivals_) == ["equal-segments", "frame-logistic", "boundary-logistic"]
+    assert list(learner.rivals_) == list(expected.rivals_)
+    for rival in expected.rivals_:
+        for counts in (None, 3):
+            mine = learner.partition_with(rival, Sequence(XS), counts)
+            theirs = expected.partition_with(rival, XS, counts)
+            assert [M.breakpoints for M in mine] == [M.breakpoints for M in theirs]
+    with pytest.warns(DataWarning, match="learned from 6 of these"):
+        found = evaluate(learner, Sequence(XS), NAMES)
+    with pytest.warns(DataWarning, match="learned from 6 of these"):
+        assert found.scores == evaluate(expected, XS, NAMES).scores
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_features_and_classifiers_are_chosen_from():
+    """They learn in each fold, and the best one predicts."""
+    names = ("untrained", "frame-logistic", "scores-diagonal")
+    search = {"candidates": names, "lams": (0.1,), "cv": 2, "random_state": 0}
+    mine = MetricLearnerCV(**search).fit(XS, NAMES)
+    theirs = MetricLearnerCV(**search).fit(Sequence(XS), NAMES)
+    assert not np.isnan(mine.losses_).any()
+    assert np.array_equal(mine.losses_, theirs.losses_)
+    assert mine.best_candidate_ == theirs.best_candidate_
+    assert same(mine.best_estimator_, theirs.best_estimator_)
+    for use in ("learned", "best"):
+        assert theirs.predict_breakpoints(Sequence(XS), use=use) == mine.predict_breakpoints(
+            XS, use=use
+        )
+
+
+def test_partial_labels_are_learned_from():
+    some = [np.where(np.arange(y.size) % 97 < 60, y % 2, -1) for y in CHANGES]
+    expected = learner_of(LOGISTIC).fit(XS, some)
+    assert same(learner_of(LOGISTIC).fit(Sequence(XS), some), expected)
+
+
+class TestMoreThanFits:
+    """Whole recordings are drawn, and whoever learns says of how many."""
+
+    def read(self, ys, groups=None, held=XS):
+        return MetricLearner().read(Sequence(held), ys, groups=groups)
+
+    def test_they_are_drawn_evenly_from_the_groups(self):
+        held, groups = XS * 4, [*"aaaaaaaaaaaaaaaaaaa", *"bbb", *"cc"]
+        data = self.read(CHANGES * 4, groups, held)
+        assert even_part(data, 24 * SIZE).tolist() == list(range(24))
+        for count in (3, 6, 9):
+            part = even_part(data, count * SIZE)
+            assert part.size == count
+            drawn = [groups[i] for i in part]
+            assert [drawn.count(g) for g in "abc"] == {
+                3: [1, 1, 1],
+                6: [2, 2, 2],
+                9: [4, 3, 2],
+            }[count]
+        assert even_part(data, 1).size == 2
+        assert np.array_equal(even_part(data, 9 * SIZE), part), "the same ones each time"
+        sizes = [even_part(self.read(CHANGES * 4, None, held), n * SIZE).size for n in (3, 6, 9)]
+        assert sizes == [3, 6, 9]
+
+    def test_a_rare_state_is_among_them_twice(self):
+        names = [y.copy() for y in NAMES * 4]
+        for i in (7, 20):
+            names[i][:30] = "turn"
+        part = even_part(self.read(names, None, XS * 4), 4 * SIZE)
+        assert {7, 20} < set(part.tolist())
+
+    @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
+    def test_others_are_seen_as_new_ones_are(self, features, monkeypatch):
+        monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
+        data = self.read(NAMES)
+        part = even_part(data, 4 * SIZE)
+        with pytest.warns(DataWarning, match=r"is fitted on 4 of 6 recordings.* 25.6 kB.*BYTES"):
+            inputs, seen = Inputs.fit(features, None, data)
+        others = sorted({*range(6)} - {*part.tolist()})
+        for i, sample in zip(others, inputs.seen(data.at(others)).samples, strict=True):
+            np.testing.assert_array_equal(seen.samples[i].X, sample.X)
+        alone, of_part = Inputs.fit(
+            features, None, MetricLearner().read([XS[i] for i in part], [NAMES[i] for i in part])
+        )
+        for i, sample in zip(part, of_part.samples, strict=True):
+            np.testing.assert_array_equal(seen.samples[i].X, sample.X)
+        assert alone.made == inputs.made
+
+    def test_a_classifier_says_so(self, monkeypatch):
+        monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
+        learner = learner_of(None).fit(Sequence(XS), NAMES)
+        with pytest.warns(DataWarning, match="frame-logistic is fitted on 4 of 6 rec"):
+            learner.fit_baselines(Sequence(XS), NAMES, names=["frame-logistic"])
+        part = even_part(self.read(NAMES), 4 * SIZE)
+        expected = learner_of(None).fit([XS[i] for i in part], [NAMES[i] for i in part])
+        expected.fit_baselines(
+            [XS[i] for i in part], [NAMES[i] for i in part], names=["frame-logistic"]
+        )
+        mine, theirs = (one.rivals_["frame-logistic"] for one in (learner, expected))
+        assert mine.predict_breakpoints(XS) == theirs.predict_breakpoints(XS)
+
+    def test_errors_say_whom_their_numbers_are_of(self, monkeypatch):
+        monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(2 * SIZE))
+        names = [np.where(np.arange(y.size) < 100, f"alone {i}", y) for i, y in enumerate(NAMES)]
+        with (
+            pytest.warns(DataWarning, match="fitted on 2 of 6"),
+            pytest.raises(
+                DataError, match=r"only in recording 1.*among 2 of 6 recordings, .*: \d, \d;"
+            ),
+        ):
+            learner_of(LOGISTIC).fit(Sequence(XS), names)
+
+    def test_a_limit_that_is_no_number(self, monkeypatch):
+        monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", "much")
+        with pytest.raises(SettingsError, match="STRUCTSVM_GATHERED_BYTES must be an integer"):
+            learner_of(LOGISTIC).fit(Sequence(XS), NAMES)
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Is sure of the rows that it has seen, and of no others."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
+        return self
+
+    def predict_proba(self, X):
+        found = np.full((len(X), self.classes_.size), 1 / self.classes_.size)
+        for p, row in zip(found, X, strict=True):
+            if row.tobytes() in self.seen_:
+                p[:] = self.classes_ == self.seen_[row.tobytes()]
+        return found
+
+
+@pytest.mark.parametrize("held", [6, 4], ids=["all fit", "four of six fit"])
+def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeypatch):
+    """Recordings of a person are the same here: having seen one of them is having seen all."""
+    monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(held * SIZE))
+    Xs, ys = [[held[PEOPLE.index(g)] for g in PEOPLE] for held in (XS, NAMES)]
+    scores = StateScores(Spy(), lags=(0,), n_folds=3, standardize=None)
+    features = Union(Columns(), Chain(Columns(), scores))
+    found = {}
+    for kind, groups in (("honest", PEOPLE), ("leaking", None)):
+        data = MetricLearner().read(Sequence(Xs), ys, groups=groups)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # of the part, and of constant features
+            inputs, seen = Inputs.fit(features, None, data)
+        found[kind] = [sample.X[:, 4:] for sample in seen.samples]
+    assert not any(map(np.any, found["honest"])), "a spy is sure of nothing but what it has seen"
+    assert any(map(np.any, found["leaking"]))
+    assert all(np.any(sample.X[:, 4:]) for sample in inputs(data.samples))
+
+
+LARGE = [np.repeat(X, 20, axis=0) for X in XS]
+
+
+def peak_of(n):
+    """The most memory of features and a classifier of so many recordings, in bytes."""
+
+    class Made(Sequence):
+        def __len__(self):
+            return n
+
+        def __getitem__(self, i):
+            return LARGE[i % 6].copy()
+
+    data = MetricLearner().read(Made(()), [np.repeat(NAMES[i % 6], 20) for i in range(n)])
+    rival = Rival("frame", FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0]))
+    tracemalloc.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # of the part
+        Inputs.fit(Chain(Lags((0, 1)), Components(4)), "training", data)
+        ask(fit_rival(rival, data), "predict", data.samples, None)
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found
+
+
+def test_memory_does_not_grow_with_the_recordings(monkeypatch):
+    """But for what is answered of each, which takes few bytes beside its values."""
+    monkeypatch.setenv("STRUCTSVM_KEPT_BYTES", "1")
+    monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * LARGE[0].nbytes))
+    _, few, many = (peak_of(n) for n in (5, 10, 30))  # the first one imports
+    assert many - few < 20 * LARGE[0].nbytes / 2
+
+
+def test_a_second_fit_begins_anew():
+    learner = learner_of(LOGISTIC).fit(Sequence(XS), NAMES)
+    other = [XS[i] for i in (1, 2, 5)]
+    expected = learner_of(LOGISTIC).fit(other, [NAMES[i] for i in (1, 2, 5)])
+    learner.fit(Sequence(other), [NAMES[i] for i in (1, 2, 5)])
+    assert same(learner, expected)
+    learner.fit_baselines(Sequence(other), [NAMES[i] for i in (1, 2, 5)], names=["pca"])
+    expected.fit_baselines(other, [NAMES[i] for i in (1, 2, 5)], names=["pca"])
+    mine, theirs = (one.baselines_["pca"] for one in (learner, expected))
+    assert np.array_equal(mine.factor, theirs.factor)
+
+
+def test_models_and_what_is_sent_hold_no_data(tmp_path):
+    features = Union(Lags((-1, 0)), LOGISTIC, Chain(Components(2), Lags((0,))))
+    learner = learner_of(features).fit(Sequence(XS), NAMES, groups=PEOPLE)
+    expected = learner.predict_breakpoints(XS)
+    structsvm.save(learner, tmp_path / "m.structsvm")
+    again = structsvm.load(tmp_path / "m.structsvm")
+    assert again.predict_breakpoints(Sequence(XS)) == expected
+    assert again.predict_segments(Sequence(XS)) == learner.predict_segments(XS)
+    assert pickle.loads(pickle.dumps(learner)).predict_breakpoints(XS) == expected
+    data = Inputs.fit(features, None, learner.read(Sequence(XS), NAMES))[1]
+    sent = [pickle.loads(pickle.dumps(sample.data)) for sample in data.samples]
+    for X, sample in zip(sent, data.samples, strict=True):
+        np.testing.assert_array_equal(X.read(), sample.X)
+
+
+def test_a_run_is_resumed(tmp_path):
+    """If features are learned alike, by whatever workers, and not if they are not."""
+    features, state = StateScores("boosting", lags=(-1, 0)), tmp_path / "state.npz"
+    short = CuttingPlane(Stopping(1e-4, 2))
+    with pytest.warns(match="max_iter"):
+        learner_of(features, solver=short).fit(Sequence(XS), NAMES, resume=state)
+    usual = CuttingPlane(Stopping(1e-4))
+    learner = learner_of(features, solver=usual, n_jobs=2, backend="threads")
+    learner.fit(Sequence(XS), NAMES, resume=state)
+    assert same(learner, learner_of(features, solver=usual).fit(XS, NAMES))
+    other = learner_of(StateScores("boosting", lags=(-2, 0)), solver=usual)
+    with pytest.raises(CheckpointError):
+        other.fit(Sequence(XS), NAMES, resume=state)
+
+
+class Scaled(RecordingTransformer):
+    """A transformer of a user, which learns by ``fit`` alone."""
+
+    def fit(self, Xs, ys=None, groups=None):
+        self.scale_ = np.vstack(Xs).std(axis=0)
+        return self
+
+    def transform(self, Xs):
+        return [X / self.scale_ for X in Xs]
+
+    def get_feature_names_out(self, input_features=None):
+        return np.asarray(input_features, dtype=object)
+
+
+class Own(Scaled):
+    """One that has a way of its own with what it learns from."""
+
+    def fit_transform(self, Xs, ys=None, groups=None):
+        return [X / X.std(axis=0) for X in Xs]
+
+
+def test_transformers_of_users():
+    expected = learner_of(Scaled()).fit(XS, NAMES)
+    assert same(learner_of(Scaled()).fit(Sequence(XS), NAMES), expected)
+    for features in (Own(), Union(Columns(), Own()), Chain(Own(), Columns())):
+        with pytest.raises(DataError, match=r"define Own.fit_held_out, .* or give arrays"):
+            learner_of(features).fit(Sequence(XS), NAMES)
