@@ -7,7 +7,7 @@ import pytest
 from structsvm.errors import DataError
 from structsvm.features import windows
 from structsvm.features.boundaries import read_boundaries
-from structsvm.partitions import Sample
+from structsvm.partitions import EquivalenceMatrix, Sample
 from structsvm.rivals import rivals_of_recordings
 
 X = np.zeros((6, 1))
@@ -34,3 +34,8 @@ def test_a_recording_with_unknown_names_is_not_labelled_in_full(unknown):
     y = ["a", "a", unknown, unknown, "b", "b"]
     names = [rival.name for rival in rivals_of_recordings([Sample(X)] * 2, [y, y])]
     assert names == ["frame-logistic", "frame-boosting"]
+
+
+def test_a_partition_of_labels_that_do_not_compare():
+    with pytest.raises(DataError, match="labels of several kinds do not compare: NoneType, str"):
+        EquivalenceMatrix.from_labels(["a", None])
