@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from structsvm.errors import DataWarning
-from structsvm.io import TimeAxis, intervals_of, read_recording, with_labels
+from structsvm.io import TimeAxis, from_long, intervals_of, read_recording, with_labels
 
 
 def read(folder, texts):
@@ -56,3 +56,10 @@ def test_steps_of_small_integers_do_not_overflow(kind, step):
     times = np.array([0, step, 2 * step], dtype=kind)
     assert intervals_of(["a", "b", "b"], times)[-1].end == 3 * step
     assert TimeAxis("t", np.array([-100, 100], dtype=np.int8)).steps.tolist() == [200]
+
+
+def test_a_period_begins_at_a_date():
+    days = pd.period_range("2024-01-01", periods=6)
+    frame = pd.DataFrame({"who": "ann", "x": np.arange(6.0), "when": days})
+    (found,) = from_long(frame, recording="who", time="when")
+    np.testing.assert_array_equal(found.time.values, days.start_time.to_numpy())
