@@ -253,11 +253,7 @@ class Clustering(PartitionProblem):
                 f"labels of shape {values.shape} for {n_samples} rows: give one to each"
             )
         refuse_missing(values, "row")
-        try:
-            return EquivalenceMatrix.from_labels(values)
-        except TypeError:
-            kinds = sorted({type(v).__name__ for v in values.tolist()})
-            raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
+        return EquivalenceMatrix.from_labels(values)
 
     def rivals(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None

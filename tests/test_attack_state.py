@@ -6,6 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from structsvm import MetricLearner, MetricLearnerCV, load, margin_rates, save
 from structsvm.errors import SettingsError
+from structsvm.plotting import eigenvalues, plot_metric, plot_segmentation, plot_weights
 from structsvm.solvers.fingerprint import fingerprint
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -80,3 +81,15 @@ class Limit:
 def test_methods_of_two_objects_are_not_the_same_function():
     assert fingerprint(Limit(1).on) == fingerprint(Limit(1).on)
     assert fingerprint(Limit(1).on) != fingerprint(Limit(2).on)
+
+
+def test_pictures_of_a_search_are_those_of_its_choice():
+    Xs, ys = recordings(0)
+    search = small().fit(Xs, ys)
+    chosen = search.best_estimator_
+    assert search.metric_feature_names_ == chosen.metric_feature_names_
+    np.testing.assert_array_equal(eigenvalues(search), eigenvalues(chosen))
+    assert len(plot_metric(search).images) == len(plot_metric(chosen).images)
+    plot_segmentation(search, Xs[0], ys[0])
+    with pytest.raises(SettingsError, match=r"learner must be MetricLearner(?s:.*): give its best"):
+        plot_weights(search)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from structsvm.errors import DataWarning
-from structsvm.io import TimeAxis, intervals_of, read_recording, with_labels
+from structsvm.io import TimeAxis, from_long, intervals_of, read_recording, with_labels
 
 
 def read(folder, texts):
@@ -56,3 +56,25 @@ def test_steps_of_small_integers_do_not_overflow(kind, step):
     times = np.array([0, step, 2 * step], dtype=kind)
     assert intervals_of(["a", "b", "b"], times)[-1].end == 3 * step
     assert TimeAxis("t", np.array([-100, 100], dtype=np.int8)).steps.tolist() == [200]
+
+
+def test_a_period_begins_at_a_date():
+    days = pd.period_range("2024-01-01", periods=6)
+    frame = pd.DataFrame({"who": "ann", "x": np.arange(6.0), "when": days})
+    (found,) = from_long(frame, recording="who", time="when")
+    np.testing.assert_array_equal(found.time.values, days.start_time.to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("time", "reason"),
+    [
+        (np.arange(5), r"it has shape \(5,\), and there are 6 samples"),
+        (np.array([0, 1, 2, 4, 3, 5]), "it is not in order, first after sample 3"),
+        (np.array([0, 1, np.nan, 3, 4, 5]), "some of its values are missing"),
+        (np.array(list("abcdef")), "it holds <U1 values"),
+    ],
+)
+def test_times_of_an_npz_that_are_none_are_named(tmp_path, time, reason):
+    np.savez(tmp_path / "one.npz", X=np.zeros((6, 2)), time=time)
+    with pytest.warns(DataWarning, match=f"one.npz: 'time' is not used, because {reason}"):
+        assert read_recording(tmp_path / "one.npz", need_labels=False).time is None

@@ -19,6 +19,7 @@ from structsvm.features.frames import FrameModel, FrameRecipe, held_out_scorers
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import Standardizer
+from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted
 
@@ -265,11 +266,14 @@ def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
 
 def _begins(y: Any, T: int, i: int) -> Ints:
     labels = getattr(y, "labels", y)  # of PartialLabels
-    values = np.asarray(labels if labels is not None else np.full(T, UNNAMED))
+    values = label_values(labels if labels is not None else np.full(T, UNNAMED))
     begins = np.zeros(T, dtype=np.int64)
     begins[0] = UNNAMED
     if values.ndim == 1 and values.size == T:
         unknown = np.array([is_missing(name) for name in values.tolist()])
+        if values.dtype == object:
+            values = values.copy()
+            values[unknown] = None  # what is missing may not compare
         begins[1:] = values[1:] != values[:-1]
         begins[1:][unknown[1:] | unknown[:-1]] = UNNAMED
         return begins

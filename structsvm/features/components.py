@@ -60,7 +60,20 @@ class Components(RecordingTransformer):
         self.standardize = standardize
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Find the components of all recordings together.
+        """Find the components of all recordings together; errors as :meth:`fit_transform`."""
+        self.fit_transform(Xs)
+        return self
+
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[RecordingTransformer]:
+        """What makes the features of each recording: itself, as no labels are learned from."""
+        return [self.fit(Xs)] * len(Xs)
+
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Find the components of all recordings together, and return them, (T_i, n_components).
 
         Raises
         ------
@@ -92,7 +105,7 @@ class Components(RecordingTransformer):
         kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
         self.components_, self.share_ = kept.T.copy(), float(shares[kept.shape[1] - 1])
         self.n_features_in_ = int(mean.size)
-        return self
+        return [np.asarray(Z @ self.components_.T) for Z in Zs]
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The components of each sample, (T_i, n_components) each."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.checks import column_names
 from structsvm.partitions.samples import check_samples
+from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
 from structsvm.support.plain import counted
@@ -110,15 +111,21 @@ class Windows:
         Raises
         ------
         DataError
-            If there is not one label for each sample.
+            If there is not one label for each sample, or they do not compare.
         """
-        values = np.asarray(y)
+        values = label_values(y)
         if values.shape != (self.n_samples,):
             raise DataError(
                 f"{counted(self.n_samples, 'sample')} but labels of shape {values.shape}: give one "
                 "for each (structsvm.interop.breakpoints_to_labels makes them of breakpoints)"
             )
-        names, codes = np.unique(values, return_inverse=True)
+        try:
+            names, codes = np.unique(values, return_inverse=True)
+        except TypeError as error:
+            raise DataError(
+                f"labels do not compare ({error}): give numbers, or names, and among these blank "
+                "text where none is known"
+            ) from None
         best = np.full(len(self), -1)
         found = np.zeros(len(self), dtype=np.int64)
         for code in range(names.size):  # one label at a time: there may be many samples

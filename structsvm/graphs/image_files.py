@@ -102,8 +102,12 @@ def _colours(picture: Any, max_pixels: int | None) -> NDArray[Any]:
 
 
 def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
-    """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits."""
+    """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits.
+
+    A photograph that says how it was held is turned as viewers show it, and masks are drawn on it.
+    """
     pillow: Any = require("PIL.Image", "images", "reading images")
+    upright: Any = require("PIL.ImageOps", "images", "reading images").exif_transpose
     name = _called(picture)
     try:
         with _opened(pillow, picture) as opened:
@@ -114,9 +118,10 @@ def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
                     f"{name}: greys are floating-point numbers, of which nobody knows what is "
                     "black or white: save it with 8 or 16 bits"
                 )
-            if opened.mode.startswith("I"):
-                return np.asarray(opened).astype(np.int64)
-            return np.asarray(opened.convert("L" if opened.mode in ("1", "L") else "RGB"))
+            turned = upright(opened)
+            if turned.mode.startswith("I"):
+                return np.asarray(turned).astype(np.int64)
+            return np.asarray(turned.convert("L" if turned.mode in ("1", "L") else "RGB"))
     except limits.TooLarge as error:
         raise DataError(f"{name}: {error}") from error
     except (DataError, SettingsError):

@@ -141,19 +141,27 @@ def read_npz(
             y = np.where(unlabelled | ((y == -1) if y.dtype.kind in "if" else False), -1, codes)
     chosen = columns.chosen(path, features, wanted)
     values = X.astype(np.float64)[:, [features.index(name) for name in chosen]]
-    time = _stored_times(arrays.get("time"), len(X))
+    time = _stored_times(path, arrays.get("time"), len(X))
     whole = Recording(name, np.ascontiguousarray(values), y, chosen, str(path), time=time)
     return without_gaps([whole], how.missing)[0]
 
 
-def _stored_times(values: Any, n_samples: int) -> TimeAxis | None:
-    """The times of an ``.npz`` file, if there are numbers or dates in order."""
-    if values is None or values.shape != (n_samples,) or values.dtype.kind not in "iufM":
+def _stored_times(path: Path, values: Any, n_samples: int) -> TimeAxis | None:
+    """The times of an ``.npz`` file; a warning if they are none, one for each sample in order."""
+    if values is None:
         return None
-    known = not np.isnat(values).any() if values.dtype.kind == "M" else np.isfinite(values).all()
-    if not known or (values[1:] < values[:-1]).any():
-        return None
-    return TimeAxis("time", values)
+    if values.shape != (n_samples,):
+        reason = f"it has shape {values.shape}, and there are {n_samples} samples"
+    elif values.dtype.kind not in "iufM":
+        reason = f"it holds {values.dtype} values, and neither numbers nor datetime64"
+    elif not (~np.isnat(values) if values.dtype.kind == "M" else np.isfinite(values)).all():
+        reason = "some of its values are missing"
+    elif (values[1:] < values[:-1]).any():
+        reason = f"it is not in order, first after sample {(values[1:] < values[:-1]).argmax()}"
+    else:
+        return TimeAxis("time", values)
+    warn(f"{path}: 'time' is not used, because {reason}; samples are counted instead", DataWarning)
+    return None
 
 
 def read_table(

@@ -174,6 +174,8 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
         Whether its values are as the file has them, and are to be shown so.
     """
     pandas = require("pandas", "files", "reading tables")
+    if isinstance(column.dtype, pandas.PeriodDtype):
+        column = column.dt.start_time  # its numbers are days, or whatever a period is
     found, day_first = column, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
         found = pandas.to_numeric(column, errors="coerce")

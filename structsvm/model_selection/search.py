@@ -483,6 +483,10 @@ class MetricLearnerCV(ProblemParameters):
     """The number of features, P."""
     feature_names_in_ = _OfTheChoice[Any]()
     """Names of the features, only if the samples named them."""
+    n_metric_features_ = _OfTheChoice[int]()
+    """The number of features that the metric sees."""
+    metric_feature_names_ = _OfTheChoice[list[str]]()
+    """Their names."""
 
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())

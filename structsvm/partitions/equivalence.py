@@ -55,12 +55,16 @@ class EquivalenceMatrix:
         Raises
         ------
         DataError
-            If the labels are no vector, or an empty one.
+            If the labels are no vector, or an empty one, or do not compare.
         """
         values = np.asarray(labels)
         if values.ndim != 1 or values.size == 0:
             raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
-        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        try:
+            _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        except TypeError:
+            kinds = sorted({type(v).__name__ for v in values.tolist()})
+            raise DataError(f"labels of several kinds do not compare: {', '.join(kinds)}") from None
         rank = np.empty(first.size, dtype=np.int64)
         rank[np.argsort(first)] = np.arange(first.size)
         return cls(_frozen(rank[inverse]), None)

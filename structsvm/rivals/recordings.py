@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataWarning, warn
@@ -20,6 +19,7 @@ from structsvm.features.names import is_missing
 from structsvm.features.scores import StateScores
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.sample import Sample
+from structsvm.partitions.values import label_values
 from structsvm.rivals.boundary_classifier import BoundaryClassifier
 from structsvm.rivals.equal_segments import EqualSegments
 from structsvm.rivals.frame_classifier import FrameClassifier
@@ -221,7 +221,7 @@ def _vector(y: Any, T: int) -> NDArray[Any] | None:
     labels = getattr(y, "labels", y)  # of PartialLabels
     if labels is None:
         return None
-    values = np.asarray(labels)
+    values = label_values(labels)
     return values if values.ndim == 1 and values.size == T else None
 
 

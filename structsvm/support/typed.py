@@ -30,7 +30,8 @@ def refuse_other_types(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in parameters.bind(*args, **kwargs).arguments.items():
             if name in hints and not suits(value, hints[name]):
                 told = str(parameters.parameters[name].annotation).replace(" | ", " or ")
-                raise SettingsError(f"{name} must be {told}, got {value!r}")
+                chosen = ": give its best_estimator_" if hasattr(value, "best_estimator_") else ""
+                raise SettingsError(f"{name} must be {told}, got {value!r}{chosen}")
         return function(*args, **kwargs)
 
     return checked
