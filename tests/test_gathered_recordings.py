@@ -7,8 +7,8 @@ import warnings
 import distributed
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
+from spy import Spy
 
 import structsvm
 from structsvm import MetricLearner, MetricLearnerCV, evaluate
@@ -226,22 +226,6 @@ class TestMoreThanFits:
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", "much")
         with pytest.raises(SettingsError, match="STRUCTSVM_GATHERED_BYTES must be an integer"):
             learner_of(LOGISTIC).fit(Sequence(XS), NAMES)
-
-
-class Spy(ClassifierMixin, BaseEstimator):
-    """Is sure of the rows that it has seen, and of no others."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        self.seen_ = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
-        return self
-
-    def predict_proba(self, X):
-        found = np.full((len(X), self.classes_.size), 1 / self.classes_.size)
-        for p, row in zip(found, X, strict=True):
-            if row.tobytes() in self.seen_:
-                p[:] = self.classes_ == self.seen_[row.tobytes()]
-        return found
 
 
 @pytest.mark.parametrize("held", [6, 4], ids=["all fit", "four of six fit"])

@@ -17,7 +17,7 @@ from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsE
 from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.learner import BESIDES, MetricLearner
+from structsvm.learner.learner import OPTIONAL, MetricLearner
 from structsvm.learner.stored_support import pack_support, unpack_support
 from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_summary import TrainingSummary
@@ -144,7 +144,7 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         "problem": _described_problem(codec, learner.problem_, arrays),
         "parameters": _parameters(codec, learner, arrays, ("problem", "features")),
         "features": None if names is None else [str(name) for name in names],
-        **{name: codec.pack(getattr(learner, name, None), arrays) for name in BESIDES},
+        **{name: codec.pack(getattr(learner, name, None), arrays) for name in OPTIONAL},
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
         "support": pack_support(learner.solution_.support, arrays),
         "feature_stages": {k: pack_stage(codec, v, arrays) for k, v in features.items()},
@@ -338,7 +338,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
     learner.rivals_ = {k: unpack_stage(codec, v, arrays) for k, v in header["rivals"].items()}
-    for name in BESIDES:
+    for name in OPTIONAL:
         value = codec.unpack(header[name], arrays)
         if value is not None:
             setattr(learner, name, value)

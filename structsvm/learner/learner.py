@@ -65,8 +65,8 @@ SHOWN = 10
 SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
 CONTAINERS = ("default", "pandas", "polars")
-BESIDES = ("columns_", "margin_rates_")
-"""What a fitted learner may be given besides, which is of what it was learned from."""
+OPTIONAL = ("columns_", "margin_rates_")
+"""Attributes that only some fitted learners have. They describe the training data."""
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
 
@@ -245,8 +245,8 @@ class MetricLearner(ProblemParameters):
             without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is refused
         sample_weight : array of shape (N,), optional
             How much each sample counts, in the objective as in all that is measured on the
-            training labels; 2 stands for one that is there twice, 0 for one that is not. As labels
-            and groups, a mapping where the samples are one.
+            training labels; 2 stands for one that is there twice, 0 for one that is not. If the
+            samples are a mapping, labels, weights and groups may be mappings with the same keys.
         feature_names : sequence of str, optional
             Taken from data frames when not given.
         groups : sequence of length N, optional
@@ -974,7 +974,7 @@ class MetricLearner(ProblemParameters):
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
         self.converged_ = result.solution.status.converged
-        for name in ("feature_names_in_", *BESIDES):
+        for name in ("feature_names_in_", *OPTIONAL):
             self.__dict__.pop(name, None)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)

@@ -267,7 +267,9 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     except DataError as error:
         raise DataError(f"groups: {error}") from error
     if given.shape != (N,):
-        found = counted(given.size, "group") if given.ndim == 1 else f"groups of {given.shape}"
+        found = (
+            counted(given.size, "group") if given.ndim == 1 else f"groups of shape {given.shape}"
+        )
         raise DataError(f"{words.wholes(N)} but {found}: give one for each")
     missing = np.flatnonzero(missing_labels(given))
     if missing.size:

@@ -54,9 +54,7 @@ def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
     SettingsError
         When the limit is no number above 0.
     """
-    limit = _limit("max_bytes", max_bytes, BYTES_VARIABLE)
-    if limit is None:
-        limit = max(BYTES, RATIO * size)
+    limit = _limit("max_bytes", max_bytes, BYTES_VARIABLE, max(BYTES, RATIO * size))
     if expanded > limit:
         raise TooLarge(
             f"{amount(size)} that expand to {amount(expanded)}, at most {amount(limit)} are "
@@ -73,8 +71,7 @@ def check_pixels(height: int, width: int, max_pixels: int | None = None) -> None
     SettingsError
         When the limit is no number above 0.
     """
-    limit = _limit("max_pixels", max_pixels, PIXELS_VARIABLE)
-    limit = PIXELS if limit is None else limit
+    limit = _limit("max_pixels", max_pixels, PIXELS_VARIABLE, PIXELS)
     if height * width > limit:
         raise TooLarge(
             f"{height} x {width} pixels, at most {limit:,} are read: shrink it, or give max_pixels "
@@ -132,8 +129,7 @@ def kept_bytes() -> int:
     SettingsError
         When that is no number above 0.
     """
-    limit = _limit("kept_bytes", None, KEPT_VARIABLE)
-    return KEPT if limit is None else limit
+    return _limit("kept_bytes", None, KEPT_VARIABLE, KEPT)
 
 
 def gathered_bytes() -> int:
@@ -146,8 +142,7 @@ def gathered_bytes() -> int:
     SettingsError
         When that is no number above 0.
     """
-    limit = _limit("gathered_bytes", None, GATHERED_VARIABLE)
-    return GATHERED if limit is None else limit
+    return _limit("gathered_bytes", None, GATHERED_VARIABLE, GATHERED)
 
 
 def npy_shape(file: BinaryIO) -> tuple[int, ...]:
@@ -179,13 +174,13 @@ def _check_header(file: Any, size: int, name: str) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _limit(name: str, given: int | None, variable: str) -> int | None:
-    """What was given, or what the environment says, checked."""
+def _limit(name: str, given: int | None, variable: str, usual: int) -> int:
+    """What was given, or else what the environment says, checked; or else the usual limit."""
     value: Any = given
     if given is None:
         name, value = variable, os.environ.get(variable, "").strip()
         if not value:
-            return None
+            return usual
     try:
         limit = int(value)
     except (TypeError, ValueError):
