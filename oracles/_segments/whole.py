@@ -34,7 +34,12 @@ VALUE, CONSTANT, SCATTER = 0, 1, 2
 TOGETHER = 8
 """Prices that are searched side by side."""
 ENOUGH = 1.001
-"""Times a price at which one segment is best: from here on it is so by more than rounding."""
+"""Times a price at which one segment is best: from here on it is so by more than rounding.
+
+Below the price at which every boundary pays, divided by this, every boundary does likewise.
+"""
+FELT = 1e-9
+"""Shares of the scatter that are more than the rounding of a score."""
 
 
 class Recordings(NamedTuple):
@@ -259,26 +264,40 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
         for k in range(prices.size):
             ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
         return
-    table = free_table(Z, nothing, 0.0, 0.0, np.zeros(r), np.zeros(r))
+    mean = np.zeros(r)
+    table = free_table(Z, nothing, 0.0, 0.0, mean, np.zeros(r))
     n_groups = table.first_group[1]
     gains = np.empty((T + 1, n_groups, LANES))
     _write_gains(table, gains)
     F, previous = np.empty((TOGETHER, n_groups, LANES)), np.zeros((TOGETHER, T + 1), np.int64)
-    k = 0
-    while k < prices.size:
-        stop = k + 1
-        if prices[k] <= 0.0:
+    batch, places = np.empty(TOGETHER), np.empty(TOGETHER, np.int64)
+    felt = FELT * _scatter(Z, mean)
+    all_below, one_above, n = 0.0, np.inf, 0
+    for step in range(prices.size):  # from the middle outwards: both ends are often clear by then
+        k = _outwards(prices.size, step)
+        if prices[k] <= 0.0 or ENOUGH * prices[k] <= all_below:
             for t in range(T + 1):
                 ends[k, t] = t
             counts[k] = T
-        elif k > 0 and counts[k - 1] == 1 and prices[k] >= ENOUGH * prices[k - 1] > 0.0:
-            ends[k, 0], ends[k, 1], counts[k] = 0, T, 1  # one segment is best, all the more so now
+        elif prices[k] >= ENOUGH * one_above:
+            ends[k, 0], ends[k, 1], counts[k] = 0, T, 1
         else:
-            stop = min(k + TOGETHER, prices.size)
-            _scan_all(gains, prices, k, stop, F, previous)
-            for j in range(k, stop):
-                counts[j] = _trace(previous[j - k], T, ends[j])
-        k = stop
+            batch[n], places[n], n = prices[k], k, n + 1
+        if n == TOGETHER or (n > 0 and step == prices.size - 1):
+            _scan_all(gains, batch[:n], F, previous)
+            for j in range(n):
+                counts[places[j]] = _trace(previous[j], T, ends[places[j]])
+                if counts[places[j]] == 1:
+                    one_above = min(one_above, batch[j])
+                elif counts[places[j]] == T and batch[j] >= felt:
+                    all_below = max(all_below, batch[j])
+            n = 0
+
+
+@njit(cache=True, nogil=True)
+def _outwards(n: int, step: int) -> int:
+    """The places from 0 to n - 1, beginning in the middle: n // 2, n // 2 - 1, n // 2 + 1, ..."""
+    return n // 2 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
 
 
 _price_path = uninterrupted(_every_price)
@@ -298,22 +317,19 @@ def _write_gains(table: SegmentTable, gains: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _scan_all(
-    gains: Floats, prices: Floats, begin: int, stop: int, F: Floats, previous: Ints
-) -> None:
+def _scan_all(gains: Floats, prices: Floats, F: Floats, previous: Ints) -> None:
     """Best values ``F[k]`` of segmentations that end at each knot, and their last starts.
 
-    Of each of the prices from ``begin`` to ``stop - 1``: side by side, so that the processor need
-    not wait for the value at one knot before it begins with the next. Among equals the first start
-    in the group of the previous knot's; else the first in the nearest group: what the search of the
-    tree comes upon first.
+    The prices go side by side, so that the processor need not wait for the value at one knot before
+    it begins with the next. Among equals the first start in the group of the previous knot's; else
+    the first in the nearest group: what the search of the tree comes upon first.
     """
     F[:] = -np.inf
     F[:, 0, 0] = 0.0
     previous[:, 0] = 0
     for t in range(1, gains.shape[0]):
         n = (t - 1) // LANES + 1
-        for k in range(stop - begin):
+        for k in range(prices.size):
             best = max_of_sums(gains, t, F[k], n)
             group = previous[k, t - 1] >> BITS
             lane = lane_reaching(gains, t, F[k], group, best)
@@ -323,7 +339,7 @@ def _scan_all(
                     group -= 1
                     lane = lane_reaching(gains, t, F[k], group, best)
             previous[k, t] = group * LANES + lane
-            F[k, t >> BITS, t % LANES] = best - prices[begin + k]
+            F[k, t >> BITS, t % LANES] = best - prices[k]
 
 
 @njit(cache=True, nogil=True)
