@@ -32,7 +32,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from structsvm.errors import OracleError, PluginError
 from structsvm.oracles._segments.boundaries import Boundaries
@@ -42,6 +41,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only, shown
@@ -242,7 +242,7 @@ def _layered_path(
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _extend_pruned(
     sums: Floats,
     signs: Floats,
@@ -297,7 +297,7 @@ def _extend_pruned(
     state[0], state[1], state[2] = n, upcoming, latest
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _drop_before(
     first: int, n: int, alive: Ints, columns: Floats
 ) -> int:  # pragma: no cover (compiled)
@@ -313,7 +313,7 @@ def _drop_before(
     return n - gone
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _drop_worse(
     best: Floats, least: float, scores: Floats, n: int, alive: Ints, columns: Floats
 ) -> int:  # pragma: no cover (compiled)
@@ -329,7 +329,7 @@ def _drop_worse(
     return kept
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _best_start(
     best: Floats, scores: Floats, n: int, alive: Ints
 ) -> tuple[float, int]:  # pragma: no cover (compiled)
@@ -343,7 +343,7 @@ def _best_start(
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _extend_layers(
     sums: Floats,
     signs: Floats,

@@ -101,7 +101,7 @@ class TestCompiledCalls:
         for path, tree in trees.items():
             for function in [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]:
                 names = [ast.unparse(d).partition("(")[0] for d in function.decorator_list]
-                if "njit" in names:
+                if {"compiled", "inner"} & {*names}:
                     compiled.add((path.stem, function.name))
                     if names[0] == "uninterrupted":
                         held.add((path.stem, function.name))

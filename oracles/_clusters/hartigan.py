@@ -20,10 +20,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 
 MOST_WORK = 4e9
@@ -149,7 +149,7 @@ def clusters_of(objective: GroupedObjective, labels: Ints, room: int) -> Cluster
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _add_rows(Z: Floats, labels: Ints, sums: Floats) -> None:
     """``sums[labels[t]] += Z[t]``."""
     for t in range(Z.shape[0]):
@@ -183,14 +183,14 @@ def _slots(objective: GroupedObjective, c: Clusters) -> _Slots:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _scale(h: Floats, sizes: Floats, shift: float) -> float:
     """The size of the values, of which a gain has to be more than rounding."""
     return float(np.sum(np.abs(h) / np.maximum(sizes, 1.0)) + abs(shift))
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _sweep(
     o: GroupedObjective,
     c: _Slots,
@@ -237,7 +237,7 @@ def _sweep(
     return moves, used
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@inner(fastmath={"reassoc", "contract", "nsz"})
 def _join(z: Floats, sums: Floats, overlaps: Floats, price: float, out: Floats) -> None:
     """``sum_j z_j sums[j, b] - price overlaps[b]`` of every cluster b.
 
@@ -252,7 +252,7 @@ def _join(z: Floats, sums: Floats, overlaps: Floats, price: float, out: Floats) 
             out[b] += (z0 * s0[b] + z1 * s1[b]) + (z2 * s2[b] + z3 * s3[b])
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _move(o: GroupedObjective, c: _Slots, t: int, a: int, b: int) -> None:
     """Take sample t out of cluster a and put it into b; their ``h`` is right already."""
     for j in range(o.signs.size):

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from structsvm.errors import OracleError
 from structsvm.oracles._clusters.hartigan import GroupedObjective
 from structsvm.partitions.oracle import Constraint
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
 
 
@@ -181,7 +181,7 @@ def _seeds(points: Floats, weights: Floats, K: int, rng: np.random.Generator) ->
     return np.array(chosen)
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _h(signs: Floats, price: Floats, sums: Floats, table: Floats) -> float:
     total = 0.0
     for j in range(signs.size):
@@ -192,7 +192,7 @@ def _h(signs: Floats, price: Floats, sums: Floats, table: Floats) -> float:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _sweep(
     signs: Floats,
     price: Floats,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from structsvm.oracles._clusters.hartigan import Clusters, GroupedObjective, clusters_of
 from structsvm.oracles._clusters.ward import ward_tree
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled
 from structsvm.support.interrupts import uninterrupted
 
 MOST_LEAVES = 8_000
@@ -126,7 +126,7 @@ def _numbered(labels: NDArray[np.integer]) -> Ints:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _level_values(o: GroupedObjective, leaves: Clusters, merges: Ints) -> Floats:
     """The objective, up to a constant, after the first i merges of a tree, (L,)."""
     L = leaves.sizes.size

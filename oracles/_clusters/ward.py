@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 
 OVERHEAD = 8
@@ -63,7 +63,7 @@ def ward_tree(centers: Floats, weights: Floats) -> WardTree:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _chains(
     centers: Floats,
     weights: Floats,
@@ -103,7 +103,7 @@ def _chains(
     return length
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@inner(fastmath={"reassoc", "contract", "nsz"})
 def _nearest(
     centers: Floats, weights: Floats, alive: Ints, a: int, previous: int
 ) -> tuple[int, float]:
@@ -119,7 +119,7 @@ def _nearest(
     return best, best_cost
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@compiled(fastmath={"reassoc", "contract", "nsz"})
 def _cost(centers: Floats, weights: Floats, a: int, b: int) -> float:
     """``Delta(a, b)``."""
     square = 0.0
@@ -129,7 +129,7 @@ def _cost(centers: Floats, weights: Floats, a: int, b: int) -> float:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _relabelled(pairs: Ints, n_leaves: int) -> Ints:
     """Merges of leaves to merges of clusters, cluster ``L + i`` being made by merge i."""
     parent = np.arange(2 * n_leaves - 1)
@@ -142,7 +142,7 @@ def _relabelled(pairs: Ints, n_leaves: int) -> Ints:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _cut(merges: Ints, n_leaves: int) -> Ints:
     """Number the clusters that remain after ``merges`` by their first leaf."""
     parent = np.arange(n_leaves + merges.shape[0])
@@ -159,7 +159,7 @@ def _cut(merges: Ints, n_leaves: int) -> Ints:
     return labels
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _root(parent: Ints, node: int) -> int:
     """The root of a node; halves the path on the way."""
     while parent[node] != node:

@@ -7,12 +7,12 @@ c-th change is here". A node follows on those of its window from which a rule al
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.prefixes import Allowed, Prefixes, add_truth, squares
 from structsvm.oracles._segments.windows import windows
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 
 
@@ -48,7 +48,7 @@ def counted_path(
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _extend_nodes(
     sums: Floats,
     signs: Floats,
@@ -97,7 +97,7 @@ def _extend_nodes(
             best[k, v], last[k, v] = most + shift, where
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _is_allowed(
     s: int, t: int, lowest: Ints, highest: Ints, firsts: Ints, every: Ints
 ) -> bool:  # pragma: no cover (compiled)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from structsvm.errors import OracleError
 from structsvm.partitions.gaps import means
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Allowed:
     """Whether they are, and neither decreases from one end that has any to the next."""
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def add_truth(
     t: int,
     starts: Ints,
@@ -107,7 +107,7 @@ def add_truth(
         scores[i] -= weight * overlap / (t - s)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def squares(
     t: int, starts: Ints, at: int, columns: Floats, sums: Floats, signs: Floats, scores: Floats
 ) -> None:  # pragma: no cover (compiled)

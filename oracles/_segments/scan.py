@@ -7,11 +7,11 @@ table, the backtrack along a column), on factored scores instead of the summed-a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, lane_scores, largest, max_plus
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 
 CHUNK = 16
@@ -44,7 +44,7 @@ def scan(table: SegmentTable, earliest: Ints) -> tuple[Floats, Ints]:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _scan(
     table: SegmentTable, earliest: Ints, F: Floats, previous: Ints, begin: int, end: int
 ) -> None:
@@ -66,7 +66,7 @@ def _scan(
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def backtrack(previous: Ints) -> Ints:
     """The knots of the best segmentation, from 0 to m."""
     path = np.empty(previous.size, np.int64)
@@ -96,7 +96,7 @@ def layers(table: SegmentTable, earliest: Ints, K: int, every: bool = False) -> 
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _layers(
     table: SegmentTable, earliest: Ints, band: Floats, first_block: int, stop_block: int
 ) -> None:
@@ -117,7 +117,7 @@ def _layers(
                 band[k, t - k] = best[k, t - first] + table.shift
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@inner(fastmath=FAST)
 def _fill_tile(
     table: SegmentTable,
     earliest: Ints,
@@ -139,7 +139,7 @@ def _fill_tile(
                 tile[s - first_group * LANES, t - first_end] = out[s % LANES]
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _raise_layers(band: Floats, first: int, stop: int, tile: Floats, best: Floats) -> None:
     """Raise ``best[k, i]`` to ``F(k-1, s) + tile[s - first, i]`` for ``first <= s < stop``."""
     width = band.shape[1]
@@ -151,7 +151,7 @@ def _raise_layers(band: Floats, first: int, stop: int, tile: Floats, best: Float
 
 
 @uninterrupted
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def layers_backtrack(table: SegmentTable, earliest: Ints, band: Floats) -> Ints:
     """The knots of the best segmentation into K segments, taking the leftmost best start."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus

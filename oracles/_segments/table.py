@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 
@@ -92,7 +92,7 @@ def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
     return objective.truth.boundaries, float(objective.truth_weight)
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def free_table(
     Z: Floats, bounds: Ints, c: float, shift: float, mean: Floats, total: Floats
 ) -> SegmentTable:
@@ -118,7 +118,7 @@ def free_table(
     return SegmentTable(sums, lanes, ends, first_group, shift, r, 0.0)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
@@ -137,7 +137,7 @@ path_value = uninterrupted(sum_of_scores)
 """The same where Python calls it."""
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def end_row(sums: Floats, knot: int, row: Floats) -> None:
     """Copy the prefix sums at ``knot`` into ``row`` (r,)."""
     for j in range(row.size):
@@ -162,7 +162,7 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _fill_all(
     Z: Floats,
     knots: Ints,
@@ -188,7 +188,7 @@ def _fill_all(
 _fill = uninterrupted(_fill_all)
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: Floats) -> None:
     """``c b_t``, ``c / |P_l|``, ``f_l`` and ``c a_s`` at the knots; ``bounds`` of the truth."""
     k = 0
@@ -205,7 +205,7 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
         left[i] = c * ((upper - x) ** 2 / size - upper)
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
     """What each lane says of its run; beyond the last knot, the last knot again."""
     cap, size = knots.size - 1, 1
@@ -224,7 +224,7 @@ def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lane
         size *= LANES
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@inner(fastmath=FAST)
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of the centred samples at the leaves; the last knot fills the last group.
 

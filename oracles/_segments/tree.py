@@ -31,11 +31,11 @@ children of a node, and at the leaves the bound is the score itself.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, lane_scores, next_above
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.progress import tell
 
@@ -121,7 +121,7 @@ def stage_scan(
     return F, previous
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def compiled_scan(
     table: SegmentTable,
     positions: Floats,
@@ -184,7 +184,7 @@ def compiled_scan(
 _scan = uninterrupted(compiled_scan)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def _own_value(start: Floats | None, knot: int, found: float) -> float:
     """The value up to a knot of what begins there."""
     if start is None:
@@ -192,7 +192,7 @@ def _own_value(start: Floats | None, knot: int, found: float) -> float:
     return found if start[knot] == FREE else start[knot]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+@inner(fastmath=FAST, inline="always")
 def _begin(
     table: SegmentTable,
     positions: Floats,
@@ -209,7 +209,7 @@ def _begin(
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
     """No knot from ``begin`` to ``end - 1`` is a start any more."""
     for level in range(first_group.size - 1):
@@ -217,7 +217,7 @@ def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
             value[first_group[level] + run // LANES, run % LANES] = -np.inf
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> bool:
     """Whether the first anchor of a group is a knot whose value the scan finds."""
     if start is None:
@@ -226,7 +226,7 @@ def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> 
     return begin <= anchor < begin + start.size and start[anchor - begin] == FREE
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats) -> int:
     """Stack the groups that hold the starts before ``t``, the nearest on top."""
     n = 0
@@ -238,14 +238,14 @@ def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats
     return n
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def _n_complete(t: int, level: int, node: int) -> int:
     """How many lanes of a group stand for starts that level takes care of at ``t``."""
     done = t if level == 0 else (t - 1) >> (BITS * level)
     return min(done - node * LANES, LANES)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def _push_children(
     out: Floats,
     least: float,
@@ -267,7 +267,7 @@ def _push_children(
     return n
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@inner(fastmath=FAST)
 def _close_runs(
     table: SegmentTable, positions: Floats, value: Floats, t: int, row: Floats, out: Floats
 ) -> None:
@@ -285,7 +285,7 @@ def _close_runs(
         level += 1
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _forget(value: Floats, first_group: Ints, begin: int, end: int) -> None:
     """Starts from ``begin`` to ``end - 1`` are out of reach from now on.
 

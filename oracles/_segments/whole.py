@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_reaching, lane_scores, max_of_sums
 from structsvm.oracles._segments.table import (
@@ -27,6 +26,7 @@ from structsvm.oracles._segments.table import (
 )
 from structsvm.oracles._segments.tree import BITS, compiled_scan
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only
 
@@ -147,7 +147,7 @@ def _offsets(sizes: Sequence[int] | Ints) -> Ints:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _segment_all(
     recordings: Recordings,
     at: Ints,
@@ -166,7 +166,7 @@ def _segment_all(
         counts[i] = _best(Z, bounds, c, shifts[i], path, labels[at[i] : at[i + 1]], numbers[i])
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _recording(recordings: Recordings, i: int) -> tuple[Floats, Ints]:
     T = recordings.lengths[i]
     samples = recordings.samples[recordings.first[i] : recordings.first[i + 1]]
@@ -174,7 +174,7 @@ def _recording(recordings: Recordings, i: int) -> tuple[Floats, Ints]:
     return samples.reshape((T, samples.size // T)), bounds
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _best(
     Z: Floats, bounds: Ints, c: float, shift: float, path: Ints, labels: Ints, numbers: Floats
 ) -> int:
@@ -205,7 +205,7 @@ def _best(
 _segment = uninterrupted(_best)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@inner(fastmath=FAST)
 def _scatter(Z: Floats, mean: Floats) -> float:
     """The sum of the squares of the centred samples."""
     total = 0.0
@@ -215,7 +215,7 @@ def _scatter(Z: Floats, mean: Floats) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _trace(previous: Ints, last: int, path: Ints) -> int:
     """Fill the knots from 0 to the last one in; the number of segments is returned."""
     n, t = 0, last
@@ -228,7 +228,7 @@ def _trace(previous: Ints, last: int, path: Ints) -> int:
     return n
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _label(path: Ints, n: int, labels: Ints) -> None:
     """The segment of each sample."""
     for k in range(n):
@@ -240,7 +240,7 @@ def _label(path: Ints, n: int, labels: Ints) -> None:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _loss_curves(
     recordings: Recordings, prices: Floats, losses: Floats, begin: int, end: int
 ) -> None:
@@ -253,7 +253,7 @@ def _loss_curves(
             losses[i, k] = _loss(bounds, ends[k, : counts[k] + 1])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: Ints) -> None:
     """Fill the boundaries of the best segmentation at every price in, and their numbers.
 
@@ -294,7 +294,7 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
             n = 0
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _outwards(n: int, step: int) -> int:
     """The places from 0 to n - 1, beginning in the middle: n // 2, n // 2 - 1, n // 2 + 1, ..."""
     return n // 2 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
@@ -303,7 +303,7 @@ def _outwards(n: int, step: int) -> int:
 _price_path = uninterrupted(_every_price)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@inner(fastmath=FAST)
 def _write_gains(table: SegmentTable, gains: Floats) -> None:
     """``gains[t, g, i]``: the score, without shift, from the ``i``-th start of a group to t."""
     sums, lanes, row, out = table.sums, table.lanes, np.empty(table.sums.shape[1]), np.empty(LANES)
@@ -316,7 +316,7 @@ def _write_gains(table: SegmentTable, gains: Floats) -> None:
                 gains[t, g, i] = out[i]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@inner(fastmath=FAST)
 def _scan_all(gains: Floats, prices: Floats, F: Floats, previous: Ints) -> None:
     """Best values ``F[k]`` of segmentations that end at each knot, and their last starts.
 
@@ -342,7 +342,7 @@ def _scan_all(gains: Floats, prices: Floats, F: Floats, previous: Ints) -> None:
             F[k, t >> BITS, t % LANES] = best - prices[k]
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _loss(truth: Ints, path: Ints) -> float:
     """``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of two segmentations' boundaries."""
     k, m, shared = 0, 0, 0.0

@@ -19,13 +19,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, build_table, end_row
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled
 from structsvm.support.interrupts import pieces, uninterrupted
 
 ANCHOR, POSITION = 0, 0
@@ -133,7 +133,7 @@ def path_with_known_length(objective: TraceObjective, nodes: Windows, K: int) ->
 
 
 @uninterrupted
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _best(
     table: SegmentTable,
     first: Ints,
@@ -161,7 +161,7 @@ def _best(
 
 
 @uninterrupted
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def _layer(
     table: SegmentTable,
     first: Ints,

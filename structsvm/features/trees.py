@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from structsvm.errors import ModelFileError
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled
 from structsvm.support.contract import ContractMeta
 from structsvm.support.interrupts import uninterrupted
 
@@ -87,7 +87,7 @@ class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: i
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _arrivals(
     rows: Floats, root: int, feature: Ints, left: Ints, right: Ints, threshold: Floats
 ) -> Ints:

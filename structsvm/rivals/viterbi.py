@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from structsvm.errors import SettingsError
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
 
 
@@ -86,7 +86,7 @@ def best_path_of(scores: Floats, n_clusters: int) -> Ints:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _path(scores: Floats, price: float) -> Ints:
     T, C = scores.shape
     value = scores[0].copy()
@@ -108,7 +108,7 @@ def _path(scores: Floats, price: float) -> Ints:
     return path
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _two_best(value: Floats) -> tuple[int, int]:
     """The states of the largest and the second largest value; -1 for the second of a single one."""
     first, second = -1, -1
@@ -121,7 +121,7 @@ def _two_best(value: Floats) -> tuple[int, int]:
 
 
 @uninterrupted
-@njit(cache=True, nogil=True)
+@compiled()
 def _path_of(scores: Floats, K: int) -> Ints:
     T, C = scores.shape
     value = np.full((K, C), -np.inf)
