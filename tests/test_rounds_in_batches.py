@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from structsvm import EquivalenceMatrix, MetricLearner
+from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError
 from structsvm.io import arrays_and_labels
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions.equivalence import project_all
 from structsvm.partitions.objective import MetricScorer
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.planes import Planes
@@ -85,11 +84,3 @@ def test_the_sample_that_fails_in_a_batch_is_named(monkeypatch):
 def test_after_the_deadline_nothing_is_asked():
     risk = risk_of("diagonal")
     assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_samples
-
-
-def test_projecting_together_is_projecting_each():
-    rng = np.random.default_rng(0)
-    Xs = [rng.standard_normal((T, 3)) for T in (1, 9, 40)]
-    segmentations = [EquivalenceMatrix.from_breakpoints(ends) for ends in ([1], [2, 9], [7, 8, 40])]
-    for X, M, found in zip(Xs, segmentations, project_all(Xs, segmentations), strict=True):
-        assert np.array_equal(found, M.project(X))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.errors import DataError
+from structsvm.partitions.sums import segment_sums, shared
 from structsvm.support.arrays import Floats, Ints
 
 MOST_SAMPLES = 100_000_000
@@ -187,7 +187,7 @@ class EquivalenceMatrix:
         if self.relaxed_factor is not None:
             return self.relaxed_factor.T @ X
         if self.is_contiguous:
-            sums = np.add.reduceat(X, self.boundaries[:-1], axis=0)
+            sums = segment_sums(X, self.boundaries)
         else:
             sums = np.zeros((self.n_clusters, X.shape[1]))
             np.add.at(sums, self._partition_labels(), X)
@@ -236,6 +236,8 @@ class EquivalenceMatrix:
             pairs, counts = np.unique(mine * other.n_clusters + theirs, return_counts=True)
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
+        if self.is_contiguous and other.is_contiguous:
+            return float(shared(self.boundaries, other.boundaries).sum())
         table = self.contingency(other)
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 
@@ -290,18 +292,6 @@ class EquivalenceMatrix:
         if self.labels is None:
             raise DataError("a relaxed equivalence matrix has no cluster labels")
         return self.labels
-
-
-def project_all(Xs: Sequence[Floats], segmentations: Sequence[EquivalenceMatrix]) -> list[Floats]:
-    """:meth:`EquivalenceMatrix.project` of many recordings at once, each (K_i, P)."""
-    stacked = np.concatenate(Xs)
-    ends = np.cumsum([len(X) for X in Xs])
-    pairs = zip(segmentations, (0, *ends[:-1].tolist()), strict=True)
-    firsts = np.concatenate([M.boundaries[:-1] + begin for M, begin in pairs])
-    sums = np.add.reduceat(stacked, firsts, axis=0)
-    sizes = np.diff(firsts, append=len(stacked))
-    rows = np.cumsum([M.n_clusters for M in segmentations])[:-1]
-    return np.split(sums / np.sqrt(sizes)[:, None], rows)
 
 
 def _of_boundaries(boundaries: Ints) -> EquivalenceMatrix:

@@ -12,7 +12,7 @@ import numpy as np
 
 from structsvm.errors import SettingsError
 from structsvm.parallel.base import in_turn
-from structsvm.partitions.equivalence import EquivalenceMatrix, project_all
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT
 from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.kept import KeptPartition
@@ -162,17 +162,13 @@ class MetricObjective(Objective, Problem):
     def joint_features(
         self, xs: Sequence[SearchedSample], ys: Sequence[EquivalenceMatrix]
     ) -> list[Floats] | list[None]:
-        """The joint features of segmentations, (d,) each, to the last bit those of one by one.
+        """The joint features of segmentations, (d,) each.
 
-        None where the feature map is another one, which is asked sample by sample.
+        None where the feature map is another one, which may take long and is asked under its name.
         """
         if self.partition.feature_map is not SECOND_MOMENT or not all(y.is_contiguous for y in ys):
             return [None] * len(xs)
-        diagonal, features = self.metric == "diagonal", []
-        for y, U_X in zip(ys, project_all([x.X for x in xs], ys), strict=True):
-            slope = np.einsum("kp,kp->p", U_X, U_X) if diagonal else U_X.T @ U_X
-            features.append(self.join(slope, -y.n_clusters) / y.n_samples)
-        return features
+        return [self.joint_feature(x, y) for x, y in zip(xs, ys, strict=True)]
 
     def loss(self, y: Projector, y_hat: Projector) -> float:
         """``kappa`` times the loss, plus the fixed price of more clusters than the truth has."""
