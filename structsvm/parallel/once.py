@@ -46,9 +46,9 @@ def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[
 def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
     """The same of parts in memory, which are not sent to other processes, and without a word.
 
-    The task lets go of the interpreter's lock most of the time.
+    The task lets go of the interpreter's lock most of the time, and runs with one thread in BLAS.
     """
-    with together(parts) as of_parts:
+    with single_threaded(), together(parts) as of_parts:
         return of_parts(task, argument)
 
 
