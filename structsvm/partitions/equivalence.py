@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.errors import DataError
-from structsvm.partitions.sums import segment_sums, shared
 from structsvm.support.arrays import Floats, Ints
 
 MOST_SAMPLES = 100_000_000
@@ -187,6 +186,8 @@ class EquivalenceMatrix:
         if self.relaxed_factor is not None:
             return self.relaxed_factor.T @ X
         if self.is_contiguous:
+            from structsvm.partitions.sums import segment_sums  # numba takes long to import
+
             sums = segment_sums(X, self.boundaries)
         else:
             sums = np.zeros((self.n_clusters, X.shape[1]))
@@ -237,6 +238,8 @@ class EquivalenceMatrix:
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
         if self.is_contiguous and other.is_contiguous:
+            from structsvm.partitions.sums import shared
+
             return float(shared(self.boundaries, other.boundaries).sum())
         table = self.contingency(other)
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
