@@ -16,7 +16,7 @@ from sklearn.cluster import DBSCAN
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from structsvm import EquivalenceMatrix, MetricLearner, interop
+from structsvm import ChangePoint, Clustering, EquivalenceMatrix, MetricLearner, interop
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.io import arrays_and_labels
@@ -86,6 +86,49 @@ class TestRuptures:
         detector = learner.to_ruptures_detector()
         assert [detector.fit_predict(Xs[0][:, 0])] == learner.predict_breakpoints([Xs[0]])
         assert detector.fit_predict(Xs[0][:1]) == [1]
+
+    @pytest.mark.parametrize(
+        ("problem", "gap"),
+        [
+            (ChangePoint(min_length=7), False),
+            (ChangePoint(max_length=25), False),
+            (ChangePoint(missing="mask"), True),
+        ],
+        ids=["shortest", "longest", "masked"],
+    )
+    def test_rules_that_ruptures_does_not_know_are_not_left_out(self, problem, gap):
+        learner = MetricLearner(problem, metric="diagonal")
+        learner.fit(XS, [np.arange(len(X)) // 20 for X in XS])
+        X = NEW[0].copy()
+        if gap:
+            X[50:60, 0] = np.nan
+        assert learner.predict_breakpoints(X)
+        exported = learner.to_ruptures_detector(), learner.to_ruptures_cost()
+        for one in exported:
+            with pytest.raises(DataError, match="would find other segments here than ChangePoint"):
+                one.fit(X)
+        if gap:
+            whole = learner.to_ruptures_detector().fit_predict(NEW[0])
+            assert whole == learner.predict_breakpoints(NEW[0])
+
+    def test_a_table_has_no_segments(self):
+        rng = np.random.default_rng(0)
+        y = np.arange(30) % 3
+        Xs = [np.eye(3)[y] + 0.1 * rng.standard_normal((30, 3)) for _ in range(2)]
+        learner = MetricLearner(Clustering()).fit(Xs, [y, y])
+        with pytest.raises(DataError, match="would find other segments here than Clustering"):
+            learner.to_ruptures_detector().fit(Xs[0])
+
+    def test_levels_far_from_zero_keep_their_digits(self):
+        learner = MetricLearner(standardize=None).fit([X + 1e8 for X in XS], YS)
+        X = NEW[0] + 1e8
+        ends = learner.predict_breakpoints(X)
+        assert len(ends) > 1
+        assert learner.to_ruptures_detector().fit_predict(X) == ends
+        search = rpt.Pelt(custom_cost=learner.to_ruptures_cost(), min_size=1, jump=1)
+        assert search.fit(X[:80]).predict(pen=learner.penalty_) == learner.predict_breakpoints(
+            X[:80]
+        )
 
     def test_what_does_not_fit_is_refused(self, learner):
         with pytest.raises(DataError, match="has 2 features, the model has 3"):

@@ -880,25 +880,27 @@ class MetricLearner(ProblemParameters):
         """A ``ruptures`` cost, a ``CostMl`` of ``B`` that standardises as the learner does.
 
         ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` gives the answer
-        of ``learner.predict_breakpoints(X, K)``.
+        of ``learner.predict_breakpoints(X, K)``. It refuses signals in which ruptures would find
+        other segments: where the problem has rules on segments, and with masked values.
         """
         require("ruptures", "ruptures", "a cost of ruptures")
         from structsvm.interop.detectors import MetricCost
 
         check_is_fitted(self)
-        return MetricCost(self.metric_, self.prepare)
+        return MetricCost(self.metric_, self.problem_, self.prepare)
 
     def to_ruptures_detector(self) -> MetricDetector:
         """A ``ruptures`` estimator, ``KernelCPD`` on the transformed signal.
 
         ``learner.to_ruptures_detector().fit(X).predict()`` gives the answer of
         ``learner.predict_breakpoints(X)``; it takes ``n_bkps`` or ``pen`` as others of ruptures do.
+        Like :meth:`to_ruptures_cost`, it refuses what ruptures would segment in another way.
         """
         require("ruptures", "ruptures", "a detector of ruptures")
         from structsvm.interop.detectors import MetricDetector
 
         check_is_fitted(self)
-        return MetricDetector(self.metric_, self.prepare)
+        return MetricDetector(self.metric_, self.problem_, self.prepare)
 
     # ---- inside
 
