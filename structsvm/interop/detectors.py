@@ -115,7 +115,8 @@ def _signal(problem: PartitionProblem, prepare: Prepare, signal: Any) -> Floats:
         oracle = problem.decoder(sample)
     if not isinstance(oracle, SequentialOracle):
         raise DataError(
-            f"ruptures would find other segments here than {type(problem).__name__}, because it knows "
-            "neither rules on segments nor masked values: call predict_breakpoints of the learner"
+            f"ruptures would find other segments here than {type(problem).__name__}, because it "
+            "knows neither rules on segments nor masked values: call predict_breakpoints of the "
+            "learner"
         )
     return centred(sample.X)
