@@ -28,6 +28,9 @@ from structsvm.partitions.traits import GRAPHS, IMAGES
 LABEL = "label"
 """The column of labels in files, which in frames is a feature like any other."""
 
+KNOWN = "what is known"
+"""What messages call the rule ``known=``."""
+
 Arguments = ParamSpec("Arguments")
 Owner = TypeVar("Owner")
 
@@ -224,7 +227,7 @@ def same_form(
     def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
         form = Form.given_to(self, Xs)
         if "known" in kwargs:
-            kwargs["known"] = form.in_order(kwargs["known"], "what is known", some=True)
+            kwargs["known"] = form.in_order(kwargs["known"], KNOWN, some=True)
         return form.answer(method(self, form.samples, *args, **kwargs))
 
     return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

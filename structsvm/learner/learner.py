@@ -18,7 +18,7 @@ from structsvm.errors import DataError, DataWarning, OracleError, SettingsError,
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.fitting import FitResult, FitState, learn
-from structsvm.learner.form import Form, same_form
+from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
@@ -565,6 +565,8 @@ class MetricLearner(ProblemParameters):
         True
         """
         form = Form.given_to(self, Xs)
+        if "known" in rules:
+            rules["known"] = form.in_order(rules["known"], KNOWN, some=True)
         samples = self.prepare(form.samples)
         moments = form.times or [None] * len(samples)
         problem, constraints = read_rules(self.problem_, samples, rules)
@@ -669,9 +671,10 @@ class MetricLearner(ProblemParameters):
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""
-        samples = self.prepare(Xs)
+        form = Form.given_to(self, Xs)
+        samples = self.prepare(form.samples)
         ones = np.ones(len(samples))
-        labels = read_labels(self.problem_, samples, ys)
+        labels = read_labels(self.problem_, samples, form.in_order(ys, "labels"))
         return TrainingSet(self.problem_, samples, labels, ones).truths
 
     def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
@@ -680,9 +683,11 @@ class MetricLearner(ProblemParameters):
         Minus ``|M - M_i|_F^2`` (0 is perfect), or what the problem puts in its place where that is
         easily fooled. The number of clusters is that of the truth if the problem says it is known.
         """
-        samples = self.prepare(Xs)
-        truths = self.encode(samples, ys)
+        form = Form.given_to(self, Xs)
+        samples = self.prepare(form.samples)
+        truths = self.encode(samples, form.in_order(ys, "labels"))
         traits = self.problem_.traits
+        sample_weight = form.in_order(sample_weight, "weights")
         weights = check_weights(sample_weight, len(truths), traits.words)
         counts = [t.n_clusters for t in truths] if traits.given_k else None
         pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
