@@ -53,7 +53,7 @@ from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, read_only
 from structsvm.support.progress import share, stage
 from structsvm.support.tables import ShortTable
 
@@ -717,8 +717,8 @@ class MetricLearner(ProblemParameters):
 
     @property
     def components_(self) -> Floats:
-        """The factor ``L^T`` of ``B = L L^T``, (rank, P)."""
-        return self.metric_.factor.T
+        """The factor ``L^T`` of ``B = L L^T``, (rank, P), which is for reading."""
+        return read_only(self.metric_.factor.T)
 
     @property
     def penalty_(self) -> float | None:
