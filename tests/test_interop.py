@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import ruptures as rpt
+import scipy.sparse as sp
 import sklearn
 from metric_learn.base_metric import MahalanobisMixin
 from skchange.utils.segmentation import changepoints_to_labels
@@ -251,6 +252,26 @@ class TestBreakpoints:
     def test_labels_that_come_back_are_new_segments(self):
         assert interop.labels_to_breakpoints(["rest", "run", "run", "rest"]) == [1, 3, 4]
 
+    @pytest.mark.parametrize(
+        ("labels", "complaint"),
+        [
+            ([0.0, 0.0, np.nan, np.nan, 1.0], r"label of sample 2 is missing \(2 in all\)"),
+            (["rest", None, None, "run"], r"label of sample 1 is missing"),
+            (pd.Series([1, 1, None], dtype="Int64"), r"label of sample 2 is missing"),
+            (np.array(["2020", "NaT", "NaT"], dtype="M8[D]"), r"label of sample 1 is missing"),
+            (np.ma.array([0, 0, 5, 1], mask=[0, 0, 1, 0]), r"label of sample 2 is masked"),
+        ],
+    )
+    def test_what_is_not_known_is_no_segment(self, labels, complaint):
+        for convert in (interop.labels_to_breakpoints, interop.labels_to_matrix):
+            with pytest.raises(DataError, match=complaint):
+                convert(labels)
+
+    def test_a_number_is_not_its_text(self):
+        assert interop.labels_to_breakpoints([1, "1", 1]) == [1, 2, 3]
+        with pytest.raises(DataError, match="several kinds do not compare: int, str"):
+            EquivalenceMatrix.from_labels([1, "1", 1])
+
     def test_matrices_of_partitions_that_are_no_segments(self):
         labels = [0, 1, 0, 2, 1]
         same = np.equal.outer(labels, labels).astype(int)
@@ -258,7 +279,11 @@ class TestBreakpoints:
         assert interop.matrix_to_labels(interop.labels_to_matrix(labels)).tolist() == labels
 
     @pytest.mark.parametrize(
-        "M", [np.ones((2, 3)), np.tri(3), 0.5 * np.eye(2), np.zeros((2, 2)), np.eye(0)]
+        "M",
+        [
+            *(np.ones((2, 3)), np.tri(3), 0.5 * np.eye(2), np.zeros((2, 2)), np.eye(0)),
+            *(sp.eye_array(3).tocsr(), np.array([["a"]]), np.ma.array(np.eye(2), mask=np.tri(2))),
+        ],
     )
     def test_what_is_no_equivalence_matrix_is_refused(self, M):
         with pytest.raises(DataError):
