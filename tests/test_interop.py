@@ -17,7 +17,14 @@ from sklearn.cluster import DBSCAN
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from structsvm import ChangePoint, Clustering, EquivalenceMatrix, MetricLearner, interop
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    EquivalenceMatrix,
+    MetricLearner,
+    NormalizedCut,
+    interop,
+)
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.io import arrays_and_labels
@@ -163,6 +170,22 @@ class TestScikitLearn:
             np.testing.assert_array_equal(getattr(X, values)(), Z)
         back = asked.set_output(transform="default").transform(NEW)
         assert all(isinstance(X, np.ndarray) for X in back)
+
+    def test_set_output_of_samples_that_are_lists(self, learner):
+        asked = pickle.loads(pickle.dumps(learner)).set_output(transform="pandas")
+        (found,) = asked.transform([NEW[0].tolist()])
+        assert found.equals(asked.transform(NEW[0]))
+
+    def test_set_output_of_graphs(self):
+        y = np.repeat([0, 1], 6)
+        rng = np.random.default_rng(0)
+        X = np.column_stack([y + 0.1 * rng.normal(size=12), rng.normal(size=12)])
+        graph = np.ones((12, 12)), X
+        learner = MetricLearner(NormalizedCut()).fit([graph] * 2, [y, y])
+        plain = learner.transform(graph)
+        asked = learner.set_output(transform="pandas")
+        assert np.array_equal(asked.transform(graph), plain)
+        assert np.array_equal(asked.transform([graph])[0], plain)
 
     def test_the_choice_for_all_of_scikit_learn(self, learner):
         with sklearn.config_context(transform_output="polars"):

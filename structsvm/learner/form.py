@@ -126,6 +126,13 @@ class Form:
         kinds = [getattr(getattr(index, "dtype", None), "kind", "") for index in indices]
         return [index if kind == "M" else None for index, kind in zip(indices, kinds, strict=True)]
 
+    def indices(self, n: int) -> list[Any]:
+        """The index of each of n samples that is a pandas frame, (T_i,); None for any other."""
+        held = self.samples if isinstance(self.samples, list | tuple) else []
+        if len(held) != n:  # one graph is a tuple of its parts
+            return [None] * n
+        return [getattr(x, "index", None) if _is_frame(x) else None for x in held]
+
     def labels(self, ys: Any) -> Any:
         """Labels in the order of the samples: those that were given, or those of the recordings.
 

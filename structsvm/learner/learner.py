@@ -765,10 +765,8 @@ class MetricLearner(ProblemParameters):
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
         if kind != "default":
-            held = form.samples if isinstance(form.samples, list | tuple) else ()
-            indices = [getattr(X, "index", None) for X in held] or [None] * len(transformed)
             names = list(self.get_feature_names_out())
-            pairs = zip(transformed, indices, strict=True)
+            pairs = zip(transformed, form.indices(len(transformed)), strict=True)
             transformed = [data_frame(kind, Z, names, index) for Z, index in pairs]
         return form.answer(transformed)
 
