@@ -7,6 +7,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from structsvm import MetricLearner, MetricLearnerCV, diagnose, evaluate_states
 from structsvm.errors import DataError
 from structsvm.features import StateScores
+from structsvm.io import Recording
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
@@ -70,6 +71,19 @@ def test_groups_of_a_diagnosis(learner):
         if "pairs" in finding.values
     )
     assert {(pair["first"], pair["second"]) for pair in apart} == {("a", "f"), ("b", "f")}
+
+
+def test_two_features_of_one_name():
+    def recorded(X, y, names):
+        return Recording("one", X, y, tuple(names))
+
+    learner = MetricLearner().fit([recorded(X, y, "aab") for X, y in zip(XS, YS, strict=True)])
+    assert np.array_equal(
+        learner.transform(recorded(NEW[0], None, "aab")), learner.transform(NEW[0])
+    )
+    for columns, names in (([2, 0, 1], "baa"), ([0, 2], "ab")):
+        with pytest.raises(DataError, match="are called 'a': give each its own name"):
+            learner.transform(recorded(NEW[0][:, columns], None, names))
 
 
 def test_names_of_states():
