@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import ruptures as rpt
+import scipy.sparse as sp
 import sklearn
 from metric_learn.base_metric import MahalanobisMixin
 from skchange.utils.segmentation import changepoints_to_labels
@@ -16,7 +17,14 @@ from sklearn.cluster import DBSCAN
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from structsvm import EquivalenceMatrix, MetricLearner, interop
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    EquivalenceMatrix,
+    MetricLearner,
+    NormalizedCut,
+    interop,
+)
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.io import arrays_and_labels
@@ -87,6 +95,49 @@ class TestRuptures:
         assert [detector.fit_predict(Xs[0][:, 0])] == learner.predict_breakpoints([Xs[0]])
         assert detector.fit_predict(Xs[0][:1]) == [1]
 
+    @pytest.mark.parametrize(
+        ("problem", "gap"),
+        [
+            (ChangePoint(min_length=7), False),
+            (ChangePoint(max_length=25), False),
+            (ChangePoint(missing="mask"), True),
+        ],
+        ids=["shortest", "longest", "masked"],
+    )
+    def test_rules_that_ruptures_does_not_know_are_not_left_out(self, problem, gap):
+        learner = MetricLearner(problem, metric="diagonal")
+        learner.fit(XS, [np.arange(len(X)) // 20 for X in XS])
+        X = NEW[0].copy()
+        if gap:
+            X[50:60, 0] = np.nan
+        assert learner.predict_breakpoints(X)
+        exported = learner.to_ruptures_detector(), learner.to_ruptures_cost()
+        for one in exported:
+            with pytest.raises(DataError, match="would find other segments here than ChangePoint"):
+                one.fit(X)
+        if gap:
+            whole = learner.to_ruptures_detector().fit_predict(NEW[0])
+            assert whole == learner.predict_breakpoints(NEW[0])
+
+    def test_a_table_has_no_segments(self):
+        rng = np.random.default_rng(0)
+        y = np.arange(30) % 3
+        Xs = [np.eye(3)[y] + 0.1 * rng.standard_normal((30, 3)) for _ in range(2)]
+        learner = MetricLearner(Clustering()).fit(Xs, [y, y])
+        with pytest.raises(DataError, match="would find other segments here than Clustering"):
+            learner.to_ruptures_detector().fit(Xs[0])
+
+    def test_levels_far_from_zero_keep_their_digits(self):
+        learner = MetricLearner(standardize=None).fit([X + 1e8 for X in XS], YS)
+        X = NEW[0] + 1e8
+        ends = learner.predict_breakpoints(X)
+        assert len(ends) > 1
+        assert learner.to_ruptures_detector().fit_predict(X) == ends
+        search = rpt.Pelt(custom_cost=learner.to_ruptures_cost(), min_size=1, jump=1)
+        assert search.fit(X[:80]).predict(pen=learner.penalty_) == learner.predict_breakpoints(
+            X[:80]
+        )
+
     def test_what_does_not_fit_is_refused(self, learner):
         with pytest.raises(DataError, match="has 2 features, the model has 3"):
             learner.to_ruptures_detector().fit(NEW[0][:, :2])
@@ -119,6 +170,22 @@ class TestScikitLearn:
             np.testing.assert_array_equal(getattr(X, values)(), Z)
         back = asked.set_output(transform="default").transform(NEW)
         assert all(isinstance(X, np.ndarray) for X in back)
+
+    def test_set_output_of_samples_that_are_lists(self, learner):
+        asked = pickle.loads(pickle.dumps(learner)).set_output(transform="pandas")
+        (found,) = asked.transform([NEW[0].tolist()])
+        assert found.equals(asked.transform(NEW[0]))
+
+    def test_set_output_of_graphs(self):
+        y = np.repeat([0, 1], 6)
+        rng = np.random.default_rng(0)
+        X = np.column_stack([y + 0.1 * rng.normal(size=12), rng.normal(size=12)])
+        graph = np.ones((12, 12)), X
+        learner = MetricLearner(NormalizedCut()).fit([graph] * 2, [y, y])
+        plain = learner.transform(graph)
+        asked = learner.set_output(transform="pandas")
+        assert np.array_equal(asked.transform(graph), plain)
+        assert np.array_equal(asked.transform([graph])[0], plain)
 
     def test_the_choice_for_all_of_scikit_learn(self, learner):
         with sklearn.config_context(transform_output="polars"):
@@ -208,6 +275,26 @@ class TestBreakpoints:
     def test_labels_that_come_back_are_new_segments(self):
         assert interop.labels_to_breakpoints(["rest", "run", "run", "rest"]) == [1, 3, 4]
 
+    @pytest.mark.parametrize(
+        ("labels", "complaint"),
+        [
+            ([0.0, 0.0, np.nan, np.nan, 1.0], r"label of sample 2 is missing \(2 in all\)"),
+            (["rest", None, None, "run"], r"label of sample 1 is missing"),
+            (pd.Series([1, 1, None], dtype="Int64"), r"label of sample 2 is missing"),
+            (np.array(["2020", "NaT", "NaT"], dtype="M8[D]"), r"label of sample 1 is missing"),
+            (np.ma.array([0, 0, 5, 1], mask=[0, 0, 1, 0]), r"label of sample 2 is masked"),
+        ],
+    )
+    def test_what_is_not_known_is_no_segment(self, labels, complaint):
+        for convert in (interop.labels_to_breakpoints, interop.labels_to_matrix):
+            with pytest.raises(DataError, match=complaint):
+                convert(labels)
+
+    def test_a_number_is_not_its_text(self):
+        assert interop.labels_to_breakpoints([1, "1", 1]) == [1, 2, 3]
+        with pytest.raises(DataError, match="several kinds do not compare: int, str"):
+            EquivalenceMatrix.from_labels([1, "1", 1])
+
     def test_matrices_of_partitions_that_are_no_segments(self):
         labels = [0, 1, 0, 2, 1]
         same = np.equal.outer(labels, labels).astype(int)
@@ -215,7 +302,11 @@ class TestBreakpoints:
         assert interop.matrix_to_labels(interop.labels_to_matrix(labels)).tolist() == labels
 
     @pytest.mark.parametrize(
-        "M", [np.ones((2, 3)), np.tri(3), 0.5 * np.eye(2), np.zeros((2, 2)), np.eye(0)]
+        "M",
+        [
+            *(np.ones((2, 3)), np.tri(3), 0.5 * np.eye(2), np.zeros((2, 2)), np.eye(0)),
+            *(sp.eye_array(3).tocsr(), np.array([["a"]]), np.ma.array(np.eye(2), mask=np.tri(2))),
+        ],
     )
     def test_what_is_no_equivalence_matrix_is_refused(self, M):
         with pytest.raises(DataError):

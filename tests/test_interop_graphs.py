@@ -51,6 +51,16 @@ def test_weights_are_the_learned_similarities(learner, pictures):
     np.testing.assert_allclose(found + np.eye(len(found)), expected)
 
 
+def test_loops_and_parallel_edges_weigh_what_was_learned(learner, pictures):
+    rag = pictures[2][2]
+    several = nx.MultiGraph(rag)
+    several.add_edge(0, 1, weight=7.0)
+    several.add_edge(0, 0, weight=7.0)
+    found = nx.to_dict_of_dicts(weighted_graph(learner, several))
+    assert found[0].pop(0)["weight"] == 1.0
+    assert found == nx.to_dict_of_dicts(weighted_graph(learner, rag))
+
+
 def test_scikit_image_cuts_where_the_learner_does(learner, pictures):
     _, regions, rag, side = pictures[2]
     ours = learner.predict([rag], 2)[0]

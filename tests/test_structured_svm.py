@@ -189,6 +189,7 @@ def test_a_setting_that_cannot_be_is_named(classes, given, complaint):
         ([[1.0]], None, {}, r"there are no labellings"),
         ([np.array([1.0, np.nan])], [0], {}, r"sample 0 has nan at 1: fill missing values first"),
         (np.ones((2, 1)), [0.0, np.nan], {}, r"labelling of sample 1 is nan|give a finite one"),
+        (np.ones((2, 1)), np.ma.array([0, 1], mask=[0, 1]), {}, r"labelling of sample 1 is masked"),
         (
             np.ones((2, 1)),
             [0, 1],

@@ -57,7 +57,15 @@ class Classes(Problem):
             return best
         if self.broken == "quality":
             return Separation(best, 0.0, "exact")
-        return Separation(best, -1.0 if self.broken == "slack" else 0.0, Quality.EXACT)
+        answer = Separation(best, -1.0 if self.broken == "slack" else 0.0, Quality.EXACT)
+        given = {
+            "another feature": {"feature": phi(x, best) * 2.0},
+            "another size": {"feature": np.zeros(1)},
+            "another loss": {"loss": 3.0 * loss(y, best)},
+            "negative reward": {"loss": -loss(y, best)},
+            "same feature and loss": {"feature": phi(x, best), "loss": loss(y, best)},
+        }
+        return replace(answer, **given.get(self.broken, {}))
 
     def predict(self, w: Any, x: Any) -> int:
         return int(np.argmax([w @ self.joint_feature(x, k) for k in CLASSES]))
@@ -99,6 +107,13 @@ SOLVERS = [
         ("text", r"Classes\.loss returned 'much' \(a str\): return a float"),
         ("quality", "returned the quality 'exact': return Quality.EXACT"),
         ("slack", "returned the slack -1.0"),
+        ("another feature", r"separate returned the feature .* where joint_feature gives its"),
+        (
+            "another size",
+            r"returned the feature an array of float64 of shape \(1,\) .* dimension 6",
+        ),
+        ("another loss", r"separate returned the loss 3\.0 where loss gives its labelling 1\.0"),
+        ("negative reward", r"separate returned the loss -1\.0"),
         ("buffer", "joint_feature writes to an array that it returned before"),
     ],
 )
@@ -107,6 +122,13 @@ def test_a_broken_problem_is_named_before_the_first_round_ends(
 ) -> None:
     with pytest.raises(PluginError, match=f"sample 0: .*{complaint}"):
         solver.solve(risk(broken))
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])
+def test_what_separate_knows_already_is_taken(solver: Any) -> None:
+    given, asked = (solver.solve(risk(broken)) for broken in ("same feature and loss", ""))
+    np.testing.assert_array_equal(given.w, asked.w)
+    assert (given.lower, given.upper) == (asked.lower, asked.upper)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])

@@ -11,6 +11,7 @@ from structsvm.diagnosis import fit, leakage, samples
 from structsvm.diagnosis.findings import Diagnosis, Finding
 from structsvm.diagnosis.samples import Examined
 from structsvm.errors import DataError, SettingsError
+from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of, unscaled, words_of
 from structsvm.model_selection import MetricLearnerCV
@@ -62,7 +63,7 @@ def diagnose(
     groups : sequence of length N, optional
         Whom or what each sample is of: samples of different groups must not share anything.
     names : sequence of str, optional
-        What to call the samples; their numbers otherwise.
+        What to call the samples; their own names, or else their numbers, otherwise.
 
     Returns
     -------
@@ -98,8 +99,12 @@ def diagnose(
         raise SettingsError(f"{without[0]} of no samples: give Xs as well")
     if Xs is not None and is_prepared(Xs):
         raise SettingsError("give the samples as they are: of prepared ones the scale is lost")
-    measured = None if Xs is None else fitted.measured(Xs)
-    return diagnose_measured(learner, measured, ys, groups=groups, names=names)
+    if Xs is None:
+        return diagnose_measured(learner, None)
+    form = Form.given_to(fitted, Xs)
+    ys, groups = form.in_order(ys, "labels"), form.in_order(groups, "groups")
+    names = form.names if names is None else names
+    return diagnose_measured(learner, fitted.measured(form.samples), ys, groups=groups, names=names)
 
 
 def diagnose_measured(

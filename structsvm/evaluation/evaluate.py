@@ -469,7 +469,8 @@ def evaluate_states(
     4     15   0
     7      0  10
     """
-    samples = learner.prepare(Xs)
+    form = Form.given_to(learner, Xs)
+    samples, ys = learner.prepare(form.samples), form.in_order(ys, "labels")
     found = {LEARNED: learner.predict_states(samples, n_clusters)}
     named = confusions_of(learner, samples, ys, found, unseen_states)
     if not named:

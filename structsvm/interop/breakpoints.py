@@ -7,13 +7,12 @@ same numbers without T.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.values import full_labels, refuse_hidden, refuse_no_array
 from structsvm.support.arrays import Floats, Ints
 
 
@@ -23,7 +22,7 @@ def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
     Raises
     ------
     DataError
-        If the labels are no vector, or an empty one.
+        If the labels are no vector, or an empty one, or some are missing.
 
     Examples
     --------
@@ -31,9 +30,7 @@ def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
     >>> labels_to_breakpoints(["rest", "rest", "walk", "rest"])
     [2, 3, 4]
     """
-    values: NDArray[Any] = np.asarray(labels)
-    if values.ndim != 1 or values.size == 0:
-        raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
+    values = full_labels(labels)
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     return [*map(int, changes), values.size]
 
@@ -105,7 +102,7 @@ def matrix_to_labels(M: ArrayLike) -> Ints:
     Raises
     ------
     DataError
-        When the entries do not say who is with whom.
+        When the entries do not say who is with whom, or are no numbers.
 
     Examples
     --------
@@ -113,7 +110,12 @@ def matrix_to_labels(M: ArrayLike) -> Ints:
     >>> matrix_to_labels([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]).tolist()
     [0, 0, 1]
     """
-    values = np.asarray(M, dtype=np.float64)
+    refuse_no_array(M, "the equivalence matrix")
+    refuse_hidden(M, "the equivalence matrix")
+    try:
+        values = np.asarray(M, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"an equivalence matrix is of numbers, (T, T), got {M!r}") from None
     if values.ndim != 2 or values.shape[0] != values.shape[1] or values.size == 0:
         raise DataError(f"an equivalence matrix has shape (T, T), got {values.shape}")
     together = values > 0.5 * values.max(axis=1, keepdims=True)

@@ -11,9 +11,13 @@ from ruptures.costs import CostMl
 from ruptures.detection import KernelCPD
 
 from structsvm.errors import DataError
+from structsvm.oracles import SequentialOracle
 from structsvm.partitions.metric import Metric
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import centred
 from structsvm.support.arrays import Floats
+from structsvm.support.contract import asked
 
 Prepare = Callable[[Any], Sequence[Sample]]
 """Signals to standardised samples, as a learner prepares them."""
@@ -28,28 +32,40 @@ class MetricCost(CostMl):  # type: ignore[misc]
 
     model = "structsvm"
 
-    def __init__(self, metric: Metric, prepare: Prepare) -> None:
+    def __init__(self, metric: Metric, problem: PartitionProblem, prepare: Prepare) -> None:
         super().__init__(metric=metric.matrix)
-        self.prepare = prepare
+        self.problem, self.prepare = problem, prepare
         self.min_size = 1
 
     def fit(self, signal: Any) -> MetricCost:
-        """Standardise the signal (T, P) as the learner does, and prepare its costs."""
-        super().fit(_signal(self.prepare, signal))
+        """Standardise the signal (T, P) as the learner does, and prepare its costs.
+
+        Raises
+        ------
+        DataError
+            When the signal cannot be used, or the learner partitions it under rules.
+        """
+        super().fit(_signal(self.problem, self.prepare, signal))
         return self
 
 
 class MetricDetector(BaseEstimator):  # type: ignore[misc]
     """``ruptures.KernelCPD`` with a linear kernel on the transformed signal: exact, and in C."""
 
-    def __init__(self, metric: Metric, prepare: Prepare) -> None:
+    def __init__(self, metric: Metric, problem: PartitionProblem, prepare: Prepare) -> None:
         self.metric = metric
-        self.prepare = prepare
+        self.problem, self.prepare = problem, prepare
         self.n_samples: int | None = None
 
     def fit(self, signal: Any) -> MetricDetector:
-        """Transform a signal (T, P) into the metric and hand it to the detector."""
-        Z = self.metric.transform(_signal(self.prepare, signal))
+        """Transform a signal (T, P) into the metric and hand it to the detector.
+
+        Raises
+        ------
+        DataError
+            When the signal cannot be used, or the learner partitions it under rules.
+        """
+        Z = self.metric.transform(_signal(self.problem, self.prepare, signal))
         self.n_samples = Z.shape[0]
         self.detector = KernelCPD(kernel="linear", min_size=1, jump=1).fit(np.ascontiguousarray(Z))
         return self
@@ -84,9 +100,23 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         return self.fit(signal).predict(n_bkps, pen)
 
 
-def _signal(prepare: Prepare, signal: Any) -> Floats:
-    """One standardised signal, (T, P); a vector is univariate."""
+def _signal(problem: PartitionProblem, prepare: Prepare, signal: Any) -> Floats:
+    """One standardised signal, (T, P), whose sums keep their digits; a vector is univariate.
+
+    Raises
+    ------
+    DataError
+        When the learner does not partition it into any segments of its values, as ruptures does.
+    """
     if isinstance(signal, np.ndarray) and signal.ndim == 1:
         signal = signal[:, None]
     (sample,) = prepare([signal])
-    return sample.X
+    with asked(problem, "decoder"):
+        oracle = problem.decoder(sample)
+    if not isinstance(oracle, SequentialOracle):
+        raise DataError(
+            f"ruptures would find other segments here than {type(problem).__name__}, because it "
+            "knows neither rules on segments nor masked values: call predict_breakpoints of the "
+            "learner"
+        )
+    return centred(sample.X)

@@ -26,7 +26,8 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
         Of graphs, such as one with ``problem=NormalizedCut()``; fitted.
     graph : networkx.Graph, image, (adjacency, features) or FeatureGraph
         As for ``learner.predict``. Of a networkx graph, region adjacency graphs of scikit-image
-        included, a copy is made, everything but the weights being kept.
+        included, a copy is made, everything but the weights being kept; of a multigraph, one edge
+        between two nodes.
 
     Returns
     -------
@@ -62,13 +63,18 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
         )
     found = replace(sample.side, X=sample.X)
     similarity = Similarity.of(found)(learner.metric_.factor).matrix
-    made = graph.copy() if isinstance(graph, networkx.Graph) else _bare(found)
-    pairs = [(a, b) for a, b in made.edges() if a != b]
+    made = _copied(graph) if isinstance(graph, networkx.Graph) else _bare(found)
+    pairs = list(made.edges())
     place = {node: i for i, node in enumerate(found.nodes or range(found.n_samples))}
     i, j = ([place[pair[end]] for pair in pairs] for end in (0, 1))
     weights = np.asarray(similarity[i, j]).ravel().tolist() if pairs else []
     networkx.set_edge_attributes(made, dict(zip(pairs, weights, strict=True)), "weight")
     return made
+
+
+def _copied(graph: networkx.Graph) -> networkx.Graph:
+    """A copy with one edge between two nodes, because parallel edges would count twice."""
+    return networkx.Graph(graph) if graph.is_multigraph() else graph.copy()
 
 
 def _bare(graph: FeatureGraph) -> networkx.Graph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,12 +97,19 @@ class Recording:
         Raises
         ------
         DataError
-            Naming the features that are missing and those that are too many; ``owner`` is who has
-            the right ones.
+            Naming the features that are missing and those that are too many, or two of one name;
+            ``owner`` is who has the right ones.
         """
         wanted = tuple(features)
         if wanted == self.features:
             return self
+        for names, whose in ((self.features, self.where), (wanted, owner)):
+            twice = [name for name, n in Counter(names).items() if n > 1]
+            if twice:
+                raise DataError(
+                    f"{self.where} has other features than {owner}, or in another order, and two "
+                    f"of {whose} are called {twice[0]!r}: give each its own name"
+                )
         missing = [name for name in wanted if name not in self.features]
         extra = [name for name in self.features if name not in wanted]
         if missing or extra:

@@ -28,6 +28,9 @@ from structsvm.partitions.traits import GRAPHS, IMAGES
 LABEL = "label"
 """The column of labels in files, which in frames is a feature like any other."""
 
+KNOWN = "what is known"
+"""What messages call the rule ``known=``."""
+
 Arguments = ParamSpec("Arguments")
 Owner = TypeVar("Owner")
 
@@ -122,6 +125,13 @@ class Form:
         indices = [getattr(x, "index", None) for x in self.samples]
         kinds = [getattr(getattr(index, "dtype", None), "kind", "") for index in indices]
         return [index if kind == "M" else None for index, kind in zip(indices, kinds, strict=True)]
+
+    def indices(self, n: int) -> list[Any]:
+        """The index of each of n samples that is a pandas frame, (T_i,); None for any other."""
+        held = self.samples if isinstance(self.samples, list | tuple) else []
+        if len(held) != n:  # one graph is a tuple of its parts
+            return [None] * n
+        return [getattr(x, "index", None) if _is_frame(x) else None for x in held]
 
     def labels(self, ys: Any) -> Any:
         """Labels in the order of the samples: those that were given, or those of the recordings.
@@ -224,7 +234,7 @@ def same_form(
     def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
         form = Form.given_to(self, Xs)
         if "known" in kwargs:
-            kwargs["known"] = form.in_order(kwargs["known"], "what is known", some=True)
+            kwargs["known"] = form.in_order(kwargs["known"], KNOWN, some=True)
         return form.answer(method(self, form.samples, *args, **kwargs))
 
     return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

@@ -18,7 +18,7 @@ from structsvm.errors import DataError, DataWarning, OracleError, SettingsError,
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.fitting import FitResult, FitState, learn
-from structsvm.learner.form import Form, same_form
+from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
@@ -53,7 +53,7 @@ from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, read_only
 from structsvm.support.progress import share, stage
 from structsvm.support.tables import ShortTable
 
@@ -565,6 +565,8 @@ class MetricLearner(ProblemParameters):
         True
         """
         form = Form.given_to(self, Xs)
+        if "known" in rules:
+            rules["known"] = form.in_order(rules["known"], KNOWN, some=True)
         samples = self.prepare(form.samples)
         moments = form.times or [None] * len(samples)
         problem, constraints = read_rules(self.problem_, samples, rules)
@@ -669,9 +671,10 @@ class MetricLearner(ProblemParameters):
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""
-        samples = self.prepare(Xs)
+        form = Form.given_to(self, Xs)
+        samples = self.prepare(form.samples)
         ones = np.ones(len(samples))
-        labels = read_labels(self.problem_, samples, ys)
+        labels = read_labels(self.problem_, samples, form.in_order(ys, "labels"))
         return TrainingSet(self.problem_, samples, labels, ones).truths
 
     def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
@@ -680,9 +683,11 @@ class MetricLearner(ProblemParameters):
         Minus ``|M - M_i|_F^2`` (0 is perfect), or what the problem puts in its place where that is
         easily fooled. The number of clusters is that of the truth if the problem says it is known.
         """
-        samples = self.prepare(Xs)
-        truths = self.encode(samples, ys)
+        form = Form.given_to(self, Xs)
+        samples = self.prepare(form.samples)
+        truths = self.encode(samples, form.in_order(ys, "labels"))
         traits = self.problem_.traits
+        sample_weight = form.in_order(sample_weight, "weights")
         weights = check_weights(sample_weight, len(truths), traits.words)
         counts = [t.n_clusters for t in truths] if traits.given_k else None
         pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
@@ -712,8 +717,8 @@ class MetricLearner(ProblemParameters):
 
     @property
     def components_(self) -> Floats:
-        """The factor ``L^T`` of ``B = L L^T``, (rank, P)."""
-        return self.metric_.factor.T
+        """The factor ``L^T`` of ``B = L L^T``, (rank, P), which is for reading."""
+        return read_only(self.metric_.factor.T)
 
     @property
     def penalty_(self) -> float | None:
@@ -760,10 +765,8 @@ class MetricLearner(ProblemParameters):
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
         if kind != "default":
-            held = form.samples if isinstance(form.samples, list | tuple) else ()
-            indices = [getattr(X, "index", None) for X in held] or [None] * len(transformed)
             names = list(self.get_feature_names_out())
-            pairs = zip(transformed, indices, strict=True)
+            pairs = zip(transformed, form.indices(len(transformed)), strict=True)
             transformed = [data_frame(kind, Z, names, index) for Z, index in pairs]
         return form.answer(transformed)
 
@@ -880,25 +883,27 @@ class MetricLearner(ProblemParameters):
         """A ``ruptures`` cost, a ``CostMl`` of ``B`` that standardises as the learner does.
 
         ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` gives the answer
-        of ``learner.predict_breakpoints(X, K)``.
+        of ``learner.predict_breakpoints(X, K)``. It refuses signals in which ruptures would find
+        other segments: where the problem has rules on segments, and with masked values.
         """
         require("ruptures", "ruptures", "a cost of ruptures")
         from structsvm.interop.detectors import MetricCost
 
         check_is_fitted(self)
-        return MetricCost(self.metric_, self.prepare)
+        return MetricCost(self.metric_, self.problem_, self.prepare)
 
     def to_ruptures_detector(self) -> MetricDetector:
         """A ``ruptures`` estimator, ``KernelCPD`` on the transformed signal.
 
         ``learner.to_ruptures_detector().fit(X).predict()`` gives the answer of
         ``learner.predict_breakpoints(X)``; it takes ``n_bkps`` or ``pen`` as others of ruptures do.
+        Like :meth:`to_ruptures_cost`, it refuses what ruptures would segment in another way.
         """
         require("ruptures", "ruptures", "a detector of ruptures")
         from structsvm.interop.detectors import MetricDetector
 
         check_is_fitted(self)
-        return MetricDetector(self.metric_, self.prepare)
+        return MetricDetector(self.metric_, self.problem_, self.prepare)
 
     # ---- inside
 

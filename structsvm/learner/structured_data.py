@@ -87,6 +87,9 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> LabelledData:
         raise DataError(
             "there are no labellings: this requires y to be passed, but the target y is None"
         )
+    if np.ma.is_masked(y):
+        masked = int(np.argwhere(np.ma.getmaskarray(y))[0][0])
+        raise DataError(f"the labelling of sample {masked} is masked: leave the sample out")
     ys, values = _listed(y, "y")
     N = len(samples.xs)
     if len(ys) != N:

@@ -243,7 +243,9 @@ def _is_single(ys: Any, words: Words) -> bool:
         return True
     if words == GRAPHS and isinstance(ys, list | tuple) and len(ys) == 1 and is_picture(ys[0]):
         return False
-    if isinstance(ys, Mapping) or (isinstance(ys, np.ndarray) and ys.dtype != object):
+    if isinstance(ys, np.ndarray) and ys.dtype != object:
+        return words == GRAPHS or ys.ndim != 2 or len(ys) != 1  # (1, T) is a list of one
+    if isinstance(ys, Mapping):
         return True
     try:
         return np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels | Mapping)

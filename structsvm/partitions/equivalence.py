@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.errors import DataError
+from structsvm.partitions.values import full_labels
 from structsvm.support.arrays import Floats, Ints
 
 MOST_SAMPLES = 100_000_000
@@ -54,11 +55,9 @@ class EquivalenceMatrix:
         Raises
         ------
         DataError
-            If the labels are no vector, or an empty one, or do not compare.
+            If the labels are no vector, or an empty one, are missing or do not compare.
         """
-        values = np.asarray(labels)
-        if values.ndim != 1 or values.size == 0:
-            raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
+        values = full_labels(labels)
         try:
             _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
         except TypeError:

@@ -114,6 +114,27 @@ def label_values(y: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def full_labels(y: Any) -> NDArray[Any]:
+    """A label for each sample, (T,), any values that can be compared.
+
+    Raises
+    ------
+    DataError
+        If the labels are no vector, or an empty one, or some are missing or masked.
+    """
+    whole = type(y) is np.ndarray and y.dtype.kind in "iu"
+    values: NDArray[Any] = y if whole else label_values(y)
+    if values.ndim != 1 or values.size == 0:
+        raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
+    missing = np.flatnonzero(missing_labels(values))
+    if missing.size:
+        raise DataError(
+            f"the label of sample {missing[0]} is missing ({missing.size} in all): a partition has "
+            "a label for each sample; PartialLabels holds those that are known"
+        )
+    return values
+
+
 def missing_labels(values: NDArray[Any]) -> Bools:
     """Which labels are missing: None, NaN, NaT, pandas' NA, and text of nothing but spaces."""
     if values.dtype.kind == "f":

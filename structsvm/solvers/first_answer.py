@@ -24,6 +24,9 @@ from structsvm.support.unchanged import Snapshot
 TOLERANCE = 1e-8
 """Rounding allowed in a loss."""
 
+ALIKE = 1e-6
+"""Rounding allowed between two ways to a joint feature or a loss, for the size of its largest."""
+
 TRIALS = (1.0, -1.0, 10.0, -10.0)
 """Sizes of the weights at which another labelling than the truth is looked for."""
 
@@ -61,24 +64,26 @@ def check_separation(problem: Problem, answer: object, sample: int, method: str)
     return answer
 
 
-def check_feature(problem: Problem, phi: object, dim: int, sample: int) -> Floats:
-    """Check that ``joint_feature`` returned one vector of floats, (d,), and return it.
+def check_feature(
+    problem: Problem, phi: object, dim: int, sample: int, said: str = "joint_feature returned"
+) -> Floats:
+    """Check that a joint feature is one vector of floats, (d,), and return it.
+
+    ``said`` is which method gave it, and as what.
 
     Raises
     ------
     PluginError
-        If it returned something else.
+        If it is something else.
     """
-    asked = f"sample {sample}: {type(problem).__name__}.joint_feature"
+    asked = f"sample {sample}: {type(problem).__name__}.{said}"
     if not isinstance(phi, np.ndarray) or phi.shape != (dim,):
         raise PluginError(
-            f"{asked} returned {shown(phi)} where weight_space() has dimension {dim}: return one "
+            f"{asked} {shown(phi)} where weight_space() has dimension {dim}: return one "
             f"vector of shape ({dim},)"
         )
     if phi.dtype.kind != "f":
-        raise PluginError(
-            f"{asked} returned a vector of {phi.dtype}: return floats, .astype(float)"
-        )
+        raise PluginError(f"{asked} a vector of {phi.dtype}: return floats, .astype(float)")
     return phi
 
 
@@ -97,20 +102,42 @@ def check_buffer(problem: Problem, phi: Floats, held: Floats, sample: int) -> No
         )
 
 
-def check_loss(problem: Problem, loss: object, sample: int) -> float:
-    """Check that ``loss`` returned one number, negative only where it may be, and return it.
+def check_loss(problem: Problem, loss: object, sample: int, said: str = "loss returned") -> float:
+    """Check that a loss is one number, negative only where it may be, and return it.
+
+    ``said`` is which method gave it, and as what.
 
     Raises
     ------
     PluginError
-        If it returned something else.
+        If it is something else.
     """
-    asked = f"sample {sample}: {type(problem).__name__}.loss"
+    asked = f"sample {sample}: {type(problem).__name__}.{said}"
     if not isinstance(loss, int | float | np.bool_ | np.integer | np.floating):
-        raise PluginError(f"{asked} returned {shown(loss)}: return a float")
+        raise PluginError(f"{asked} {shown(loss)}: return a float")
     if loss < -TOLERANCE and not problem.signed_losses:
-        raise PluginError(f"{asked} returned {float(loss)!r}: a loss must not be negative")
+        raise PluginError(f"{asked} {float(loss)!r}: a loss must not be negative")
     return float(loss)
+
+
+def check_same(problem: Problem, given: Any, own: Any, what: str, sample: int) -> None:
+    """Check that ``separate`` returned the feature or loss that the problem gives its labelling.
+
+    Raises
+    ------
+    PluginError
+        If they differ by more than rounding.
+    """
+    size = max(float(np.abs(own).max()), 1.0) if np.size(own) else 1.0
+    if np.allclose(given, own, rtol=0.0, atol=ALIKE * size, equal_nan=True):
+        return
+    at = int(np.argmax(np.abs(np.subtract(given, own))))
+    method = "joint_feature" if what == "feature" else what
+    raise PluginError(
+        f"sample {sample}: {type(problem).__name__}.separate returned the {what} "
+        f"{float(np.ravel(given)[at])!r} where {method} gives its labelling "
+        f"{float(np.ravel(own)[at])!r}: return what {method} does, or None"
+    )
 
 
 @contextmanager

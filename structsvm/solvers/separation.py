@@ -19,6 +19,7 @@ from structsvm.solvers.first_answer import (
     check_buffer,
     check_feature,
     check_loss,
+    check_same,
     check_separation,
     check_truth,
     failure,
@@ -97,7 +98,7 @@ class Block:
             except Exception as error:
                 raise failure(self.problem, "separate", error, sample) from error
             check_separation(self.problem, answer, sample, "separate")
-            phi = self._feature(j, answer.y, w.size) if answer.feature is None else answer.feature
+            phi = self._found(j, answer, w.size)
             if closely:
                 self._looked.add(0)
                 self._look_closely(j, answer, phi, w.size)
@@ -113,7 +114,11 @@ class Block:
         held = phi.copy()
         self._feature(j, y, dim)
         check_buffer(self.problem, phi, held, sample)
-        self._loss(j, answer.y)
+        loss = self._loss(j, answer.y)
+        if answer.loss is not None:
+            check_same(self.problem, answer.loss, loss, "loss", sample)
+        if answer.feature is not None:
+            check_same(self.problem, phi, self._feature(j, answer.y, dim), "feature", sample)
         check_truth(self.problem, x, y, answer.y, sample, dim)
 
     def _write(self, planes: Planes, j: int, answer: Separation, phi: Floats) -> float:
@@ -121,7 +126,7 @@ class Block:
         w, omega, sample = planes.w, float(self.sample_weight[j]), int(self.indices[j])
         truth = self._truth(j, w.size)
         slope = omega * (phi - truth)
-        loss = self._loss(j, answer.y) if answer.loss is None else answer.loss
+        loss = self._lost(j, answer)
         intercept = omega * loss
         value = intercept + float(slope.dot(w))
         if not math.isfinite(value):
@@ -157,6 +162,21 @@ class Block:
         with asked(self.problem, "loss", f"sample {sample}"):
             loss = self.problem.loss(self.ys[j], y_hat)
         return check_loss(self.problem, loss, sample)
+
+    def _found(self, j: int, answer: Separation, dim: int) -> Floats:
+        """The joint feature of what was found, from who knows it."""
+        if answer.feature is None:
+            return self._feature(j, answer.y, dim)
+        sample = int(self.indices[j])
+        said = "separate returned the feature"
+        return check_feature(self.problem, answer.feature, dim, sample, said)
+
+    def _lost(self, j: int, answer: Separation) -> float:
+        """The loss of what was found, from who knows it."""
+        if answer.loss is None:
+            return self._loss(j, answer.y)
+        sample = int(self.indices[j])
+        return check_loss(self.problem, answer.loss, sample, "separate returned the loss")
 
     def note_truth(self, j: int) -> None:
         """Keep the joint feature of the truth of the ``j``-th sample, if any is kept."""
