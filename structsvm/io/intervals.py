@@ -478,13 +478,13 @@ def _from_events(path: Path, table: _Table, status: str, name: str) -> dict[str,
             open_ones[which] = at
         elif which in open_ones:
             stretch = Interval(open_ones.pop(which), at, behavior)
-            found.setdefault(PurePosixPath(own).stem, []).append(stretch)
+            found.setdefault(own, []).append(stretch)
         else:
             raise DataError(f"{path}: line {number}: {behavior!r} stops and never started")
     if open_ones:
         _, _, behavior = next(iter(open_ones))
         raise DataError(f"{path}: {behavior!r} starts and never stops")
-    return {own: sorted(each, key=lambda i: i.start) for own, each in found.items()}
+    return _by_name({own: sorted(each, key=lambda i: i.start) for own, each in found.items()})
 
 
 def _from_table(
@@ -518,8 +518,22 @@ def _from_table(
             label = (row[columns["label"]] or "").strip()
             if not label and columns["start"].startswith(OF_ELAN):
                 continue  # what another tier says
-            found.setdefault(PurePosixPath(own).stem, []).append(Interval(start, end, label))
-    return found
+            found.setdefault(own, []).append(Interval(start, end, label))
+    return _by_name(found) if columns["recording"] in header else found
+
+
+def _by_name(found: Mapping[str, list[Interval]]) -> dict[str, list[Interval]]:
+    """By the names of recordings, where a table has paths of files, unless two have one name."""
+    names = [name_of(own) for own in found]
+    if len(set(names)) < len(names):
+        return dict(found)
+    return dict(zip(names, found.values(), strict=True))
+
+
+def name_of(called: str) -> str:
+    """The name of a recording that may be called by a path; a number after a point is no kind."""
+    path = PurePosixPath(called)
+    return path.name if path.suffix[1:].isdigit() else path.stem
 
 
 def _time_in(column: str, path: Path, line: int, text: str | None) -> float:

@@ -1,0 +1,83 @@
+"""Files of labels as people have them beside their recordings."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_kit import TRAIN
+
+LINE = (
+    "fit change-point --rivals none --metric diagonal --time-column t --force -o labelled.structsvm"
+)
+
+
+def stretches(recording):
+    """Return start, end and label of each segment, samples being half a second apart."""
+    ends = [*(np.flatnonzero(np.diff(recording.y)) + 1), len(recording.y)]
+    starts = [0, *ends[:-1]]
+    return [(s / 2, e / 2, f"state {recording.y[s]}") for s, e in zip(starts, ends, strict=True)]
+
+
+def put(path, recording, times=None):
+    """Write a recording without its labels."""
+    frame = pd.DataFrame(recording.X, columns=recording.features)
+    frame.insert(0, "t", np.arange(len(frame)) / 2 if times is None else times)
+    path.parent.mkdir(exist_ok=True)
+    frame.to_csv(path, index=False)
+    return path
+
+
+def rows_of(names, recordings=TRAIN):
+    """Return the stretches of some recordings as one table."""
+    rows = [(n, *s) for n, r in zip(names, recordings, strict=False) for s in stretches(r)]
+    return pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
+
+
+def test_one_file_of_labels_is_not_of_two_recordings(run, refused, tmp_path):
+    """Both are called walk, in folders of their own."""
+    for folder, recording in zip(("ann", "ben"), TRAIN, strict=False):
+        put(tmp_path / folder / "walk.csv", recording)
+    labels = tmp_path / "labels"
+    labels.mkdir()
+    rows_of(["walk"]).drop(columns="recording").to_csv(labels / "walk.csv", index=False)
+    data = [tmp_path / "ann", tmp_path / "ben"]
+    message = refused(LINE, *data, "--labels", labels)
+    assert "'walk' may be 'ann/walk' or 'ben/walk'" in message
+    assert "column 'recording'" in message
+    table = tmp_path / "labels.csv"
+    rows_of(["ann/walk", "ben/walk"]).to_csv(table, index=False)
+    code, _, err = run(LINE, *data, "--labels", table)
+    assert code == 0, err
+    assert "2 recordings of 200 samples" in err
+
+
+@pytest.mark.parametrize("form", ["table", "folder"])
+def test_what_follows_a_point_in_a_name_may_tell_recordings_apart(run, tmp_path, form):
+    names = ["rat.1", "rat.2", "mouse.left"]
+    for name, recording in zip(names, TRAIN, strict=False):
+        put(tmp_path / "data" / f"{name}.csv", recording)
+    table, labels = rows_of(names), tmp_path / "labels.csv"
+    if form == "table":
+        table.to_csv(labels, index=False)
+    else:
+        labels = tmp_path / "labels"
+        labels.mkdir()
+        for name in names:
+            own = table[table.recording == name].drop(columns="recording")
+            own.to_csv(labels / f"{name}.csv", index=False)
+    code, _, err = run(LINE, tmp_path / "data", "--labels", labels)
+    assert code == 0, err
+    n = sum(len(stretches(r)) for r in TRAIN[:3])
+    assert f"600 samples and {n} segments in all" in err
+
+
+def test_labels_of_another_recording_are_said_to_be_so(run, tmp_path):
+    data = put(tmp_path / "rat.1.csv", TRAIN[0])
+    labels = tmp_path / "labels.csv"
+    rows_of(["rat.2"]).to_csv(labels, index=False)
+    code, _, err = run(LINE, data, "--labels", labels)
+    assert code == 0, err
+    assert "labels.csv: its labels are of 'rat.2', and are taken for those of rat.1, the" in err
+    rows_of(["rat.1"]).to_csv(labels, index=False)
+    assert "are taken for" not in run(LINE, data, "--labels", labels)[2]
+    rows_of(["rat.1"]).drop(columns="recording").to_csv(labels, index=False)
+    assert "are taken for" not in run(LINE, data, "--labels", labels)[2]
