@@ -19,6 +19,7 @@ REGULAR = 1.5
 NAMED = 3
 """Recordings that a warning names."""
 YEAR_FIRST = re.compile(r"\s*\d{4}")
+FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +214,17 @@ def _dates(column: Any) -> tuple[Any, bool] | None:
         for way in ways:
             dates = pandas.to_datetime(column, errors="coerce", utc=True, **way)
             if not dates[column.notna()].isna().any():
-                found.append((dates, "dayfirst" in way))
-    return min(found, key=lambda one: one[0].max() - one[0].min(), default=None)
+                found.append(dates)
+    if not found:
+        return None
+    dates = min(found, key=lambda one: one.max() - one.min())
+    return dates, _day_first(column, dates)
+
+
+def _day_first(column: Any, dates: Any) -> bool:
+    """Whether what is written first in a column is the day of its dates and not their month."""
+    first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
+    return bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
 
 
 def warn_about_steps(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
