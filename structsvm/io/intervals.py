@@ -49,6 +49,8 @@ OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Pa
 """How the columns of ELAN's text begin that are no tiers."""
 COMMENT = ("#", '"#')
 """How the lines begin in which ELAN names the media, before its table."""
+DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?")
+"""A date, or a time of a day, whatever the order of its numbers: the recording knows."""
 CLOCK = re.compile(r"\d+:\d\d:\d\d\.\d+")
 """A time as ELAN writes it beside the one in seconds."""
 LABELS = "timeserieslabels"
@@ -123,7 +125,7 @@ def labels_of(
     lost = []
     for interval in intervals:
         start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
-        if start > end or (start == end and _value(interval.end) < _value(interval.start)):
+        if axis.value(interval.end) < axis.value(interval.start):
             raise DataError(f"{interval} ends before it starts")
         if start == end:
             lost.append(interval)
@@ -376,7 +378,7 @@ def _is_track(text: str) -> bool:
     try:
         return len(parts) in (2, 3) and float(parts[0]) <= float(parts[1])
     except ValueError:
-        return False
+        return len(parts) == 3 and all(DATE.fullmatch(part) for part in parts[:2])
 
 
 def _from_audacity(path: Path, text: str) -> list[Interval]:
@@ -464,7 +466,7 @@ def _values(line: str) -> list[str]:
 def _from_events(path: Path, table: _Table, status: str, name: str) -> dict[str, list[Interval]]:
     """BORIS's tabular events: rows in which a behaviour of a subject starts, and stops."""
     found: dict[str, list[Interval]] = {}
-    open_ones: dict[tuple[str, ...], float] = {}
+    open_ones: dict[tuple[str, ...], float | str] = {}
     before = [_values(line) for line in table.before]
     of_all = next((values[1] for values in before if values[0] == "Observation id"), name)
     for number, row in table.rows:
@@ -536,23 +538,22 @@ def name_of(called: str) -> str:
     return path.name if path.suffix[1:].isdigit() else path.stem
 
 
-def _time_in(column: str, path: Path, line: int, text: str | None) -> float:
-    """A time in seconds, in the form that it has or that the name of its column says."""
+def _time_in(column: str, path: Path, line: int, text: str | None) -> float | str:
+    """A time in seconds, in the form that it has or that the name of its column says; or a date."""
     if text is not None and CLOCK.fullmatch(text):
         return _seconds(text)
     at = _time(path, line, text)
-    return at / 1000 if column.endswith("- msec") else at
+    return at / 1000 if column.endswith("- msec") and isinstance(at, float) else at
 
 
-def _time(path: Path, line: int, text: str | None) -> float:
+def _time(path: Path, line: int, text: str | None) -> float | str:
+    """A number, or a date as it was written."""
     try:
         return float(text or "")
     except ValueError:
-        raise DataError(f"{path}: line {line}: {text!r} is no time in seconds") from None
-
-
-def _value(moment: float | str) -> Any:
-    return moment if isinstance(moment, str) else float(moment)
+        if text is not None and DATE.fullmatch(text.strip()):
+            return text.strip()
+        raise DataError(f"{path}: line {line}: {text!r} is neither a number nor a date") from None
 
 
 def _near(axis: TimeAxis, change: int, tolerance: float) -> tuple[int, int]:

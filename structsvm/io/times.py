@@ -83,21 +83,30 @@ class TimeAxis:
         DataError
             When it is no moment of this axis.
         """
+        where = self.values + self.lasting / 2 if self.lasting else self.values
+        return int(np.searchsorted(where, self.value(moment), side="left"))
+
+    def value(self, moment: Any) -> Any:
+        """A moment, a number or a date as text, as the axis has it: a float or a datetime64.
+
+        Raises
+        ------
+        DataError
+            When it is no moment of this axis.
+        """
         try:
             if self.values.dtype.kind == "M":
                 pandas = require("pandas", "files", "reading times")
                 day_first = self.day_first and not YEAR_FIRST.match(str(moment))
                 stamp = pandas.to_datetime(str(moment), utc=True, dayfirst=day_first)
-                value: Any = np.datetime64(stamp.tz_localize(None).to_datetime64())
-            else:
-                value = float(moment)
-                if np.isnan(value):
-                    raise ValueError
+                return np.datetime64(stamp.tz_localize(None).to_datetime64())
+            value = float(moment)
+            if np.isnan(value):
+                raise ValueError
         except (TypeError, ValueError):
             kind = "date" if self.values.dtype.kind == "M" else "number"
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
-        where = self.values + self.lasting / 2 if self.lasting else self.values
-        return int(np.searchsorted(where, value, side="left"))
+        return value
 
     def at(self, rows: NDArray[np.int64]) -> TimeAxis:
         """The times of some samples."""

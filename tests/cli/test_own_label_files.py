@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from cli_kit import TRAIN
 
+from structsvm.io import intervals_of, read_intervals, write_intervals
+
 LINE = (
     "fit change-point --rivals none --metric diagonal --time-column t --force -o labelled.structsvm"
 )
@@ -81,3 +83,30 @@ def test_labels_of_another_recording_are_said_to_be_so(run, tmp_path):
     assert "are taken for" not in run(LINE, data, "--labels", labels)[2]
     rows_of(["rat.1"]).drop(columns="recording").to_csv(labels, index=False)
     assert "are taken for" not in run(LINE, data, "--labels", labels)[2]
+
+
+def test_stretches_between_dates(run, tmp_path):
+    clock = pd.date_range("2024-03-31 23:00", periods=200, freq="min")
+    labels = tmp_path / "labels.csv"
+    for style in ("%Y-%m-%d %H:%M:%S", "%d.%m.%Y %H:%M"):
+        put(tmp_path / "walk.csv", TRAIN[0], clock.strftime(style))
+        table = rows_of(["walk"])
+        ends = np.append(clock, clock[-1] + pd.Timedelta(minutes=1)).astype("datetime64[s]")
+        for column in ("start", "end"):
+            samples = (2 * table[column]).astype(int)
+            table[column] = pd.DatetimeIndex(ends[samples]).strftime(style)
+        early = [pd.Timestamp(day).strftime(style) for day in ("2024-02-29", "2024-03-01")]
+        table = pd.concat([table, pd.DataFrame([["walk", *early, "early"]], columns=table.columns)])
+        table.to_csv(labels, index=False)
+        code, _, err = run(LINE, tmp_path / "walk.csv", "--labels", labels)
+        assert code == 0, err
+        assert f"{len(table) - 1} segments" in err
+        assert f"1 of {len(table)} intervals hold no sample" in err
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "txt"])
+def test_intervals_between_dates_are_read_as_they_were_written(tmp_path, kind):
+    times = np.array(["2024-01-31", "2024-02-01", "2024-02-02"], dtype="M8[D]")
+    written = {"walk": intervals_of(["rest", "rest", "walk"], times)}
+    write_intervals(tmp_path / f"walk.{kind}", written)
+    assert read_intervals(tmp_path / f"walk.{kind}") == written
