@@ -209,6 +209,15 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     return TimeAxis(name, values, tuple(map(str, column)) if texts else None, day_first=day_first)
 
 
+def first_of_no_time(column: Any) -> int:
+    """The first row of a column of words that is neither a number nor a date of its own."""
+    pandas = require("pandas", "files", "reading tables")
+    with without_warnings(Warning):
+        numbers = pandas.to_numeric(column, errors="coerce")
+        dates = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
+    return int((numbers.isna() & dates.isna() & column.notna()).to_numpy().argmax())
+
+
 def _dates(column: Any) -> tuple[Any, bool] | None:
     """A column as dates in UTC, and whether their day is written first; None if some are none.
 
