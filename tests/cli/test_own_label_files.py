@@ -110,3 +110,19 @@ def test_intervals_between_dates_are_read_as_they_were_written(tmp_path, kind):
     written = {"walk": intervals_of(["rest", "rest", "walk"], times)}
     write_intervals(tmp_path / f"walk.{kind}", written)
     assert read_intervals(tmp_path / f"walk.{kind}") == written
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_a_first_row_that_is_taken_for_a_header(run, tmp_path, kind):
+    """The labels say when, so that nothing else tells that a sample is lost."""
+    path, labels = tmp_path / f"walk.{kind}", tmp_path / "labels.csv"
+    table = rows_of(["walk"])
+    table.assign(start=2 * table.start, end=2 * table.end).to_csv(labels, index=False)
+    line = "fit change-point --rivals none --metric diagonal --force -o headless --labels"
+    frame = pd.DataFrame(TRAIN[0].X)
+    write = frame.to_csv if kind == "csv" else frame.to_excel
+    write(path, index=False, header=False)
+    told = f"{path}: its columns are called '{frame[0][0]:.10f}"
+    assert told in run(line, labels, path)[2]
+    write(path, index=False)  # 0, 1, 2, ...
+    assert "its columns are called" not in run(line, labels, path)[2]

@@ -119,5 +119,7 @@ def test_a_column_of_times_that_are_none_is_said_to_be_left_out(run, place, tmp_
     code, _, err = run("fit change-point --time-column clock --rivals none --force -o odd", path)
     assert code == 0, err
     place = "row 0 (line 2)"
-    assert f"{path}: the times of column 'clock' are not used, because '28:00.5', {place}, is" in err
+    assert (
+        f"{path}: the times of column 'clock' are not used, because '28:00.5', {place}, is" in err
+    )
     assert "neither a number nor a date; samples are counted instead" in err
