@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.io.readers import EXCEL, read_frame
+from structsvm.io.text import decimal_of, decoded
 from structsvm.io.times import TimeAxis, time_axis
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.oracle import Region
@@ -214,7 +216,8 @@ def read_intervals(
         of its file. ``.txt`` without a header: a label track of Audacity, or the tab-delimited text
         of ELAN with times on a clock; the name is that of the file. Otherwise a table with a
         header, such as the aggregated or the tabular events of BORIS, or ELAN's text with a column
-        for each tier.
+        for each tier; it may be the first sheet of an ``.xlsx`` file. Texts may have semicolons or
+        tabs between columns, and a decimal comma then.
     start, end, label, recording : str, optional
         Names of the columns of a table, where they are others; ``label`` names a tier of ELAN where
         there are several. Without a column of recordings all intervals are of one, named after the
@@ -247,10 +250,7 @@ def read_intervals(
     Interval(start=0.0, end=2.5, label='rest')
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+    text = text_of_labels(path)
     name = printable(path.stem)
     if path.suffix.lower() == ".json":
         return _from_label_studio(path, text)
@@ -261,6 +261,55 @@ def read_intervals(
     if not {"start", "end"} & asked.keys() and _is_plain_elan(text):
         return {name: _from_elan(path, text, label)}
     return _from_table(path, text, name, asked)
+
+
+def text_of_labels(path: Path) -> str:
+    """The text of a file of labels, with points in its numbers; that of a sheet has commas.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or a comma in it may as well stand between thousands.
+    """
+    if path.suffix.lower() in EXCEL:
+        return str(read_frame(path, as_text=True)[0].to_csv(index=False))
+    try:
+        text, _ = decoded(path, path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.splitlines(keepends=True)
+    first = _line_of_header(lines)
+    separator = separator_of(lines[first]) if lines else ","
+    if separator == "," or path.suffix.lower() == ".json":
+        return text
+    if decimal_of(path, "".join(lines[first:]), separator, has_option=False) == ",":
+        between = rf"(?<![^{separator}\n])([-+]?\d+),(\d+)(?![^{separator}\n])"
+        text = re.sub(between, r"\1.\2", text)
+    return text
+
+
+def separator_of(header: str) -> str:
+    """What separates the columns of a table of labels."""
+    if "\t" in header:
+        return "\t"
+    return "," if header.count(",") > header.count(";") else ";"  # also of a single column
+
+
+def refuse_longer(path: Path, line: int, row: Mapping[Any, Any]) -> None:
+    """Refuse a row of values that no column has, as where decimal commas are taken for separators.
+
+    Raises
+    ------
+    DataError
+        Naming the line.
+    """
+    if any(value.strip() for value in row.get(None, ())):
+        n = len(row) - 1
+        raise DataError(
+            f"{path}: line {line} has {n + len(row[None])} columns where "
+            f"{counted(n, 'column')} {'is' if n == 1 else 'are'} expected"
+        )
 
 
 def write_intervals(
@@ -441,7 +490,7 @@ class _Table:
     def of(cls, text: str) -> _Table:
         lines = text.splitlines(keepends=True)
         first = _line_of_header(lines)
-        delimiter = "\t" if lines and "\t" in lines[first] else ","
+        delimiter = separator_of(lines[first]) if lines else ","
         reader = csv.DictReader(
             io.StringIO("".join(lines[first:])), delimiter=delimiter, skipinitialspace=True
         )
@@ -460,7 +509,7 @@ def _line_of_header(lines: Sequence[str]) -> int:
 
 def _values(line: str) -> list[str]:
     """What is between the tabs or the commas of a line."""
-    return re.split("[\t,]", line.strip())
+    return re.split("[\t,;]", line.strip())
 
 
 def _from_events(path: Path, table: _Table, status: str, name: str) -> dict[str, list[Interval]]:
@@ -512,6 +561,7 @@ def _from_table(
         )
     found: dict[str, list[Interval]] = {}
     for number, row in table.rows:
+        refuse_longer(path, number, row)
         own = row.get(columns["recording"]) or name
         start, end = (
             _time_in(columns[key], path, number, row[columns[key]]) for key in ("start", "end")

@@ -15,13 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, printable, warn
-from structsvm.io.intervals import Interval, labels_of, name_of, read_intervals
+from structsvm.io.intervals import (
+    Interval,
+    labels_of,
+    name_of,
+    read_intervals,
+    refuse_longer,
+    separator_of,
+    text_of_labels,
+)
 from structsvm.io.recording import Recording, listed
 from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import UNKNOWN
 from structsvm.support.typed import refuse_other_types
 
-LABEL_KINDS = (".csv", ".tsv", ".txt", ".json")
+TABLES = (".csv", ".tsv", ".xlsx")
+LABEL_KINDS = (*TABLES, ".txt", ".json")
 """Kinds of files of labels."""
 CHANGES = ("change", "change_time", "time")
 """Names of the column of a table of change times."""
@@ -41,10 +50,10 @@ def with_labels(
     recordings : sequence of Recording
         Where their times are not known, the labels are in numbers of samples.
     path : path
-        A table (``.csv``, ``.tsv``) with a column ``change`` of the times of the changes, or
-        stretches of time with their labels as :func:`read_intervals` reads them. A column
-        ``recording`` says of which recording a row is; without it the file is of the recording of
-        its name, or of the only one. Of a folder, all such files are read.
+        A table (``.csv``, ``.tsv``, ``.xlsx``) with a column ``change`` of the times of the
+        changes, or stretches of time with their labels as :func:`read_intervals` reads them. A
+        column ``recording`` says of which recording a row is; without it the file is of the
+        recording of its name, or of the only one. Of a folder, all such files are read.
     blanks : bool
         Whether samples may be without a label, which is then -1.
 
@@ -136,19 +145,16 @@ def _read(path: Path) -> dict[str, Marks]:
 
 
 def _read_file(path: Path) -> dict[str, Marks]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    text = text_of_labels(path)
+    delimiter = separator_of(text.partition("\n")[0])
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
     header = rows.fieldnames or ()
     column = next((name for name in CHANGES if name in header), None)
-    if column is None or path.suffix.lower() not in (".csv", ".tsv") or "start" in header:
+    if column is None or path.suffix.lower() not in TABLES or "start" in header:
         return dict(read_intervals(path))
     changes: dict[str, list[float | str]] = {}
     for row in rows:
+        refuse_longer(path, rows.line_num, row)
         name = row.get("recording") or printable(path.stem)
         changes.setdefault(name, []).append((row[column] or "").strip())
     return dict(changes)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from cli_kit import TRAIN
 
+from structsvm import load
 from structsvm.io import intervals_of, read_intervals, write_intervals
 
 LINE = (
@@ -126,3 +127,45 @@ def test_a_first_row_that_is_taken_for_a_header(run, tmp_path, kind):
     assert told in run(line, labels, path)[2]
     write(path, index=False)  # 0, 1, 2, ...
     assert "its columns are called" not in run(line, labels, path)[2]
+
+
+def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
+    """Of people who write a decimal comma."""
+    put(tmp_path / "walk.csv", TRAIN[0])
+    table = rows_of(["walk"]).assign(label=lambda table: "Körper " + table.label)
+    table.to_excel(tmp_path / "excel.xlsx", index=False)
+    table.to_csv(tmp_path / "west.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    table.to_csv(tmp_path / "wide.csv", index=False, sep="\t", decimal=",", encoding="utf-16")
+    changes = table[["end"]][:-1].rename(columns={"end": "change"})
+    changes.to_csv(tmp_path / "changes.csv", index=False, sep=";", decimal=",")
+    changes.to_excel(tmp_path / "changes.xlsx", index=False)
+    track = "".join(f"{a:.6f}\t{b:.6f}\t{c}\n" for _, a, b, c in table.itertuples(index=False))
+    (tmp_path / "track.txt").write_text(track.replace(".", ","), encoding="utf-8")
+    weights = set()
+    for name in ("excel.xlsx", "west.csv", "wide.csv", "changes.csv", "changes.xlsx", "track.txt"):
+        code, _, err = run(LINE, tmp_path / "walk.csv", "--labels", tmp_path / name)
+        assert code == 0, (name, err)
+        weights.add(load("labelled.structsvm").components_.tobytes())
+    assert len(weights) == 1
+
+
+def test_labels_whose_comma_may_stand_between_thousands(run, refused, tmp_path):
+    put(tmp_path / "walk.csv", TRAIN[0], 20 * np.arange(200))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("start;end;label\n0;960;a\n960;1,720;b\n1,720;4,000;c\n", encoding="utf-8")
+    message = refused(LINE, tmp_path / "walk.csv", "--labels", labels)
+    assert "'1,720' stands beside '960' in one column" in message
+    assert "--decimal" not in message
+    labels.write_text("start;end;label\n0,5;960,000;a\n960,000;4000,0;b\n", encoding="utf-8")
+    assert run(LINE, tmp_path / "walk.csv", "--labels", labels)[0] == 0
+
+
+def test_a_row_of_labels_that_is_longer_than_its_header(refused, tmp_path):
+    """Commas stand between columns and in numbers."""
+    put(tmp_path / "walk.csv", TRAIN[0])
+    labels = tmp_path / "labels.csv"
+    for text in ("start,end,label\n0,7,5,a\n7,5,99,5,b\n", "change,who\n7,5,ann\n"):
+        labels.write_text(text, encoding="utf-8")
+        message = refused(LINE, tmp_path / "walk.csv", "--labels", labels)
+        header = text.partition("\n")[0].count(",") + 1
+        assert f"line 2 has {header + 1} columns where {header} columns are expected" in message
