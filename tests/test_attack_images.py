@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, DataWarning
 from structsvm.graphs import from_image
-from structsvm.graphs.image_files import pixels_of
+from structsvm.graphs.image_files import label_map_of, pixels_of
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (16, 16, 3))
 
@@ -33,3 +33,38 @@ def test_a_photograph_is_turned_as_viewers_show_it(tmp_path):
     np.testing.assert_array_equal(pixels_of(path), np.rot90(IMAGE[:8], -1))
     with Image.open(path) as opened:
         np.testing.assert_array_equal(pixels_of(opened), np.rot90(IMAGE[:8], -1))
+
+
+def test_an_image_of_16_bits_that_uses_few_of_them_is_not_black(tmp_path):
+    """A camera of 8 or of 12 bits, whose microscope saves 16."""
+    path = tmp_path / "cells.tif"
+    Image.fromarray(IMAGE[..., 0].astype(np.uint16)).save(path)
+    with pytest.raises(
+        DataError, match=r"cells.tif: greys from 1 to 254 of 65535 are 1 of the 256"
+    ):
+        pixels_of(path)
+    Image.fromarray((IMAGE[..., 0] * 16).astype(np.uint16)).save(path)
+    with pytest.warns(
+        DataWarning, match=r"cells.tif: greys from 16 to 4064 of 65535 are 16 of the 256"
+    ):
+        pixels_of(path)
+    Image.fromarray((IMAGE[..., 0] * 257).astype(np.uint16)).save(path)
+    np.testing.assert_array_equal(pixels_of(path), IMAGE[..., 0])
+
+
+def test_of_several_pages_one_is_said_to_be_read(tmp_path):
+    pages = [Image.fromarray(np.uint8(IMAGE[..., channel])) for channel in range(3)]
+    pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:])
+    with pytest.warns(DataWarning, match="stack.tif: of its 3 pages the first is read"):
+        np.testing.assert_array_equal(pixels_of(tmp_path / "stack.tif"), IMAGE[..., 0])
+
+
+def test_a_mask_compressed_with_losses_is_refused(tmp_path):
+    """Around its only part a JPEG has greys of its own, fewer than masks may have labels."""
+    y, x = np.mgrid[:60, :80]
+    mask = np.uint8(255 * ((y - 30) ** 2 + (x - 40) ** 2 < 225))
+    Image.fromarray(mask).save(tmp_path / "mask.jpg", quality=80)
+    with pytest.raises(DataError, match=r"mask.jpg has \d\d different values.* with losses"):
+        label_map_of(tmp_path / "mask.jpg")
+    Image.fromarray(mask).save(tmp_path / "mask.png")
+    assert np.unique(label_map_of(tmp_path / "mask.png")).tolist() == [0, 255]

@@ -78,3 +78,12 @@ def test_times_of_an_npz_that_are_none_are_named(tmp_path, time, reason):
     np.savez(tmp_path / "one.npz", X=np.zeros((6, 2)), time=time)
     with pytest.warns(DataWarning, match=f"one.npz: 'time' is not used, because {reason}"):
         assert read_recording(tmp_path / "one.npz", need_labels=False).time is None
+
+
+@pytest.mark.parametrize("style", ["%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M", "%Y-%m-%d %H:%M"])
+@pytest.mark.parametrize("first", ["2024-03-31 23:00", "2024-04-01 01:00", "2024-04-30 23:00"])
+def test_a_moment_is_read_in_the_order_of_the_dates_of_its_recording(tmp_path, style, first):
+    """The 31st tells pandas what comes first in the column, and nothing about the next day."""
+    clock = pd.date_range(first, periods=120, freq="min").strftime(style)
+    walk = read(tmp_path, clock)
+    assert [walk.time.sample_at(moment) for moment in clock] == list(range(120))

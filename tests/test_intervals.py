@@ -183,7 +183,7 @@ class TestFiles:
         with pytest.raises(DataError, match="no tasks of Label Studio"):
             read_intervals(tmp_path / "one.json")
         (tmp_path / "one.txt").write_text("0.0\t1.0\ta\nx\t2.0\tb\n")
-        with pytest.raises(DataError, match="line 2: 'x' is no time in seconds"):
+        with pytest.raises(DataError, match="line 2: 'x' is neither a number nor a date"):
             read_intervals(tmp_path / "one.txt")
         with pytest.raises(DataError, match="cannot be read"):
             read_intervals(tmp_path / "gone.txt")

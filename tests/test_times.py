@@ -84,7 +84,8 @@ class TestReading:
 
     def test_words_are_no_times(self, tmp_path):
         self.frame([f"step {t}" for t in range(200)]).to_csv(tmp_path / "one.csv", index=False)
-        recording = read_recording(tmp_path / "one.csv", time_column="when")
+        with pytest.warns(DataWarning, match="'step 0', row 0 .line 2., is neither a number nor"):
+            recording = read_recording(tmp_path / "one.csv", time_column="when")
         assert recording.time is None
         assert recording.features == ("a", "b", "c")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.storage import limits
 from structsvm.support.extras import require
 from structsvm.support.quiet import without_warnings
@@ -20,8 +20,12 @@ KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".web
 MASK_KINDS = (*KINDS, ".npy")
 
 MOST_GREY = 2**16 - 1
+FEW_LEVELS = 16
+"""Of the 256 of 8 bits: what a camera of 12 bits leaves of 16."""
 MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
+LOSSY, NEAR = (".jpg", ".jpeg"), 8
+"""Kinds that are compressed with losses, which show as greys that differ by less than this."""
 
 
 def is_picture(x: Any) -> bool:
@@ -47,6 +51,13 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
             f"{_called(picture)}: greys from {low} to {high}, 16 bits go from 0 to {MOST_GREY}: "
             "save it with 8 or 16 bits"
         )
+    levels = (high >> 8) - (low >> 8) + 1
+    told = f"{_called(picture)}: greys from {low} to {high} of {MOST_GREY} are {levels} of the 256 "
+    way_out = "levels that are told apart: save it with 8 bits, or spread them over all 16"
+    if levels == 1 < high - low + 1:
+        raise DataError(told + way_out)
+    if 1 < levels <= FEW_LEVELS:
+        warn(told + way_out, DataWarning)
     return (values >> 8).astype(np.uint8)
 
 
@@ -65,7 +76,8 @@ def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int6
     is_array = _suffix(picture) == ".npy"
     values = _array(Path(picture), max_pixels) if is_array else _colours(picture, max_pixels)
     kinds = np.unique(values)
-    if kinds.size > MOST_LABELS and not is_array:
+    near = kinds.size > 2 and np.diff(kinds).min() < NEAR
+    if not is_array and (kinds.size > MOST_LABELS or (near and _suffix(picture) in LOSSY)):
         raise DataError(
             f"{_called(picture)} has {kinds.size} different values: it looks drawn with soft "
             "edges, or compressed with losses; save one value per region, as .png or .npy"
@@ -113,6 +125,13 @@ def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
         with _opened(pillow, picture) as opened:
             width, height = opened.size
             limits.check_pixels(height, width, max_pixels)
+            pages = getattr(opened, "n_frames", 1)
+            if pages > 1 and opened.format == "TIFF":
+                warn(
+                    f"{name}: of its {pages} pages the first is read; save the others as files of "
+                    "their own if they are images too",
+                    DataWarning,
+                )
             if opened.mode == "F":
                 raise DataError(
                     f"{name}: greys are floating-point numbers, of which nobody knows what is "

@@ -26,6 +26,8 @@ IDENTIFIERS = {
 def warn_about_columns(recordings: Sequence[Recording]) -> None:
     """Warn of features that look like time, row numbers or identifiers; none is left out.
 
+    And of names of features that look like values.
+
     Parameters
     ----------
     recordings : sequence of Recording
@@ -36,6 +38,11 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
     if not arrays:
         return
     features = recordings[0].features
+    if _are_values(features):
+        _warn(
+            f"{recordings[0].where}: its columns are called {listed(list(features), 3)}, which "
+            "looks like a row of values: if it has no header, write one, or a sample is lost"
+        )
     whole = _long_table(arrays[0], features) if len(arrays) == 1 else None
     if whole is not None:
         number, time = whole
@@ -78,6 +85,17 @@ def _warn(message: str) -> None:
 
 def _columns(names: Sequence[str]) -> str:
     return f"column {names[0]!r} only rises" if len(names) == 1 else f"{listed(names)} only rise"
+
+
+def _are_values(names: Sequence[str]) -> bool:
+    """Whether names are numbers, and not those of columns or of wavelengths, which rise."""
+    try:
+        values = np.array(names, dtype=np.float64)
+    except ValueError:
+        return False
+    return bool(
+        (values != np.round(values)).all() if len(names) == 1 else (np.diff(values) <= 0).any()
+    )
 
 
 def _is_identifier(name: str) -> bool:

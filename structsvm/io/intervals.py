@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
+from structsvm.io.readers import EXCEL, read_frame
+from structsvm.io.text import decimal_of, decoded
 from structsvm.io.times import TimeAxis, time_axis
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.oracle import Region
@@ -49,6 +51,8 @@ OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Pa
 """How the columns of ELAN's text begin that are no tiers."""
 COMMENT = ("#", '"#')
 """How the lines begin in which ELAN names the media, before its table."""
+DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?")
+"""A date, or a time of a day, whatever the order of its numbers: the recording knows."""
 CLOCK = re.compile(r"\d+:\d\d:\d\d\.\d+")
 """A time as ELAN writes it beside the one in seconds."""
 LABELS = "timeserieslabels"
@@ -123,7 +127,7 @@ def labels_of(
     lost = []
     for interval in intervals:
         start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
-        if start > end or (start == end and _value(interval.end) < _value(interval.start)):
+        if axis.value(interval.end) < axis.value(interval.start):
             raise DataError(f"{interval} ends before it starts")
         if start == end:
             lost.append(interval)
@@ -212,7 +216,8 @@ def read_intervals(
         of its file. ``.txt`` without a header: a label track of Audacity, or the tab-delimited text
         of ELAN with times on a clock; the name is that of the file. Otherwise a table with a
         header, such as the aggregated or the tabular events of BORIS, or ELAN's text with a column
-        for each tier.
+        for each tier; it may be the first sheet of an ``.xlsx`` file. Texts may have semicolons or
+        tabs between columns, and a decimal comma then.
     start, end, label, recording : str, optional
         Names of the columns of a table, where they are others; ``label`` names a tier of ELAN where
         there are several. Without a column of recordings all intervals are of one, named after the
@@ -245,10 +250,7 @@ def read_intervals(
     Interval(start=0.0, end=2.5, label='rest')
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+    text = text_of_labels(path)
     name = printable(path.stem)
     if path.suffix.lower() == ".json":
         return _from_label_studio(path, text)
@@ -259,6 +261,55 @@ def read_intervals(
     if not {"start", "end"} & asked.keys() and _is_plain_elan(text):
         return {name: _from_elan(path, text, label)}
     return _from_table(path, text, name, asked)
+
+
+def text_of_labels(path: Path) -> str:
+    """The text of a file of labels, with points in its numbers; that of a sheet has commas.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or a comma in it may as well stand between thousands.
+    """
+    if path.suffix.lower() in EXCEL:
+        return str(read_frame(path, as_text=True)[0].to_csv(index=False))
+    try:
+        text, _ = decoded(path, path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.splitlines(keepends=True)
+    first = _line_of_header(lines)
+    separator = separator_of(lines[first]) if lines else ","
+    if separator == "," or path.suffix.lower() == ".json":
+        return text
+    if decimal_of(path, "".join(lines[first:]), separator, has_option=False) == ",":
+        between = rf"(?<![^{separator}\n])([-+]?\d+),(\d+)(?![^{separator}\n])"
+        text = re.sub(between, r"\1.\2", text)
+    return text
+
+
+def separator_of(header: str) -> str:
+    """What separates the columns of a table of labels."""
+    if "\t" in header:
+        return "\t"
+    return "," if header.count(",") > header.count(";") else ";"  # also of a single column
+
+
+def refuse_longer(path: Path, line: int, row: Mapping[Any, Any]) -> None:
+    """Refuse a row of values that no column has, as where decimal commas are taken for separators.
+
+    Raises
+    ------
+    DataError
+        Naming the line.
+    """
+    if any(value.strip() for value in row.get(None, ())):
+        n = len(row) - 1
+        raise DataError(
+            f"{path}: line {line} has {n + len(row[None])} columns where "
+            f"{counted(n, 'column')} {'is' if n == 1 else 'are'} expected"
+        )
 
 
 def write_intervals(
@@ -376,7 +427,7 @@ def _is_track(text: str) -> bool:
     try:
         return len(parts) in (2, 3) and float(parts[0]) <= float(parts[1])
     except ValueError:
-        return False
+        return len(parts) == 3 and all(DATE.fullmatch(part) for part in parts[:2])
 
 
 def _from_audacity(path: Path, text: str) -> list[Interval]:
@@ -439,7 +490,7 @@ class _Table:
     def of(cls, text: str) -> _Table:
         lines = text.splitlines(keepends=True)
         first = _line_of_header(lines)
-        delimiter = "\t" if lines and "\t" in lines[first] else ","
+        delimiter = separator_of(lines[first]) if lines else ","
         reader = csv.DictReader(
             io.StringIO("".join(lines[first:])), delimiter=delimiter, skipinitialspace=True
         )
@@ -458,13 +509,13 @@ def _line_of_header(lines: Sequence[str]) -> int:
 
 def _values(line: str) -> list[str]:
     """What is between the tabs or the commas of a line."""
-    return re.split("[\t,]", line.strip())
+    return re.split("[\t,;]", line.strip())
 
 
 def _from_events(path: Path, table: _Table, status: str, name: str) -> dict[str, list[Interval]]:
     """BORIS's tabular events: rows in which a behaviour of a subject starts, and stops."""
     found: dict[str, list[Interval]] = {}
-    open_ones: dict[tuple[str, ...], float] = {}
+    open_ones: dict[tuple[str, ...], float | str] = {}
     before = [_values(line) for line in table.before]
     of_all = next((values[1] for values in before if values[0] == "Observation id"), name)
     for number, row in table.rows:
@@ -478,13 +529,13 @@ def _from_events(path: Path, table: _Table, status: str, name: str) -> dict[str,
             open_ones[which] = at
         elif which in open_ones:
             stretch = Interval(open_ones.pop(which), at, behavior)
-            found.setdefault(PurePosixPath(own).stem, []).append(stretch)
+            found.setdefault(own, []).append(stretch)
         else:
             raise DataError(f"{path}: line {number}: {behavior!r} stops and never started")
     if open_ones:
         _, _, behavior = next(iter(open_ones))
         raise DataError(f"{path}: {behavior!r} starts and never stops")
-    return {own: sorted(each, key=lambda i: i.start) for own, each in found.items()}
+    return _by_name({own: sorted(each, key=lambda i: i.start) for own, each in found.items()})
 
 
 def _from_table(
@@ -510,6 +561,7 @@ def _from_table(
         )
     found: dict[str, list[Interval]] = {}
     for number, row in table.rows:
+        refuse_longer(path, number, row)
         own = row.get(columns["recording"]) or name
         start, end = (
             _time_in(columns[key], path, number, row[columns[key]]) for key in ("start", "end")
@@ -518,27 +570,40 @@ def _from_table(
             label = (row[columns["label"]] or "").strip()
             if not label and columns["start"].startswith(OF_ELAN):
                 continue  # what another tier says
-            found.setdefault(PurePosixPath(own).stem, []).append(Interval(start, end, label))
-    return found
+            found.setdefault(own, []).append(Interval(start, end, label))
+    return _by_name(found) if columns["recording"] in header else found
 
 
-def _time_in(column: str, path: Path, line: int, text: str | None) -> float:
-    """A time in seconds, in the form that it has or that the name of its column says."""
+def _by_name(found: Mapping[str, list[Interval]]) -> dict[str, list[Interval]]:
+    """By the names of recordings, where a table has paths of files, unless two have one name."""
+    names = [name_of(own) for own in found]
+    if len(set(names)) < len(names):
+        return dict(found)
+    return dict(zip(names, found.values(), strict=True))
+
+
+def name_of(called: str) -> str:
+    """The name of a recording that may be called by a path; a number after a point is no kind."""
+    path = PurePosixPath(called)
+    return path.name if path.suffix[1:].isdigit() else path.stem
+
+
+def _time_in(column: str, path: Path, line: int, text: str | None) -> float | str:
+    """A time in seconds, in the form that it has or that the name of its column says; or a date."""
     if text is not None and CLOCK.fullmatch(text):
         return _seconds(text)
     at = _time(path, line, text)
-    return at / 1000 if column.endswith("- msec") else at
+    return at / 1000 if column.endswith("- msec") and isinstance(at, float) else at
 
 
-def _time(path: Path, line: int, text: str | None) -> float:
+def _time(path: Path, line: int, text: str | None) -> float | str:
+    """A number, or a date as it was written."""
     try:
         return float(text or "")
     except ValueError:
-        raise DataError(f"{path}: line {line}: {text!r} is no time in seconds") from None
-
-
-def _value(moment: float | str) -> Any:
-    return moment if isinstance(moment, str) else float(moment)
+        if text is not None and DATE.fullmatch(text.strip()):
+            return text.strip()
+        raise DataError(f"{path}: line {line}: {text!r} is neither a number nor a date") from None
 
 
 def _near(axis: TimeAxis, change: int, tolerance: float) -> tuple[int, int]:

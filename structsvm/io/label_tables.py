@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -15,13 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, printable, warn
-from structsvm.io.intervals import Interval, labels_of, read_intervals
+from structsvm.io.intervals import (
+    Interval,
+    labels_of,
+    name_of,
+    read_intervals,
+    refuse_longer,
+    separator_of,
+    text_of_labels,
+)
 from structsvm.io.recording import Recording, listed
 from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import UNKNOWN
 from structsvm.support.typed import refuse_other_types
 
-LABEL_KINDS = (".csv", ".tsv", ".txt", ".json")
+TABLES = (".csv", ".tsv", ".xlsx")
+LABEL_KINDS = (*TABLES, ".txt", ".json")
 """Kinds of files of labels."""
 CHANGES = ("change", "change_time", "time")
 """Names of the column of a table of change times."""
@@ -41,18 +50,18 @@ def with_labels(
     recordings : sequence of Recording
         Where their times are not known, the labels are in numbers of samples.
     path : path
-        A table (``.csv``, ``.tsv``) with a column ``change`` of the times of the changes, or
-        stretches of time with their labels as :func:`read_intervals` reads them. A column
-        ``recording`` says of which recording a row is; without it the file is of the recording of
-        its name, or of the only one. Of a folder, all such files are read.
+        A table (``.csv``, ``.tsv``, ``.xlsx``) with a column ``change`` of the times of the
+        changes, or stretches of time with their labels as :func:`read_intervals` reads them. A
+        column ``recording`` says of which recording a row is; without it the file is of the
+        recording of its name, or of the only one. Of a folder, all such files are read.
     blanks : bool
         Whether samples may be without a label, which is then -1.
 
     Raises
     ------
     DataError
-        When the file has nothing about a recording, a change is not within it, or samples lack a
-        label.
+        When the file has nothing about a recording, or what it has may be of two; when a change is
+        not within the recording, or samples lack a label.
 
     Examples
     --------
@@ -70,19 +79,10 @@ def with_labels(
     [0, 0, 1, 1, 2, 2]
     """
     marks = _read(Path(path))
-    if len(recordings) == 1 and len(marks) == 1:
-        marks = {recordings[0].name: next(iter(marks.values()))}
     found = []
-    for recording in recordings:
-        names = (recording.name, printable(Path(recording.source or "").stem))
-        own = next((marks[name] for name in names if name in marks), None)
-        if not own:
-            raise DataError(
-                f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: name "
-                "recordings in a column 'recording', or files after them"
-            )
+    for recording, called in zip(recordings, _called(recordings, marks, Path(path)), strict=True):
         try:
-            found.append(replace(recording, y=_labels(recording, own, blanks)))
+            found.append(replace(recording, y=_labels(recording, marks[called], blanks)))
         except DataError as error:
             raise DataError(f"{path}: {recording.name}: {error}") from error
     return found
@@ -93,6 +93,42 @@ def label_files(path: Path) -> list[Path]:
     if not os.path.isdir(path):
         return [path]
     return [file for file in sorted(path.iterdir()) if file.suffix.lower() in LABEL_KINDS]
+
+
+def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: Path) -> list[str]:
+    """What the labels call each recording: it, its file, or that without its kind.
+
+    Raises
+    ------
+    DataError
+        If they have nothing about a recording, or are of two.
+    """
+    of_each: list[str] = []
+    for recording in recordings:
+        stem = printable(Path(recording.source or "").stem)
+        names = (recording.name, stem, name_of(recording.name))
+        called = next((name for name in names if name in marks), None)
+        if called is None and len(recordings) == len(marks) == 1:
+            (called,) = marks
+            if path.is_dir() or called != printable(path.stem):
+                warn(
+                    f"{path}: its labels are of {called!r}, and are taken for those of "
+                    f"{recording.name}, the only recording",
+                    DataWarning,
+                )
+        if called is None or not marks[called]:
+            raise DataError(
+                f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: name "
+                "recordings in a column 'recording', or files after them"
+            )
+        if called in of_each:
+            other = recordings[of_each.index(called)].name
+            raise DataError(
+                f"{path}: {called!r} may be {other!r} or {recording.name!r}: name them so in a "
+                "column 'recording'"
+            )
+        of_each.append(called)
+    return of_each
 
 
 def _read(path: Path) -> dict[str, Marks]:
@@ -109,19 +145,16 @@ def _read(path: Path) -> dict[str, Marks]:
 
 
 def _read_file(path: Path) -> dict[str, Marks]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    text = text_of_labels(path)
+    delimiter = separator_of(text.partition("\n")[0])
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
     header = rows.fieldnames or ()
     column = next((name for name in CHANGES if name in header), None)
-    if column is None or path.suffix.lower() not in (".csv", ".tsv") or "start" in header:
+    if column is None or path.suffix.lower() not in TABLES or "start" in header:
         return dict(read_intervals(path))
     changes: dict[str, list[float | str]] = {}
     for row in rows:
+        refuse_longer(path, rows.line_num, row)
         name = row.get("recording") or printable(path.stem)
         changes.setdefault(name, []).append((row[column] or "").strip())
     return dict(changes)

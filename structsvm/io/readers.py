@@ -27,7 +27,7 @@ from structsvm.io.text import (
     kind_of,
     read_text,
 )
-from structsvm.io.times import TimeAxis, read_times
+from structsvm.io.times import TimeAxis, first_of_no_time, read_times
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats
@@ -250,11 +250,20 @@ def with_levels(frame: Any, columns: TableColumns) -> Any:
 
 
 def _timed(whole: Recording, name: str, column: Any) -> Recording:
-    """The recording with the times of a column, if they are numbers or dates."""
+    """The recording with the times of a column; a warning if they are neither numbers nor dates."""
     assert whole.origin is not None
     times = read_times(name, column, whole.origin.format is not None)
-    if times is None or isinstance(times, TimeAxis):
+    if isinstance(times, TimeAxis):
         return replace(whole, time=times)
+    if times is None:
+        row = first_of_no_time(column)
+        warn(
+            f"{whole.where}: the times of column {name!r} are not used, because "
+            f"{str(column.iloc[row])!r}, {whole.place(row)}, is neither a number nor a date; "
+            "samples are counted instead",
+            DataWarning,
+        )
+        return whole
     place = whole.place(int(times[0]))
     raise DataError(f"{whole.where}: no time in {place}, column {name!r}")
 

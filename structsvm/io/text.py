@@ -136,9 +136,9 @@ def read_text(
         If it expands to more than ``max_bytes``.
     """
     content = _content(path, max_bytes)
-    text, encoding = _decoded(path, content, typed.encoding)
+    text, encoding = decoded(path, content, typed.encoding)
     separator = typed.separator or _separator(text, typed.decimal)
-    decimal = typed.decimal or _decimal(path, text, separator)
+    decimal = typed.decimal or decimal_of(path, text, separator)
     return text, TextFormat(separator, decimal, encoding)
 
 
@@ -194,8 +194,14 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
     return b"".join(parts)
 
 
-def _decoded(path: Path, content: bytes, typed: str | None) -> tuple[str, str]:
-    """The text, and its encoding: the one that was typed, that of its mark, UTF-8, or Western."""
+def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, str]:
+    """The text, and its encoding: the one that was typed, that of its mark, UTF-8, or Western.
+
+    Raises
+    ------
+    DataError
+        If it is in another encoding than the one that was typed, or is no text.
+    """
     marked = next((name for mark, name in MARKS if content.startswith(mark)), None)
     encoding = typed or marked or "utf-8"
     try:
@@ -235,20 +241,35 @@ def _separator(text: str, decimal: str | None) -> str:
     return best
 
 
-def _decimal(path: Path, text: str, separator: str) -> str:
-    """A comma, if there are numbers with one and none with a point."""
+def decimal_of(path: Path, text: str, separator: str, *, has_option: bool = True) -> str:
+    """The decimal mark: a comma, if there are numbers with one and none with a point.
+
+    Parameters
+    ----------
+    has_option : bool
+        Whether an option says what it is, for those who do not know.
+
+    Raises
+    ------
+    DataError
+        If it may as well stand between thousands.
+    """
     rows = _head(text, separator)[1:]
     values = [value for row in rows for value in row]
     if _some(COMMA_NUMBER, values) and not _some(POINT_NUMBER, values):
-        _refuse_thousands(path, rows, ",", COMMA_NUMBER)
+        _refuse_thousands(path, rows, ",", COMMA_NUMBER, has_option)
         return ","
     if separator == ";":  # of those who write the comma as the decimal mark
-        _refuse_thousands(path, rows, ".", POINT_NUMBER)
+        _refuse_thousands(path, rows, ".", POINT_NUMBER, has_option)
     return "."
 
 
 def _refuse_thousands(
-    path: Path, rows: Sequence[Sequence[str]], mark: str, number: re.Pattern[str]
+    path: Path,
+    rows: Sequence[Sequence[str]],
+    mark: str,
+    number: re.Pattern[str],
+    has_option: bool,
 ) -> None:
     """Refuse columns in which just what is above a thousand has a mark, before three digits."""
     for column in zip_longest(*rows, fillvalue=""):
@@ -256,10 +277,14 @@ def _refuse_thousands(
         whole = [value for value in column if WHOLE_NUMBER.fullmatch(value)]
         small = all(BELOW_THOUSAND.fullmatch(value) for value in whole)
         if marked and whole and small and all(THOUSANDS.fullmatch(value) for value in marked):
+            way_out = (
+                f"say that it is the decimal mark, --decimal {mark} (decimal={mark!r} in Python)"
+            )
+            if not has_option:
+                way_out = f"write {whole[0]}{mark}0, if it is the decimal mark"
             raise DataError(
                 f"{path}: {marked[0]!r} stands beside {whole[0]!r} in one column, so that {mark!r} "
-                "may stand between thousands: leave it out there, or say that it is the decimal "
-                f"mark, --decimal {mark} (decimal={mark!r} in Python)"
+                f"may stand between thousands: leave it out there, or {way_out}"
             )
 
 

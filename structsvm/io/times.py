@@ -19,6 +19,7 @@ REGULAR = 1.5
 NAMED = 3
 """Recordings that a warning names."""
 YEAR_FIRST = re.compile(r"\s*\d{4}")
+FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,21 +83,30 @@ class TimeAxis:
         DataError
             When it is no moment of this axis.
         """
+        where = self.values + self.lasting / 2 if self.lasting else self.values
+        return int(np.searchsorted(where, self.value(moment), side="left"))
+
+    def value(self, moment: Any) -> Any:
+        """A moment, a number or a date as text, as the axis has it: a float or a datetime64.
+
+        Raises
+        ------
+        DataError
+            When it is no moment of this axis.
+        """
         try:
             if self.values.dtype.kind == "M":
                 pandas = require("pandas", "files", "reading times")
                 day_first = self.day_first and not YEAR_FIRST.match(str(moment))
                 stamp = pandas.to_datetime(str(moment), utc=True, dayfirst=day_first)
-                value: Any = np.datetime64(stamp.tz_localize(None).to_datetime64())
-            else:
-                value = float(moment)
-                if np.isnan(value):
-                    raise ValueError
+                return np.datetime64(stamp.tz_localize(None).to_datetime64())
+            value = float(moment)
+            if np.isnan(value):
+                raise ValueError
         except (TypeError, ValueError):
             kind = "date" if self.values.dtype.kind == "M" else "number"
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
-        where = self.values + self.lasting / 2 if self.lasting else self.values
-        return int(np.searchsorted(where, value, side="left"))
+        return value
 
     def at(self, rows: NDArray[np.int64]) -> TimeAxis:
         """The times of some samples."""
@@ -199,6 +209,15 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     return TimeAxis(name, values, tuple(map(str, column)) if texts else None, day_first=day_first)
 
 
+def first_of_no_time(column: Any) -> int:
+    """The first row of a column of words that is neither a number nor a date of its own."""
+    pandas = require("pandas", "files", "reading tables")
+    with without_warnings(Warning):
+        numbers = pandas.to_numeric(column, errors="coerce")
+        dates = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
+    return int((numbers.isna() & dates.isna() & column.notna()).to_numpy().argmax())
+
+
 def _dates(column: Any) -> tuple[Any, bool] | None:
     """A column as dates in UTC, and whether their day is written first; None if some are none.
 
@@ -213,8 +232,17 @@ def _dates(column: Any) -> tuple[Any, bool] | None:
         for way in ways:
             dates = pandas.to_datetime(column, errors="coerce", utc=True, **way)
             if not dates[column.notna()].isna().any():
-                found.append((dates, "dayfirst" in way))
-    return min(found, key=lambda one: one[0].max() - one[0].min(), default=None)
+                found.append(dates)
+    if not found:
+        return None
+    dates = min(found, key=lambda one: one.max() - one.min())
+    return dates, _day_first(column, dates)
+
+
+def _day_first(column: Any, dates: Any) -> bool:
+    """Whether what is written first in a column is the day of its dates and not their month."""
+    first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
+    return bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
 
 
 def warn_about_steps(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:

@@ -1,0 +1,171 @@
+"""Files of labels as people have them beside their recordings."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_kit import TRAIN
+
+from structsvm import load
+from structsvm.io import intervals_of, read_intervals, write_intervals
+
+LINE = (
+    "fit change-point --rivals none --metric diagonal --time-column t --force -o labelled.structsvm"
+)
+
+
+def stretches(recording):
+    """Return start, end and label of each segment, samples being half a second apart."""
+    ends = [*(np.flatnonzero(np.diff(recording.y)) + 1), len(recording.y)]
+    starts = [0, *ends[:-1]]
+    return [(s / 2, e / 2, f"state {recording.y[s]}") for s, e in zip(starts, ends, strict=True)]
+
+
+def put(path, recording, times=None):
+    """Write a recording without its labels."""
+    frame = pd.DataFrame(recording.X, columns=recording.features)
+    frame.insert(0, "t", np.arange(len(frame)) / 2 if times is None else times)
+    path.parent.mkdir(exist_ok=True)
+    frame.to_csv(path, index=False)
+    return path
+
+
+def rows_of(names, recordings=TRAIN):
+    """Return the stretches of some recordings as one table."""
+    rows = [(n, *s) for n, r in zip(names, recordings, strict=False) for s in stretches(r)]
+    return pd.DataFrame(rows, columns=["recording", "start", "end", "label"])
+
+
+def test_one_file_of_labels_is_not_of_two_recordings(run, refused, tmp_path):
+    """Both are called walk, in folders of their own."""
+    for folder, recording in zip(("ann", "ben"), TRAIN, strict=False):
+        put(tmp_path / folder / "walk.csv", recording)
+    labels = tmp_path / "labels"
+    labels.mkdir()
+    rows_of(["walk"]).drop(columns="recording").to_csv(labels / "walk.csv", index=False)
+    data = [tmp_path / "ann", tmp_path / "ben"]
+    message = refused(LINE, *data, "--labels", labels)
+    assert "'walk' may be 'ann/walk' or 'ben/walk'" in message
+    assert "column 'recording'" in message
+    table = tmp_path / "labels.csv"
+    rows_of(["ann/walk", "ben/walk"]).to_csv(table, index=False)
+    code, _, err = run(LINE, *data, "--labels", table)
+    assert code == 0, err
+    assert "2 recordings of 200 samples" in err
+
+
+@pytest.mark.parametrize("form", ["table", "folder"])
+def test_what_follows_a_point_in_a_name_may_tell_recordings_apart(run, tmp_path, form):
+    names = ["rat.1", "rat.2", "mouse.left"]
+    for name, recording in zip(names, TRAIN, strict=False):
+        put(tmp_path / "data" / f"{name}.csv", recording)
+    table, labels = rows_of(names), tmp_path / "labels.csv"
+    if form == "table":
+        table.to_csv(labels, index=False)
+    else:
+        labels = tmp_path / "labels"
+        labels.mkdir()
+        for name in names:
+            own = table[table.recording == name].drop(columns="recording")
+            own.to_csv(labels / f"{name}.csv", index=False)
+    code, _, err = run(LINE, tmp_path / "data", "--labels", labels)
+    assert code == 0, err
+    n = sum(len(stretches(r)) for r in TRAIN[:3])
+    assert f"600 samples and {n} segments in all" in err
+
+
+def test_labels_of_another_recording_are_said_to_be_so(run, tmp_path):
+    data = put(tmp_path / "rat.1.csv", TRAIN[0])
+    labels = tmp_path / "labels.csv"
+    rows_of(["rat.2"]).to_csv(labels, index=False)
+    code, _, err = run(LINE, data, "--labels", labels)
+    assert code == 0, err
+    assert "labels.csv: its labels are of 'rat.2', and are taken for those of rat.1, the" in err
+    rows_of(["rat.1"]).to_csv(labels, index=False)
+    assert "are taken for" not in run(LINE, data, "--labels", labels)[2]
+    rows_of(["rat.1"]).drop(columns="recording").to_csv(labels, index=False)
+    assert "are taken for" not in run(LINE, data, "--labels", labels)[2]
+
+
+def test_stretches_between_dates(run, tmp_path):
+    clock = pd.date_range("2024-03-31 23:00", periods=200, freq="min")
+    labels = tmp_path / "labels.csv"
+    for style in ("%Y-%m-%d %H:%M:%S", "%d.%m.%Y %H:%M"):
+        put(tmp_path / "walk.csv", TRAIN[0], clock.strftime(style))
+        table = rows_of(["walk"])
+        ends = np.append(clock, clock[-1] + pd.Timedelta(minutes=1)).astype("datetime64[s]")
+        for column in ("start", "end"):
+            samples = (2 * table[column]).astype(int)
+            table[column] = pd.DatetimeIndex(ends[samples]).strftime(style)
+        early = [pd.Timestamp(day).strftime(style) for day in ("2024-02-29", "2024-03-01")]
+        table = pd.concat([table, pd.DataFrame([["walk", *early, "early"]], columns=table.columns)])
+        table.to_csv(labels, index=False)
+        code, _, err = run(LINE, tmp_path / "walk.csv", "--labels", labels)
+        assert code == 0, err
+        assert f"{len(table) - 1} segments" in err
+        assert f"1 of {len(table)} intervals hold no sample" in err
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "txt"])
+def test_intervals_between_dates_are_read_as_they_were_written(tmp_path, kind):
+    times = np.array(["2024-01-31", "2024-02-01", "2024-02-02"], dtype="M8[D]")
+    written = {"walk": intervals_of(["rest", "rest", "walk"], times)}
+    write_intervals(tmp_path / f"walk.{kind}", written)
+    assert read_intervals(tmp_path / f"walk.{kind}") == written
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_a_first_row_that_is_taken_for_a_header(run, tmp_path, kind):
+    """The labels say when, so that nothing else tells that a sample is lost."""
+    path, labels = tmp_path / f"walk.{kind}", tmp_path / "labels.csv"
+    table = rows_of(["walk"])
+    table.assign(start=2 * table.start, end=2 * table.end).to_csv(labels, index=False)
+    line = "fit change-point --rivals none --metric diagonal --force -o headless --labels"
+    frame = pd.DataFrame(TRAIN[0].X)
+    write = frame.to_csv if kind == "csv" else frame.to_excel
+    write(path, index=False, header=False)
+    told = f"{path}: its columns are called '{frame[0][0]:.10f}"
+    assert told in run(line, labels, path)[2]
+    write(path, index=False)  # 0, 1, 2, ...
+    assert "its columns are called" not in run(line, labels, path)[2]
+
+
+def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
+    """Of people who write a decimal comma."""
+    put(tmp_path / "walk.csv", TRAIN[0])
+    table = rows_of(["walk"]).assign(label=lambda table: "Körper " + table.label)
+    table.to_excel(tmp_path / "excel.xlsx", index=False)
+    table.to_csv(tmp_path / "west.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    table.to_csv(tmp_path / "wide.csv", index=False, sep="\t", decimal=",", encoding="utf-16")
+    changes = table[["end"]][:-1].rename(columns={"end": "change"})
+    changes.to_csv(tmp_path / "changes.csv", index=False, sep=";", decimal=",")
+    changes.to_excel(tmp_path / "changes.xlsx", index=False)
+    track = "".join(f"{a:.6f}\t{b:.6f}\t{c}\n" for _, a, b, c in table.itertuples(index=False))
+    (tmp_path / "track.txt").write_text(track.replace(".", ","), encoding="utf-8")
+    weights = set()
+    for name in ("excel.xlsx", "west.csv", "wide.csv", "changes.csv", "changes.xlsx", "track.txt"):
+        code, _, err = run(LINE, tmp_path / "walk.csv", "--labels", tmp_path / name)
+        assert code == 0, (name, err)
+        weights.add(load("labelled.structsvm").components_.tobytes())
+    assert len(weights) == 1
+
+
+def test_labels_whose_comma_may_stand_between_thousands(run, refused, tmp_path):
+    put(tmp_path / "walk.csv", TRAIN[0], 20 * np.arange(200))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("start;end;label\n0;960;a\n960;1,720;b\n1,720;4,000;c\n", encoding="utf-8")
+    message = refused(LINE, tmp_path / "walk.csv", "--labels", labels)
+    assert "'1,720' stands beside '960' in one column" in message
+    assert "--decimal" not in message
+    labels.write_text("start;end;label\n0,5;960,000;a\n960,000;4000,0;b\n", encoding="utf-8")
+    assert run(LINE, tmp_path / "walk.csv", "--labels", labels)[0] == 0
+
+
+def test_a_row_of_labels_that_is_longer_than_its_header(refused, tmp_path):
+    """Commas stand between columns and in numbers."""
+    put(tmp_path / "walk.csv", TRAIN[0])
+    labels = tmp_path / "labels.csv"
+    for text in ("start,end,label\n0,7,5,a\n7,5,99,5,b\n", "change,who\n7,5,ann\n"):
+        labels.write_text(text, encoding="utf-8")
+        message = refused(LINE, tmp_path / "walk.csv", "--labels", labels)
+        header = text.partition("\n")[0].count(",") + 1
+        assert f"line 2 has {header + 1} columns where {header} columns are expected" in message
