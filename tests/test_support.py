@@ -54,7 +54,7 @@ def is_between(value, solution, tol):
 def test_the_program_of_the_support_has_the_certified_value_with_any_solver(case):
     learner = learned(CuttingPlane(TIGHT), **CASES[case])
     program = learner.risk(Xs, YS).as_cvxpy(learner.solution_)
-    for solver, options in (("CLARABEL", {}), ("SCS", {"eps_abs": 1e-7, "eps_rel": 1e-7})):
+    for solver, options in (("CLARABEL", {}), ("SCS", {"eps_abs": 1e-8, "eps_rel": 1e-8})):
         value = program.solve(solver=solver, **options)
         assert is_between(value, learner.solution_, 1e-6), solver
 
