@@ -45,18 +45,20 @@ def check_separation(problem: Problem, answer: object, sample: int, method: str)
     PluginError
         If it is no Separation, or its quality or its slack is none.
     """
-    asked = f"sample {sample}: {type(problem).__name__}.{method}"
     if not isinstance(answer, Separation):
-        raise PluginError(f"{asked} returned {shown(answer)}: return Separation(y, slack, quality)")
+        raise PluginError(
+            f"{_asked(problem, method, sample)} returned {shown(answer)}: return "
+            "Separation(y, slack, quality)"
+        )
     if not isinstance(answer.quality, Quality):
         raise PluginError(
-            f"{asked} returned the quality {answer.quality!r}: return Quality.EXACT, "
-            "Quality.RELAXATION or Quality.HEURISTIC"
+            f"{_asked(problem, method, sample)} returned the quality {answer.quality!r}: return "
+            "Quality.EXACT, Quality.RELAXATION or Quality.HEURISTIC"
         )
     if not answer.slack >= 0:
         raise PluginError(
-            f"{asked} returned the slack {answer.slack!r}: it is how far the maximum may exceed "
-            "the value found, 0 or more, math.inf if that is not known"
+            f"{_asked(problem, method, sample)} returned the slack {answer.slack!r}: it is how far "
+            "the maximum may exceed the value found, 0 or more, math.inf if that is not known"
         )
     return answer
 
@@ -69,15 +71,15 @@ def check_feature(problem: Problem, phi: object, dim: int, sample: int) -> Float
     PluginError
         If it returned something else.
     """
-    asked = f"sample {sample}: {type(problem).__name__}.joint_feature"
     if not isinstance(phi, np.ndarray) or phi.shape != (dim,):
         raise PluginError(
-            f"{asked} returned {shown(phi)} where weight_space() has dimension {dim}: return one "
-            f"vector of shape ({dim},)"
+            f"{_asked(problem, 'joint_feature', sample)} returned {shown(phi)} where "
+            f"weight_space() has dimension {dim}: return one vector of shape ({dim},)"
         )
     if phi.dtype.kind != "f":
         raise PluginError(
-            f"{asked} returned a vector of {phi.dtype}: return floats, .astype(float)"
+            f"{_asked(problem, 'joint_feature', sample)} returned a vector of {phi.dtype}: return "
+            "floats, .astype(float)"
         )
     return phi
 
@@ -105,11 +107,15 @@ def check_loss(problem: Problem, loss: object, sample: int) -> float:
     PluginError
         If it returned something else.
     """
-    asked = f"sample {sample}: {type(problem).__name__}.loss"
     if not isinstance(loss, int | float | np.bool_ | np.integer | np.floating):
-        raise PluginError(f"{asked} returned {shown(loss)}: return a float")
+        raise PluginError(
+            f"{_asked(problem, 'loss', sample)} returned {shown(loss)}: return a float"
+        )
     if loss < -TOLERANCE and not problem.signed_losses:
-        raise PluginError(f"{asked} returned {float(loss)!r}: a loss must not be negative")
+        raise PluginError(
+            f"{_asked(problem, 'loss', sample)} returned {float(loss)!r}: a loss must not be "
+            "negative"
+        )
     return float(loss)
 
 
@@ -165,6 +171,11 @@ def check_truth(problem: Problem, x: Any, y: Any, found: Any, sample: int, dim: 
             raise
         except StructSVMError:  # no answer at a weight that learning may never come to
             continue
+
+
+def _asked(problem: Problem, method: str, sample: int) -> str:
+    """Which method has answered for which sample, as messages begin."""
+    return f"sample {sample}: {type(problem).__name__}.{method}"
 
 
 def _snapshot(value: Any) -> Snapshot | None:
