@@ -9,12 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from structsvm.errors import DataError, PluginError, SettingsError
-from structsvm.regularizers import Regularizer
+from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Solution
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
@@ -179,6 +180,11 @@ class Regularized:
     def penalty(self, w: Floats) -> float:
         """Return Omega(w)."""
         return self.regularizer.value(w, self.space)
+
+    @cached_property
+    def quadratic(self) -> Quadratic | None:
+        """Omega as a separable quadratic, whatever the constraints; None if it is not one."""
+        return self.regularizer.as_quadratic(self.space)
 
     def further_constraints(self, B: Any) -> list[Any]:
         """The further constraints on a cvxpy weight ``B``; none if there are none.

@@ -142,8 +142,7 @@ class SquaredNorm(Regularizer):
 
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Return ``weight / 2 * |w - center|^2``, for ``w`` of shape (d,)."""
-        away = w - self._center(space)
-        return float(0.5 * self.weight * (away @ away))
+        return self._value(w - self._center(space))
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
         """Return Omega as a sum of squares."""
@@ -172,12 +171,17 @@ class SquaredNorm(Regularizer):
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
         """Return the minimum, attained at ``Pi_C(center - slope / weight)``."""
-        w = space.project(self._center(space) - slope / self.weight)
-        return self.value(w, space) + float(slope @ w)
+        center = self._center(space)
+        w = space.project(center - slope / self.weight)
+        return self._value(w - center) + float(slope @ w)
 
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
         """Return 1, because a square outgrows every linear term."""
         return 1.0
+
+    def _value(self, away: Floats) -> float:
+        """Omega so far away from the center."""
+        return float(0.5 * self.weight * (away @ away))
 
     def _center(self, space: WeightSpace) -> Floats:
         if np.ndim(self.center) == 0:

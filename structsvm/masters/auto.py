@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from structsvm.errors import MasterError, SettingsError
@@ -63,19 +64,26 @@ class AutoMaster(Master):
                 logger.info("%s: the next master takes over", error)
                 failures.append(str(error))
             else:
-                return replace(answer, label=", ".join([*failures, answer.label]))
+                return _after(failures, answer)
         answer = self.conic.solve(risk, cuts, request)
-        return replace(answer, label=", ".join([*failures, answer.label]))
+        return _after(failures, answer)
 
     def _fast_masters(
         self, risk: Regularized, cuts: WorkingSet, request: Request
     ) -> list[InteriorPointMaster | NewtonMaster]:
         """The likely fastest first; either may not apply."""
         if min(len(cuts), risk.space.dim) > LARGE:  # Newton looks at the few cuts that matter
-            omega = risk.regularizer.as_quadratic(risk.space)
+            omega = risk.quadratic
             if request.proximal is not None or (omega is not None and omega.curvature.min() > 0):
                 return [self.newton, self.interior]
         return [self.interior, self.newton]
+
+
+def _after(failures: Sequence[str], answer: MasterSolution) -> MasterSolution:
+    """An answer whose label says which masters failed before it."""
+    if not failures:
+        return answer
+    return replace(answer, label=", ".join([*failures, answer.label]))
 
 
 def master_from(name: str | Master) -> Master:

@@ -77,7 +77,7 @@ def plane_bound(
     the bound is valid for every slope within :data:`ROUNDING` of it.
     """
     if size is not None:
-        slope = slope - _most(ROUNDING * size, slope, risk.space, _quadratic(risk))
+        slope = slope - _most(ROUNDING * size, slope, risk.space, risk.quadratic)
         offset -= ROUNDING * (abs(offset) + (upper if np.isfinite(upper) else 0.0))
     bounds = [(risk.regularizer.floor(risk.space), CERTIFIED)]
     if risk.regularizer.has_closed_form:
@@ -103,10 +103,6 @@ def _conic_bound(risk: Regularized, offset: float, slope: Floats) -> float:
         if np.isfinite(bound):
             return bound
     return -np.inf
-
-
-def _quadratic(risk: Regularized) -> Quadratic | None:
-    return risk.regularizer.as_quadratic(risk.space)
 
 
 def _most(

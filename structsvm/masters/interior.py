@@ -101,7 +101,7 @@ class InteriorPointMaster(Master):
 
 def _form(risk: Regularized) -> tuple[Quadratic, Mask] | None:
     """Omega and which coordinates are nonnegative, where this master applies."""
-    omega, nonnegative = risk.regularizer.as_quadratic(risk.space), _nonnegative(risk.space)
+    omega, nonnegative = risk.quadratic, _nonnegative(risk.space)
     if omega is None or nonnegative is None or risk.constraints is not None:
         return None
     return omega, nonnegative

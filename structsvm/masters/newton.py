@@ -83,7 +83,7 @@ class NewtonMaster(Master):
 
     def handles(self, risk: Regularized) -> bool:
         """Whether this master can solve the restricted problems of ``risk``."""
-        return risk.constraints is None and risk.regularizer.as_quadratic(risk.space) is not None
+        return risk.constraints is None and risk.quadratic is not None
 
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
@@ -95,7 +95,7 @@ class NewtonMaster(Master):
         MasterError
             If the regularizer or a constraint is not handled, or the gap does not close.
         """
-        omega = risk.regularizer.as_quadratic(risk.space)
+        omega = risk.quadratic
         if omega is None or risk.constraints is not None:
             raise MasterError("newton handles squared norms and traces, without extra constraints")
         with single_threaded():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,8 +41,7 @@ class Cut(NamedTuple):
         return self.intercept + float(self.slope @ w)
 
 
-@dataclass(frozen=True, eq=False)
-class ActiveCut:
+class ActiveCut(NamedTuple):
     """A cut with a multiplier: its labellings, or the plane itself if they are not known."""
 
     group: int
@@ -140,13 +138,15 @@ class WorkingSet:
     def active(self, multipliers: Floats) -> tuple[ActiveCut, ...]:
         """The cuts whose multiplier is more than what the accuracy of a solver leaves."""
         least = ACTIVE * float(multipliers.max(initial=0.0))
+        active = np.flatnonzero(multipliers > least)
         found = []
-        for c in np.flatnonzero(multipliers > least):
+        columns = active.tolist(), self._groups[active].tolist(), multipliers[active].tolist()
+        for c, group, multiplier in zip(*columns, strict=True):
             labellings = self._labellings[c]
             plane = None
             if labellings is None:
                 plane = float(self._intercepts[c]), self._slopes[c].copy()
-            found.append(ActiveCut(int(self._groups[c]), float(multipliers[c]), labellings, plane))
+            found.append(ActiveCut(group, multiplier, labellings, plane))
         return tuple(found)
 
     def retire(self, multipliers: Floats, max_idle: int) -> int:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import threadpoolctl
@@ -23,7 +23,8 @@ def single_threaded() -> Iterator[None]:
 
     The BLAS setting belongs to the process: blocks that overlap in time share one limit, the first
     to enter sets it and the last to leave restores what the first one found. The OpenMP setting
-    belongs to the calling thread.
+    belongs to the calling thread. Inside another block of the same thread there is nothing to set,
+    unless a library that brings a thread pool was loaded in between.
 
     Examples
     --------
@@ -33,15 +34,23 @@ def single_threaded() -> Iterator[None]:
     ...     float((np.eye(3) @ np.eye(3)).sum())
     3.0
     """
-    controller = _controller(_native_libraries())
+    loaded, outer = _native_libraries(), getattr(_here, "loaded", None)
+    if loaded == outer:
+        yield
+        return
+    controller = _controller(loaded)
     _enter(controller)
+    _here.loaded = loaded
     try:
         with controller.select(user_api="openmp").limit(limits=1):
             yield
     finally:
+        _here.loaded = outer
         _leave()
 
 
+_here = local()
+"""The libraries that a block of this thread has limited, in ``loaded``."""
 _lock = Lock()
 _inside: int = 0
 _limiter: Any = None

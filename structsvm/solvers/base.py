@@ -23,7 +23,7 @@ from structsvm.solvers.separation import blocks_of
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.progress import tell
+from structsvm.support.progress import is_watched, tell
 
 __all__ = ["AnyRun", "ConvexSolver", "DescentSolver", "Run", "Solver", "Step", "Stopping"]
 
@@ -160,7 +160,8 @@ class Solver(ABC):
             logger.debug("%s", entry)
             status = self._status_so_far(run, step)
             keep(step, now=status is not None)
-            tell(_in_words(entry), self.stopping.part(entry))
+            if is_watched():
+                tell(_in_words(entry), self.stopping.part(entry))
             if callback is not None:
                 callback(entry)
             if status is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from structsvm.problem import Outline
 from structsvm.solvers.base import AnyRun, ConvexSolver, Step, StepDone, Stopping
 from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.planes import Planes, together
+from structsvm.solvers.planes import together
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among, is_number, is_whole
@@ -138,8 +140,7 @@ class CuttingPlane(ConvexSolver):
         if run.saved is None:
             cuts.add(run.start(groups, cache))
         while True:
-            step = self._step(run, cuts, cache, groups)
-            done(replace(step, state=lambda: cuts.state() | cache.state()))
+            done(self._step(run, cuts, cache, groups))
 
     def _step(self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints) -> Step:
         """Master and oracles; again without damping, then precisely, if nothing was gained.
@@ -148,22 +149,24 @@ class CuttingPlane(ConvexSolver):
         something only if they do not, or if their weight is the best so far; or it comes back.
         """
         labels: list[str] = []
+        step = partial(Step, state=lambda: cuts.state() | cache.state())
         for tol, damped in self._attempts(run):
             answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, tol)
             labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
             if run.certificate.gap <= self.stopping.tol:
-                return Step("; ".join(labels), len(cuts))
+                return step("; ".join(labels), len(cuts))
             w = run.between(answer, cuts, damped)
-            upper = run.certificate.upper
-            evaluation = run.evaluate(w, groups, cuts.group_values(w), cache)
-            new, gained = _violated(evaluation, cuts, w), run.certificate.upper < upper
-            gained = gained or bool(_violated(evaluation, cuts, answer.w))
+            upper, known = run.certificate.upper, cuts.group_values(w)
+            evaluation = run.evaluate(w, groups, known, cache)
+            found = evaluation.cuts()
+            new, gained = _violated(found, known, w), run.certificate.upper < upper
+            gained = gained or bool(_violated(found, cuts.group_values(answer.w), answer.w))
             cuts.retire(answer.multipliers, self.max_idle)
             added = cuts.add(new)
             cuts.trim(self._capacity(cuts))
             if run.certificate.gap <= self.stopping.tol or (added and gained):
-                return Step("; ".join(labels), len(cuts))
-        return Step("; ".join(labels), len(cuts), stalled=answer.is_minimum)
+                return step("; ".join(labels), len(cuts))
+        return step("; ".join(labels), len(cuts), stalled=answer.is_minimum)
 
     def _attempts(self, run: CutRun) -> list[tuple[float, float]]:
         """Accuracies of the master and dampings, tried in turn until something is gained.
@@ -252,8 +255,8 @@ class CuttingPlane(ConvexSolver):
         return max(3 * cuts.n_groups, fits)
 
 
-def _violated(evaluation: Planes, cuts: WorkingSet, w: Floats) -> list[Cut]:
-    """The cuts that lie above the working set at ``w``."""
-    known = cuts.group_values(w)
+def _violated(cuts: Sequence[Cut], known: Floats, w: Floats) -> list[Cut]:
+    """The cuts above the working set at ``w``, where its groups have ``known`` values."""
     floor = 1e-12 * max(1.0, float(np.abs(known[np.isfinite(known)]).sum()))
-    return [c for c in evaluation.cuts() if c.value(w) > known[c.group] + floor]
+    least = (known + floor).tolist()
+    return [c for c in cuts if c.value(w) > least[c.group]]

@@ -120,7 +120,7 @@ def quadratic(risk: Outline, solver: str) -> Quadratic:
     SettingsError
         When it is not one.
     """
-    omega = risk.regularizer.as_quadratic(risk.space)
+    omega = risk.quadratic
     if omega is None:
         raise SettingsError(
             f"{solver} needs the gradient of the regularizer: use SquaredNorm or Trace, "

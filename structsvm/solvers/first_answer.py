@@ -48,18 +48,20 @@ def check_separation(problem: Problem, answer: object, sample: int, method: str)
     PluginError
         If it is no Separation, or its quality or its slack is none.
     """
-    asked = f"sample {sample}: {type(problem).__name__}.{method}"
     if not isinstance(answer, Separation):
-        raise PluginError(f"{asked} returned {shown(answer)}: return Separation(y, slack, quality)")
+        raise PluginError(
+            f"{_asked(problem, method, sample)} returned {shown(answer)}: return "
+            "Separation(y, slack, quality)"
+        )
     if not isinstance(answer.quality, Quality):
         raise PluginError(
-            f"{asked} returned the quality {answer.quality!r}: return Quality.EXACT, "
-            "Quality.RELAXATION or Quality.HEURISTIC"
+            f"{_asked(problem, method, sample)} returned the quality {answer.quality!r}: return "
+            "Quality.EXACT, Quality.RELAXATION or Quality.HEURISTIC"
         )
     if not answer.slack >= 0:
         raise PluginError(
-            f"{asked} returned the slack {answer.slack!r}: it is how far the maximum may exceed "
-            "the value found, 0 or more, math.inf if that is not known"
+            f"{_asked(problem, method, sample)} returned the slack {answer.slack!r}: it is how far "
+            "the maximum may exceed the value found, 0 or more, math.inf if that is not known"
         )
     return answer
 
@@ -76,14 +78,16 @@ def check_feature(
     PluginError
         If it is something else.
     """
-    asked = f"sample {sample}: {type(problem).__name__}.{said}"
     if not isinstance(phi, np.ndarray) or phi.shape != (dim,):
         raise PluginError(
-            f"{asked} {shown(phi)} where weight_space() has dimension {dim}: return one "
-            f"vector of shape ({dim},)"
+            f"{_asked(problem, said, sample)} {shown(phi)} where weight_space() has dimension "
+            f"{dim}: return one vector of shape ({dim},)"
         )
     if phi.dtype.kind != "f":
-        raise PluginError(f"{asked} a vector of {phi.dtype}: return floats, .astype(float)")
+        raise PluginError(
+            f"{_asked(problem, said, sample)} a vector of {phi.dtype}: return floats, "
+            ".astype(float)"
+        )
     return phi
 
 
@@ -112,11 +116,12 @@ def check_loss(problem: Problem, loss: object, sample: int, said: str = "loss re
     PluginError
         If it is something else.
     """
-    asked = f"sample {sample}: {type(problem).__name__}.{said}"
     if not isinstance(loss, int | float | np.bool_ | np.integer | np.floating):
-        raise PluginError(f"{asked} {shown(loss)}: return a float")
+        raise PluginError(f"{_asked(problem, said, sample)} {shown(loss)}: return a float")
     if loss < -TOLERANCE and not problem.signed_losses:
-        raise PluginError(f"{asked} {float(loss)!r}: a loss must not be negative")
+        raise PluginError(
+            f"{_asked(problem, said, sample)} {float(loss)!r}: a loss must not be negative"
+        )
     return float(loss)
 
 
@@ -192,6 +197,11 @@ def check_truth(problem: Problem, x: Any, y: Any, found: Any, sample: int, dim: 
             raise
         except StructSVMError:  # no answer at a weight that learning may never come to
             continue
+
+
+def _asked(problem: Problem, method: str, sample: int) -> str:
+    """Which method has answered for which sample, as messages begin."""
+    return f"sample {sample}: {type(problem).__name__}.{method}"
 
 
 def _snapshot(value: Any) -> Snapshot | None:

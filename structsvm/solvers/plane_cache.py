@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.masters.working_set import Labellings, as_objects
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 
 
 class PlaneCache:
@@ -40,10 +40,7 @@ class PlaneCache:
         """The same for a plane (n,), (n, d) of each of n samples, none of which is there twice."""
         if self.capacity == 0:
             return
-        known = (self._slopes[which] == slopes[:, None]).all(axis=2)
-        new = np.flatnonzero(
-            ~(known & (self._intercepts[which] == intercepts[:, None])).any(axis=1)
-        )
+        new = np.flatnonzero(~self._holds(which, intercepts, slopes))
         samples = which[new]
         places = self._seen[samples] % self.capacity
         self._intercepts[samples, places] = intercepts[new]
@@ -51,6 +48,14 @@ class PlaneCache:
         self._seen[samples] += 1
         for n, i, place in zip(new.tolist(), samples.tolist(), places.tolist(), strict=True):
             self._labellings[i][place] = labellings[n]
+
+    def _holds(self, which: Ints, intercepts: Floats, slopes: Floats) -> Bools:
+        """Whether the plane of each sample is here already: few have an intercept that is, (n,)."""
+        held = np.zeros(which.size, dtype=bool)
+        rows, places = np.nonzero(self._intercepts[which] == intercepts[:, None])
+        if rows.size:
+            held[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
+        return held
 
     def best(self, i: int, w: Floats) -> tuple[float, Floats]:
         """The plane of sample ``i`` that is largest at ``w``."""

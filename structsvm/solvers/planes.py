@@ -79,7 +79,7 @@ class Planes(NamedTuple):
         thus the same to the last bit wherever the oracles ran.
         """
         given = self.groups if groups is None else groups
-        if (given[1:] > given[:-1]).all():
+        if given.size == 1 or (given[1:] > given[:-1]).all():
             return self if groups is None else self._replace(groups=given)
         present, places = np.unique(given, return_inverse=True)
         slopes = np.zeros((present.size, self.w.size))

@@ -27,7 +27,7 @@ def strongly_convex(risk: Outline, solver: str) -> Quadratic:
     )
     if risk.constraints is not None:
         raise SettingsError(f"{solver} cannot keep further constraints on the metric: {remedy}")
-    omega = risk.regularizer.as_quadratic(risk.space)
+    omega = risk.quadratic
     if omega is None or not omega.curvature.min() > 0:
         raise SettingsError(
             f"{solver} needs a strongly convex regularizer such as SquaredNorm(), "

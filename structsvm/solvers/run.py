@@ -89,8 +89,7 @@ class Run(CutRun):
     @property
     def form(self) -> Quadratic | None:
         """Omega, where masters other than conic ones apply."""
-        risk = self.risk
-        return None if risk.constraints is not None else risk.regularizer.as_quadratic(risk.space)
+        return None if self.risk.constraints is not None else self.risk.quadratic
 
     @property
     def has_matrices(self) -> bool:

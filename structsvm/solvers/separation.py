@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,11 @@ class Query:
     deadline: float = np.inf
     """The time (``time.time()``) after which no oracle is called."""
 
+    @cached_property
+    def size(self) -> Floats:
+        """The magnitude of each weight, (d,)."""
+        return np.abs(self.w)
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -72,13 +78,18 @@ class Block:
     _looked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
+    @cached_property
+    def samples(self) -> list[int]:
+        """The numbers of the samples in the risk."""
+        return list(map(int, self.indices))
+
     def fill(
-        self, planes: Planes, j: int, scorer: Scorer, known: Separation | None
+        self, planes: Planes, size: Floats, j: int, scorer: Scorer, known: Separation | None
     ) -> tuple[Quality, float]:
         """Call the oracle of the ``j``-th sample: its row, its quality, and its size.
 
-        The first sample of all is looked at closely when it is first asked. ``known`` is the answer
-        of the oracle where it has been called.
+        The first sample of all is looked at closely when it is first asked. ``size`` is that of
+        the weight, (d,); ``known`` the answer of the oracle where it has been called.
 
         Raises
         ------
@@ -87,7 +98,7 @@ class Block:
         PluginError
             If the answer to the first sample breaks the contract of a problem.
         """
-        sample, w = int(self.indices[j]), planes.w
+        sample, w = self.samples[j], planes.w
         closely = self.is_to_be_looked_at(j)
         with unchanged(self.problem, self.xs[j], self.ys[j], sample) if closely else nullcontext():
             try:
@@ -102,15 +113,15 @@ class Block:
             if closely:
                 self._looked.add(0)
                 self._look_closely(j, answer, phi, w.size)
-        return answer.quality, self._write(planes, j, answer, phi)
+        return answer.quality, self._write(planes, size, j, answer, phi)
 
     def is_to_be_looked_at(self, j: int) -> bool:
         """Whether the answer for the ``j``-th sample is the one that is looked at closely."""
-        return self.looks and int(self.indices[j]) == 0 and not self._looked
+        return self.looks and self.samples[j] == 0 and not self._looked
 
     def _look_closely(self, j: int, answer: Separation, phi: Floats, dim: int) -> None:
         """What is checked of one answer only."""
-        x, y, sample = self.xs[j], self.ys[j], int(self.indices[j])
+        x, y, sample = self.xs[j], self.ys[j], self.samples[j]
         held = phi.copy()
         self._feature(j, y, dim)
         check_buffer(self.problem, phi, held, sample)
@@ -121,9 +132,11 @@ class Block:
             check_same(self.problem, phi, self._feature(j, answer.y, dim), "feature", sample)
         check_truth(self.problem, x, y, answer.y, sample, dim)
 
-    def _write(self, planes: Planes, j: int, answer: Separation, phi: Floats) -> float:
+    def _write(
+        self, planes: Planes, size: Floats, j: int, answer: Separation, phi: Floats
+    ) -> float:
         """The plane of an answer; the sum of the magnitudes of what its value is a sum of."""
-        w, omega, sample = planes.w, float(self.sample_weight[j]), int(self.indices[j])
+        w, omega, sample = planes.w, float(self.sample_weight[j]), self.samples[j]
         truth = self._truth(j, w.size)
         slope = omega * (phi - truth)
         loss = self._lost(j, answer)
@@ -132,14 +145,14 @@ class Block:
         if not math.isfinite(value):
             raise OracleError(f"sample {sample}: the labelling found has the value {value}")
         slack = 0.0 if answer.quality is Quality.HEURISTIC else omega * answer.slack
-        size = abs(intercept) + float((omega * (np.abs(phi) + np.abs(truth))).dot(np.abs(w)))
+        magnitude = abs(intercept) + float((omega * (np.abs(phi) + np.abs(truth))).dot(size))
         if value < 0:  # the true labelling is always a candidate
             planes.slacks[j] = max(0.0, value + slack)
-            return size
+            return magnitude
         planes.slopes[j], planes.intercepts[j] = slope, intercept
         planes.values[j], planes.slacks[j] = value, slack
         planes.labellings[j] = self._kept(sample, answer.y, loss)
-        return size
+        return magnitude
 
     def _kept(self, sample: int, y: Any, loss: float) -> Labellings:
         """The labelling of a plane of one sample."""
@@ -152,13 +165,13 @@ class Block:
         return ((sample, kept, loss, 1.0),)
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
-        sample = int(self.indices[j])
+        sample = self.samples[j]
         with asked(self.problem, "joint_feature", f"sample {sample}"):
             phi = self.problem.joint_feature(self.xs[j], y)
         return check_feature(self.problem, phi, dim, sample)
 
     def _loss(self, j: int, y_hat: Any) -> float:
-        sample = int(self.indices[j])
+        sample = self.samples[j]
         with asked(self.problem, "loss", f"sample {sample}"):
             loss = self.problem.loss(self.ys[j], y_hat)
         return check_loss(self.problem, loss, sample)
@@ -263,7 +276,7 @@ def _planes_of(
     for j in places:
         if j not in known and time.time() > query.deadline:
             return None
-        quality, magnitude = block.fill(planes, j, scorer, known.get(j))
+        quality, magnitude = block.fill(planes, query.size, j, scorer, known.get(j))
         qualities.add(quality)
         size += magnitude
     found = planes._replace(quality=weakest(qualities), size=size, calls=len(places))

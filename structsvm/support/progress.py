@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = ["Watcher", "share", "stage", "tell", "watching"]
+__all__ = ["Watcher", "is_watched", "share", "stage", "tell", "watching"]
 
 Watcher = Callable[[str, float], None]
 """Takes what is being done, in words, and how much of it is done, from 0 to 1."""
@@ -39,6 +39,11 @@ def watching(watcher: Watcher) -> Iterator[None]:
     finally:
         ended = True
         _watcher.set(outer)
+
+
+def is_watched() -> bool:
+    """Whether anybody listens: what is told need not be put into words if nobody does."""
+    return _watcher.get() is not None
 
 
 def tell(words: str, part: float) -> None:
