@@ -46,15 +46,20 @@ def shared(mine: Ints, theirs: Ints) -> Floats:
 def _segment_sums(X: Floats, boundaries: Ints, sums: Floats) -> None:
     room = np.empty((LANES + DEPTH, X.shape[1]))
     for k in range(sums.shape[0]):
-        begin = boundaries[k]
-        _sum_rows(X, begin + 1, boundaries[k + 1], room, sums[k])
-        for p in range(X.shape[1]):
-            sums[k, p] += X[begin, p]
+        begin, end, total = boundaries[k], boundaries[k + 1], sums[k]
+        if end - begin > LANES:
+            _sum_rows(X, begin + 1, end, room, total)
+        else:
+            for p in range(X.shape[1]):
+                total[p] = -0.0  # which changes no sum, not even that of nothing but -0.0
+            for t in range(begin + 1, end):
+                _add(X[t], total)
+        _add(X[begin], total)
 
 
 @inner()
 def _sum_rows(X: Floats, begin: int, end: int, room: Floats, total: Floats) -> None:
-    """``total`` becomes the sum of the rows from ``begin`` to ``end - 1``."""
+    """``total`` becomes the sum of the rows from ``begin`` to ``end - 1``, ``LANES`` or more."""
     lanes, left = room[:LANES], room[LANES:]
     if end - begin <= BLOCK:
         _sum_block(X, begin, end, lanes, total)
@@ -80,24 +85,26 @@ def _sum_rows(X: Floats, begin: int, end: int, room: Floats, total: Floats) -> N
 
 @inner()
 def _sum_block(X: Floats, begin: int, end: int, lanes: Floats, total: Floats) -> None:
+    """The same of ``LANES`` rows or more."""
     whole = begin + (end - begin) // LANES * LANES
-    for p in range(total.size):
-        total[p] = -0.0  # which changes no sum, not even that of nothing but -0.0
-    if whole > begin:
+    for i in range(LANES):
+        for p in range(total.size):
+            lanes[i, p] = X[begin + i, p]
+    for t in range(begin + LANES, whole, LANES):
         for i in range(LANES):
-            for p in range(total.size):
-                lanes[i, p] = X[begin + i, p]
-        for t in range(begin + LANES, whole, LANES):
-            for i in range(LANES):
-                for p in range(total.size):
-                    lanes[i, p] += X[t + i, p]
-        for p in range(total.size):
-            total[p] = ((lanes[0, p] + lanes[1, p]) + (lanes[2, p] + lanes[3, p])) + (
-                (lanes[4, p] + lanes[5, p]) + (lanes[6, p] + lanes[7, p])
-            )
+            _add(X[t + i], lanes[i])
+    for p in range(total.size):
+        total[p] = ((lanes[0, p] + lanes[1, p]) + (lanes[2, p] + lanes[3, p])) + (
+            (lanes[4, p] + lanes[5, p]) + (lanes[6, p] + lanes[7, p])
+        )
     for t in range(whole, end):
-        for p in range(total.size):
-            total[p] += X[t, p]
+        _add(X[t], total)
+
+
+@inner()
+def _add(row: Floats, total: Floats) -> None:
+    for p in range(total.size):
+        total[p] += row[p]
 
 
 @uninterrupted
