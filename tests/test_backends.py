@@ -227,6 +227,11 @@ def thread_of(part, argument):
     return current_thread().name
 
 
+def dear_thread_of(part, seconds):
+    busy_for(part, seconds)
+    return current_thread().name
+
+
 def busy_for(part, argument):
     """Compute for so many seconds."""
     until = time.thread_time() + argument
@@ -246,7 +251,7 @@ def test_dear_parts_go_to_threads_before_the_first_round_is_over(monkeypatch):
     monkeypatch.setattr("structsvm.parallel.auto.WORTH_PROCESSES", 1e9)
     with Auto(2).open(list(range(5))) as session:
         assert session.map(busy_for, 0.011) == list(range(5))
-        assert len(set(session.map(thread_of, None)) - {current_thread().name}) == 2
+        assert len(set(session.map(dear_thread_of, 0.011)) - {current_thread().name}) == 2
 
 
 def test_a_part_that_is_dear_only_later_sends_the_next_round_to_threads():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from structsvm.parallel.limits import single_threaded
 Task = Callable[[Any, Any], Any]
 """Takes a part and the argument."""
 
-ShareTask = Callable[[Sequence[Any], Any], list[Any]]
-"""Takes the parts of a share and the argument; an answer for each part."""
+ShareTask = Callable[[Iterable[Any], Any], list[Any]]
+"""Takes the parts of a share, once and in order, and the argument; an answer for each part."""
 
 _turn: ContextVar[AbstractContextManager[Any]] = ContextVar("turn", default=nullcontext())  # noqa: B039 (holds nothing)
 
@@ -123,7 +123,7 @@ def sendable() -> Iterator[None]:
         ) from error
 
 
-def _of_each(task: Task, share: Sequence[Any], argument: Any) -> list[Any]:
+def _of_each(task: Task, share: Iterable[Any], argument: Any) -> list[Any]:
     return [task(part, argument) for part in share]
 
 
@@ -156,7 +156,7 @@ def in_turn() -> AbstractContextManager[Any]:
     return _turn.get()
 
 
-def work(task: ShareTask, share: Sequence[Any], argument: Any) -> ShareResult:
+def work(task: ShareTask, share: Iterable[Any], argument: Any) -> ShareResult:
     """Apply a task to a share, and measure the CPU time in seconds."""
     started = time.thread_time()
     with single_threaded():

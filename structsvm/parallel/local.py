@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -58,7 +59,7 @@ class Threads(Backend):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Share the parts with the threads, which need no copies of them."""
-        session = _InThreads(split_shares(parts, joblib.effective_n_jobs(self.n_jobs)))
+        session = _InThreads(parts, min(len(parts), joblib.effective_n_jobs(self.n_jobs)))
         try:
             yield session
         finally:
@@ -107,29 +108,39 @@ def _write(path: str, content: bytes) -> None:
 
 
 class _InThreads(Session):
-    """A thread for each share, which waits for the next call without looking at a clock.
+    """Threads that take one part after another, and wait for the next call without polling.
 
     The threads end with the process, so that Ctrl-C need not wait for what they are at.
     """
 
-    def __init__(self, shares: Sequence[Sequence[Any]]) -> None:
-        self._calls: list[SimpleQueue[_Call | None]] = [SimpleQueue() for _ in shares]
+    def __init__(self, parts: Sequence[Any], n_threads: int) -> None:
+        self._parts = parts
+        self._calls: list[SimpleQueue[_Call | None]] = [SimpleQueue() for _ in range(n_threads)]
         turn = RLock()
-        for k, (calls, share) in enumerate(zip(self._calls, shares, strict=True)):
-            name = f"structsvm share {k}"
-            args = (calls, k, share, turn)
+        for k, calls in enumerate(self._calls):
+            args, name = (calls, turn), f"structsvm share {k}"
             Thread(target=_answer_calls, args=args, name=name, daemon=True).start()
 
     def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        answers: SimpleQueue[_Answer] = SimpleQueue()  # no call gets what another one left behind
-        for calls in self._calls:
-            calls.put((task, argument, answers))
-        found = dict(answers.get() for _ in self._calls)
-        done = [found[k] for k in range(len(self._calls))]
-        for result in done:
-            if isinstance(result, BaseException):
-                raise result
-        return [result for result in done if isinstance(result, ShareResult)]
+        waiting, answers = deque(enumerate(self._parts)), SimpleQueue[_Answer]()
+        for calls in self._calls:  # with a queue of its own: no call gets what another left behind
+            calls.put((task, waiting, argument, answers))
+        found: dict[int, Any] = {}
+        failed: dict[int, BaseException] = {}
+        seconds = []
+        for _ in self._calls:
+            places, result = answers.get()
+            if isinstance(result, ShareResult):
+                found |= dict(zip(places, result.answers, strict=True))
+                seconds.append(result.seconds)
+            else:
+                failed[places[-1] if places else -1] = result
+        if failed:
+            raise failed[min(failed)]
+        return [
+            ShareResult([found[place] for place in range(k, len(found), len(seconds))], each)
+            for k, each in enumerate(seconds)
+        ]
 
     def end(self) -> None:
         """Let the threads end, once they have done what they are at."""
@@ -137,22 +148,31 @@ class _InThreads(Session):
             calls.put(None)
 
 
-_Answer = tuple[int, ShareResult | BaseException]
-_Call = tuple[ShareTask, Any, "SimpleQueue[_Answer]"]
+_Answer = tuple[list[int], ShareResult | BaseException]
+_Call = tuple[ShareTask, "deque[tuple[int, Any]]", Any, "SimpleQueue[_Answer]"]
 _Turn = AbstractContextManager[Any]
 
 
-def _answer_calls(
-    calls: SimpleQueue[_Call | None], k: int, share: Sequence[Any], turn: _Turn
-) -> None:
+def _answer_calls(calls: SimpleQueue[_Call | None], turn: _Turn) -> None:
     take_turns(turn)
     while (call := calls.get()) is not None:
-        task, argument, answers = call
+        task, waiting, argument, answers = call
+        places: list[int] = []
         try:
-            answers.put((k, work(task, share, argument)))
+            answers.put((places, work(task, _taken(waiting, places), argument)))
         except BaseException as error:
-            answers.put((k, error))
-        del call, task, argument, answers  # nothing is held while this waits
+            waiting.clear()
+            answers.put((places, error))
+        del call, task, waiting, argument, answers  # nothing is held while this waits
+
+
+def _taken(waiting: deque[tuple[int, Any]], places: list[int]) -> Iterator[Any]:
+    """One part after another, as long as there are any, and their places."""
+    with suppress(IndexError):
+        while True:
+            place, part = waiting.popleft()
+            places.append(place)
+            yield part
 
 
 class _InProcesses(Session):

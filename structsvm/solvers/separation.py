@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -230,14 +230,13 @@ def blocks_of(risk: RegularizedRisk) -> list[Block]:
     ]
 
 
-def separate_share(blocks: Sequence[Block], query: Query) -> list[Planes | None]:
+def separate_share(blocks: Iterable[Block], query: Query) -> list[Planes | None]:
     """Call the oracles of all samples of some blocks of a risk, many at once where they can.
 
     None of a block if the deadline comes before its last call.
     """
-    scorer = blocks[0].problem.at(read_only(query.w))
-    planes = []
-    for neighbours in _neighbours(blocks, scorer):
+    planes: list[Planes | None] = []
+    for neighbours, scorer in _neighbours(blocks, query.w):
         at_once = AtOnce()
         known = _separated_together(neighbours, scorer, query.deadline, at_once)
         found = []
@@ -251,7 +250,7 @@ def separate_share(blocks: Sequence[Block], query: Query) -> list[Planes | None]
     return planes
 
 
-def truth_sizes(blocks: Sequence[Block], dim: int) -> list[Floats]:
+def truth_sizes(blocks: Iterable[Block], dim: int) -> list[Floats]:
     """What the slopes of each block are differences to, by its magnitude, (d,) each."""
     return [block.truth_size(dim) for block in blocks]
 
@@ -283,20 +282,22 @@ def _planes_of(
     return found.summed()
 
 
-def _neighbours(blocks: Sequence[Block], scorer: Scorer) -> Iterator[list[Block]]:
-    """As many blocks at a time as make a moment's work for who separates many at once."""
-    if not isinstance(scorer, BatchScorer):
-        yield list(blocks)
-        return
+def _neighbours(blocks: Iterable[Block], w: Floats) -> Iterator[tuple[list[Block], Scorer]]:
+    """As many blocks at a time as make a moment's work, and who separates their samples at ``w``.
+
+    A block at a time, if it separates one sample after another.
+    """
+    scorer: Scorer | None = None
     some, n_items = [], 0
     for block in blocks:
+        scorer = block.problem.at(read_only(w)) if scorer is None else scorer
         some.append(block)
-        n_items += sum(map(scorer.n_items, block.xs))
+        n_items += sum(map(scorer.n_items, block.xs)) if isinstance(scorer, BatchScorer) else MOMENT
         if n_items >= MOMENT:
-            yield some
+            yield some, scorer
             some, n_items = [], 0
-    if some:
-        yield some
+    if some and scorer is not None:
+        yield some, scorer
 
 
 def _separated_together(
