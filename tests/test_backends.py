@@ -266,6 +266,8 @@ def test_a_part_that_is_dear_only_later_sends_the_next_round_to_threads():
     [
         (0.1, 1.7, "_InThreads"),
         (2.0, 1.7, "_InThreads"),
+        (0.1, 1.2, "_InThreads"),
+        (2.0, 1.2, "_InProcesses"),
         (0.1, 1.0, "SerialSession"),
         (2.0, 1.0, "_InProcesses"),
     ],

@@ -33,7 +33,9 @@ WORTH_PROCESSES = 1.0
 """CPU seconds of a round from which on processes may pay where threads do not. Threads are judged
 after as much work, as the null weight says little."""
 WORTHWHILE = 1.25
-"""Threads that wait for each other's lock do not reach this many CPU seconds per second."""
+"""CPU seconds per second from which on threads stay, though processes might do more."""
+PAYS = 1.1
+"""The same where no process pays: threads that wait for each other's lock do not reach it."""
 
 logger = logging.getLogger("structsvm")
 
@@ -157,7 +159,7 @@ class _Chosen(Session):
     def _settle(self, seconds: float, speed: float) -> None:
         """Stay in threads, or go where rounds of so many CPU seconds will be quicker."""
         self._settled = True
-        if speed >= WORTHWHILE:
+        if speed >= (WORTHWHILE if seconds >= WORTH_PROCESSES else PAYS):
             choice = "threads"
         elif seconds >= WORTH_PROCESSES:
             choice, self._next = "processes", Processes(self._n_jobs)

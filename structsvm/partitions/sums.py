@@ -42,7 +42,7 @@ def shared(mine: Ints, theirs: Ints) -> Floats:
 
 
 @uninterrupted
-@compiled(nogil=False)
+@compiled()
 def _segment_sums(X: Floats, boundaries: Ints, sums: Floats) -> None:
     room = np.empty((LANES + DEPTH, X.shape[1]))
     for k in range(sums.shape[0]):
@@ -108,7 +108,7 @@ def _add(row: Floats, total: Floats) -> None:
 
 
 @uninterrupted
-@compiled(nogil=False)
+@compiled()
 def _share(mine: Ints, theirs: Ints, table: Floats) -> None:
     k, m = 0, 0
     while k < table.shape[0] and m < table.shape[1]:
