@@ -3,12 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from structsvm.errors import DataError, DataWarning
-from structsvm.io import Recording, TimeAxis, read_recording, with_labels
+from structsvm.io import Recording, TimeAxis, intervals_of, read_recording, with_labels
 
 SHOW = Recording("show", np.zeros((20, 1)), None, ("x",), time=TimeAxis("s", np.arange(20.0) / 2))
 
@@ -74,3 +75,24 @@ def test_numbers_that_no_float_tells_apart(tmp_path):
     parquet.write_table(table, tmp_path / "hashes.parquet")
     with pytest.raises(DataError, match=r"labels that are numbers beyond 2\*\*53"):
         read_recording(tmp_path / "hashes.parquet", blanks=True)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([0.0, 0.0, np.nan, np.nan, 1.0, -1.0]),
+        pd.Series([0, 0, None, None, 1, -1], dtype="Int64"),
+        np.array([0, 0, None, np.nan, 1, -1], dtype=object),
+        [0, 0, pd.NA, "  ", 1, -1],
+    ],
+    ids=["NaN", "NA", "objects", "blank"],
+)
+def test_what_has_no_label_is_in_no_interval(y):
+    """A NaN is not equal to itself: each was an interval that is called nan."""
+    found = intervals_of(y, np.arange(6))
+    assert [(one.start, one.end, float(one.label)) for one in found] == [(0, 2, 0), (4, 5, 1)]
+
+
+def test_what_a_mask_hides_is_in_no_interval():
+    with pytest.raises(DataError, match="the label of sample 1 is masked"):
+        intervals_of(np.ma.array([0, 5, 0], mask=[0, 1, 0]), np.arange(3))
