@@ -37,5 +37,7 @@ def test_a_recording_with_unknown_names_is_not_labelled_in_full(unknown):
 
 
 def test_a_partition_of_labels_that_do_not_compare():
-    with pytest.raises(DataError, match="labels of several kinds do not compare: NoneType, str"):
+    with pytest.raises(DataError, match="labels of several kinds do not compare: int, str"):
+        EquivalenceMatrix.from_labels(["a", 1])
+    with pytest.raises(DataError, match="the label of sample 1 is missing"):
         EquivalenceMatrix.from_labels(["a", None])

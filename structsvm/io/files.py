@@ -116,7 +116,7 @@ def read_recordings(
     need_labels : bool
         Whether a recording without labels is an error.
     blanks : bool
-        Whether labels in tables may be blank: they are numbers then, and -1.
+        Whether labels in tables may be blank: they are the number -1 then, beside the others.
     missing_labels : sequence of str
         Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
         "nan" are classes like others.
