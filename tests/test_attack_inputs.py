@@ -6,9 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from structsvm import MetricLearner
+from structsvm import MetricLearner, MetricLearnerCV, evaluate
 from structsvm.errors import DataError
 from structsvm.features import StateScores
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::structsvm.errors.VerdictWarning", "ignore:the model was learned from 4 of these"
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +40,27 @@ def test_one_array_of_any_kind_has_one_answer(data, kind):
     np.testing.assert_array_equal(learner.predict(one), learner.predict(Xs[0]))
     assert learner.predict_breakpoints(one) == learner.predict_breakpoints(Xs[0])
     np.testing.assert_array_equal(learner.transform(one), learner.transform(Xs[0]))
+
+
+def test_what_can_be_gone_through_only_once(data):
+    """Labels are looked at twice, and so are samples by whoever compares what finds segments."""
+    Xs, ys = data
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    again = MetricLearner(metric="diagonal")
+    again.fit(iter(Xs), iter(ys), sample_weight=iter([1.0] * 4), groups=iter("abcd"))
+    assert again.penalty_ == learner.penalty_
+    assert again.score(iter(Xs), iter(ys)) == learner.score(Xs, ys)
+    candidates = ("untrained", "diagonal")
+    search = MetricLearnerCV(lams=(0.1,), candidates=candidates, cv=2, random_state=0)
+    search.fit(iter(Xs), iter(ys))
+    for use in ("learned", "best"):
+        found = zip(search.predict(iter(Xs), use=use), search.predict(Xs, use=use), strict=True)
+        assert all(np.array_equal(one, other) for one, other in found)
+    seen = [
+        evaluate(learner, form(Xs), form(ys), rivals={"untrained too": again}).scores
+        for form in (list, iter)
+    ]
+    assert seen[0] == seen[1]
 
 
 def test_a_table_of_arrow_has_no_columns_for_names(data):

@@ -3,12 +3,23 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from structsvm import MetricLearner
 from structsvm.errors import DataError, DataWarning
-from structsvm.io import Recording, TimeAxis, read_recording, with_labels
+from structsvm.features import StateScores
+from structsvm.io import (
+    Recording,
+    TimeAxis,
+    from_long,
+    intervals_of,
+    read_recording,
+    read_recordings,
+    with_labels,
+)
 
 SHOW = Recording("show", np.zeros((20, 1)), None, ("x",), time=TimeAxis("s", np.arange(20.0) / 2))
 
@@ -24,7 +35,7 @@ def test_a_stretch_without_a_label(tmp_path, rows):
     text = f"start,end,label\n{rows}"
     with pytest.raises(DataError, match=r"6 of 20 .* at s 0, or their stretch has no label"):
         labelled(tmp_path, text)
-    assert labelled(tmp_path, text, blanks=True) == [-1] * 6 + [0] * 14
+    assert labelled(tmp_path, text, blanks=True) == [-1] * 6 + ["a"] * 14
 
 
 def test_a_stretch_that_ends_nowhere(tmp_path):
@@ -74,3 +85,65 @@ def test_numbers_that_no_float_tells_apart(tmp_path):
     parquet.write_table(table, tmp_path / "hashes.parquet")
     with pytest.raises(DataError, match=r"labels that are numbers beyond 2\*\*53"):
         read_recording(tmp_path / "hashes.parquet", blanks=True)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([0.0, 0.0, np.nan, np.nan, 1.0, -1.0]),
+        pd.Series([0, 0, None, None, 1, -1], dtype="Int64"),
+        np.array([0, 0, None, np.nan, 1, -1], dtype=object),
+        [0, 0, pd.NA, "  ", 1, -1],
+    ],
+    ids=["NaN", "NA", "objects", "blank"],
+)
+def test_what_has_no_label_is_in_no_interval(y):
+    """A NaN is not equal to itself: each was an interval that is called nan."""
+    found = intervals_of(y, np.arange(6))
+    assert [(one.start, one.end, float(one.label)) for one in found] == [(0, 2, 0), (4, 5, 1)]
+
+
+def test_what_a_mask_hides_is_in_no_interval():
+    with pytest.raises(DataError, match="the label of sample 1 is masked"):
+        intervals_of(np.ma.array([0, 5, 0], mask=[0, 1, 0]), np.arange(3))
+
+
+def test_a_name_is_the_same_state_in_every_file_wherever_labels_are_blank(tmp_path):
+    """In the order of their first samples, names were 0, 1, 2: another state in each file."""
+    rng, names = np.random.default_rng(0), np.array(["rest", "run", "walk"], dtype=object)
+    for i in range(6):
+        y = np.repeat(np.roll(range(3), i), [14, 15, 16])
+        labels = names[y]
+        labels[20:23] = ""
+        X = 3 * np.eye(3)[y] + rng.normal(size=(45, 3))
+        frame = pd.DataFrame(X, columns=list("abc")).assign(label=labels)
+        frame.to_csv(tmp_path / f"{i}.csv", index=False)
+    recordings = read_recordings(tmp_path, blanks=True)
+    assert [found.y[[0, 21, 44]].tolist() for found in recordings[:2]] == [
+        ["rest", -1, "walk"],
+        ["walk", -1, "run"],
+    ]
+    scores = StateScores("logistic", lags=(0,))
+    learner = MetricLearner(metric="diagonal", features=scores).fit(recordings)
+    assert learner.classes_.tolist() == ["rest", "run", "walk"]
+    y = np.repeat([2, 0, 1], 15)
+    found = learner.predict_states(3 * np.eye(3)[y] + rng.normal(size=(45, 3)))
+    assert np.mean(found == names[y]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([7, 7, None, 9], [7, 7, -1, 9]),
+        ([7.5, 7.5, None, 9.0], [7.5, 7.5, -1.0, 9.0]),
+        (pd.array([2**60 + 1, 2**60, None, 1], dtype="Int64"), [2**60 + 1, 2**60, -1, 1]),
+        ([True, True, None, False], [True, True, -1, False]),
+        (["a", "a", None, "b"], ["a", "a", -1, "b"]),
+    ],
+    ids=["numbers", "decimals", "large", "truths", "names"],
+)
+def test_labels_beside_a_blank_stay_what_they_are(labels, expected):
+    frame = pd.DataFrame({"who": ["x"] * 4, "a": np.arange(4.0), "label": labels})
+    (found,) = from_long(frame, recording="who")
+    assert found.y.tolist() == expected
+    assert [type(y) for y in found.y.tolist()] == [type(y) for y in expected]

@@ -8,6 +8,7 @@ from structsvm import MetricLearner, MetricLearnerCV, diagnose, evaluate_states
 from structsvm.errors import DataError
 from structsvm.features import StateScores
 from structsvm.io import Recording
+from structsvm.plotting import report_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
@@ -71,6 +72,12 @@ def test_groups_of_a_diagnosis(learner):
         if "pairs" in finding.values
     )
     assert {(pair["first"], pair["second"]) for pair in apart} == {("a", "f"), ("b", "f")}
+
+
+def test_a_report(learner):
+    reported = report_page(learner, NEW, TRUE, names=["3", "5", "4"])
+    assert report_page(learner, BY_NAME, LABELS) == reported
+    assert report_page(learner, iter(NEW), iter(TRUE), names=["3", "5", "4"]) == reported
 
 
 def test_two_features_of_one_name():

@@ -7,8 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.errors import DataError, MissingExtraError
-from structsvm.io import Recording, arrays_and_labels, find_recordings, read_recordings
+from structsvm.errors import DataError, DataWarning, MissingExtraError
+from structsvm.io import (
+    Recording,
+    arrays_and_labels,
+    find_recordings,
+    read_recording,
+    read_recordings,
+    write_recording,
+)
 
 X = np.arange(12.0).reshape(6, 2) ** 2
 Y = np.array([0, 0, 0, 1, 1, 1])
@@ -99,6 +106,49 @@ class TestWhatIsRead:
         assert {(X.shape[1], X.dtype) for X in Xs} == {(32, np.dtype(np.float64))}
         assert all(X.shape[:1] == y.shape for X, y in zip(Xs, ys, strict=True))
         assert recordings[0].features[0] == "phone.x_acc:mean"
+
+
+class TestWhatIsWritten:
+    @pytest.mark.parametrize(
+        "y",
+        [
+            np.array(["rest", "walk"] * 3, dtype=object),
+            np.array([0, 1] * 3, dtype=object),
+            pd.Series(["rest", "walk"] * 3, dtype="category"),
+            pd.Series(["rest", "walk"] * 3, dtype="string"),
+        ],
+        ids=["names", "numbers", "categories", "texts"],
+    )
+    def test_labels_that_are_objects_are_read_again(self, y, tmp_path):
+        write_recording(Recording("one", X, y, ("a", "b")), tmp_path / "one.npz")
+        found = read_recording(tmp_path / "one.npz")
+        assert found.y.tolist() == y.tolist()
+        np.testing.assert_array_equal(found.X, X)
+
+    @pytest.mark.parametrize(
+        ("y", "complaint"),
+        [
+            (np.array(["rest", None] * 3, dtype=object), "label of sample 1 is missing"),
+            (np.array([0.0, np.nan] * 3), "label of sample 1 is missing"),
+            (np.ma.array([0, 1] * 3, mask=[0, 1] * 3), "label of sample 1 is masked"),
+            (np.array(["rest", -1] * 3, dtype=object), "labels of kind int and str"),
+        ],
+    )
+    def test_labels_that_cannot_be_read_again_are_not_written(self, y, complaint, tmp_path):
+        with pytest.raises(DataError, match=f"one: .*{complaint}"):
+            write_recording(Recording("one", X, y, ("a", "b")), tmp_path / "one.npz")
+        assert not (tmp_path / "one.npz").exists()
+
+    def test_masked_values_are_missing(self, tmp_path):
+        hidden = np.ma.array(X, mask=np.arange(12).reshape(6, 2) == 5)
+        write_recording(Recording("one", hidden, Y, ("a", "b")), tmp_path / "one.npz")
+        with pytest.warns(DataWarning, match="missing"):
+            found = read_recording(tmp_path / "one.npz", missing="mask").X
+        np.testing.assert_array_equal(found, hidden.filled(np.nan))
+
+    def test_another_ending_would_be_read_as_something_else(self, tmp_path):
+        with pytest.raises(DataError, match=r"the name must end with \.npz"):
+            write_recording(Recording("one", X, Y, ("a", "b")), tmp_path / "one.csv")
 
 
 class TestBadTables:

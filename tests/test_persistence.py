@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import zipfile
 
 import cvxpy as cp
 import numpy as np
@@ -71,6 +72,20 @@ def header_with(path, **changes):
 
 
 class TestRoundTrip:
+    def test_numpy_as_old_as_setup_allows(self, learner, tmp_path, monkeypatch):
+        """Until NumPy 2.1, ``savez`` writes whatever is given by name, ``allow_pickle`` too."""
+
+        def savez(file, *arrays, **named):
+            with zipfile.ZipFile(file, "w") as archive:
+                for name, array in named.items():
+                    with archive.open(f"{name}.npy", "w") as member:
+                        np.lib.format.write_array(member, np.asanyarray(array))
+
+        monkeypatch.setattr(np, "savez", savez)
+        save(learner, tmp_path / "model.structsvm")
+        again = load(tmp_path / "model.structsvm")
+        assert again.predict_breakpoints(XS) == learner.predict_breakpoints(XS)
+
     @pytest.mark.parametrize(
         "settings",
         [

@@ -12,6 +12,7 @@ import numpy as np
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.storage.atomic import write_atomically
+from structsvm.storage.npz import npz
 
 FORMATS = (".csv", ".npz")
 
@@ -71,9 +72,7 @@ def _npz(learner: MetricLearner) -> bytes:
     scaling = learner.inputs_.standardizer
     if scaling.mean is not None and scaling.scale is not None:
         arrays |= {"mean": scaling.mean, "scale": scaling.scale}
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
+    return npz(arrays)
 
 
 def _csv(learner: MetricLearner, what: str) -> bytes:

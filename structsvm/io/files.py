@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 from collections.abc import Iterable, Sequence, Set
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.errors import DataError, printable
 from structsvm.io.columns import warn_about_columns
@@ -22,7 +22,9 @@ from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
 from structsvm.io.times import warn_about_steps
+from structsvm.partitions.values import full_labels, of_one_kind
 from structsvm.storage.atomic import write_atomically
+from structsvm.storage.npz import npz
 from structsvm.support.typed import refuse_other_types
 
 TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
@@ -114,7 +116,7 @@ def read_recordings(
     need_labels : bool
         Whether a recording without labels is an error.
     blanks : bool
-        Whether labels in tables may be blank: they are numbers then, and -1.
+        Whether labels in tables may be blank: they are the number -1 then, beside the others.
     missing_labels : sequence of str
         Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
         "nan" are classes like others.
@@ -449,6 +451,13 @@ def _film(
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     """Write an ``.npz`` file that :func:`read_recordings` reads.
 
+    It holds what is measured, labels, names of features and times; masked values are NaN.
+
+    Raises
+    ------
+    DataError
+        When the name of the file has another ending, or labels are missing or of several kinds.
+
     Examples
     --------
     >>> import tempfile
@@ -461,14 +470,32 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     ...     read_recording(Path(folder) / "walk.npz").y.tolist()
     [0, 0, 1]
     """
-    arrays: dict[str, Any] = {"X": recording.X, "features": np.array(recording.features)}
+    if Path(path).suffix.lower() != ".npz":
+        raise DataError(f"{path}: the name must end with .npz, which is what is written")
+    X = np.ma.filled(recording.X, np.nan) if np.ma.is_masked(recording.X) else recording.X
+    X = X.astype(np.float64) if X.dtype == object else X
+    arrays: dict[str, Any] = {"X": X, "features": np.array(recording.features)}
     if recording.y is not None:
-        arrays["y"] = recording.y
+        arrays["y"] = _stored_labels(recording)
     if recording.time is not None:
         arrays["time"] = recording.time.values
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    write_atomically(path, buffer.getvalue())
+    write_atomically(path, npz(arrays, compressed=True))
+
+
+def _stored_labels(recording: Recording) -> NDArray[Any]:
+    """The labels of a recording as an array that needs no pickle, (T,)."""
+    try:
+        values = full_labels(recording.y)
+    except DataError as error:
+        raise DataError(f"{recording.where}: {error}") from error
+    kinds = sorted({type(label).__name__ for label in values}) if values.dtype == object else []
+    found = of_one_kind(values)
+    if len(kinds) > 1 or found.dtype == object:
+        raise DataError(
+            f"{recording.where}: labels of kind {' and '.join(kinds)} cannot be stored: make them "
+            "all text, or all numbers"
+        )
+    return found
 
 
 def _checked(path: Path) -> Path:

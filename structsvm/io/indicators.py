@@ -89,7 +89,8 @@ def _from_marks(recording: Recording) -> Recording:
         return recording
     marks = _marks(recording)
     if marks is None:
-        found = [value for value in np.unique(recording.y).tolist() if str(value) not in ("0", "1")]
+        kinds = dict.fromkeys(recording.y.tolist())
+        found = [value for value in kinds if str(value) not in ("0", "1")]
         raise DataError(
             f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]!r}"
             + ("; where a label is blank write 0" if found[0] == -1 else "")

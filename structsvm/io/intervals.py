@@ -18,8 +18,9 @@ from structsvm.errors import DataError, DataWarning, SettingsError, printable, w
 from structsvm.io.readers import EXCEL, read_frame
 from structsvm.io.text import decimal_of, decoded
 from structsvm.io.times import TimeAxis, time_axis
-from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.oracle import Region
+from structsvm.partitions.values import label_values, missing_labels
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
 from structsvm.support.plain import counted
@@ -169,12 +170,12 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     """The stretches of one label, of labels of samples (T,); the inverse of :func:`labels_of`.
 
     Each ends where the next one begins, and the last one a step after its last sample. Samples
-    whose label is None or -1 are in none.
+    whose label is missing (None, NaN, NaT, NA, blank text) or -1 are in none.
 
     Raises
     ------
     DataError
-        If there is not one label for each sample.
+        If there is not one label for each sample, or one is masked.
 
     Examples
     --------
@@ -183,9 +184,12 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     >>> intervals_of(["rest", "rest", "walk"], np.array([0.0, 0.5, 1.0]))[1]
     Interval(start=1.0, end=1.5, label='walk')
     """
-    labels, axis = list(y), time_axis(times, len(times))
-    if len(labels) != len(axis):
-        raise DataError(f"{len(axis)} samples but {len(labels)} labels")
+    values, axis = label_values(y), time_axis(times, len(times))
+    if values.shape != (len(axis),):
+        n = counted(values.size, "label") if values.ndim == 1 else f"labels of {values.shape}"
+        raise DataError(f"{len(axis)} samples but {n}: give one for each")
+    known = ~(missing_labels(values) | unlabelled(values))
+    labels = [label if there else None for label, there in zip(values, known, strict=True)]
     step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1
     after = TimeAxis(axis.name, axis.values[-1:] + np.asarray(step).astype(_step_kind(axis)))
     found, start = [], 0
@@ -193,7 +197,7 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
         if t < len(labels) and labels[t] == labels[start]:
             continue
         end = _moment(axis, t) if t < len(labels) else _moment(after, 0)
-        if labels[start] is not None and labels[start] != -1:
+        if labels[start] is not None:
             found.append(Interval(_moment(axis, start), end, str(labels[start])))
         start = t
     return found

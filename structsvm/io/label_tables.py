@@ -26,7 +26,7 @@ from structsvm.io.intervals import (
 )
 from structsvm.io.recording import Recording, listed
 from structsvm.io.times import TimeAxis
-from structsvm.partial_labels.labels import UNKNOWN
+from structsvm.partial_labels.labels import UNKNOWN, known_where
 from structsvm.support.typed import refuse_other_types
 
 TABLES = (".csv", ".tsv", ".xlsx")
@@ -179,7 +179,7 @@ def _labels(recording: Recording, marks: Marks, blanks: bool) -> NDArray[Any]:
             f"{axis.text(int(blank[0]))}, or their stretch has no label: label all of them, or "
             "learn from partial labels"
         )
-    return partial.codes
+    return known_where(np.array(partial.labels, dtype=object), partial.codes != UNKNOWN)
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:

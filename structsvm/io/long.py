@@ -40,8 +40,8 @@ def from_long(
         Column or level by which the rows of a recording are sorted; it is no feature, and is kept
         as ``time``. Without it they keep their order.
     label : str, optional
-        Column of the labels; None takes "label" if there is such a column. Blank labels make the
-        others numbers, and are -1 themselves.
+        Column of the labels; None takes "label" if there is such a column. Blank labels are the
+        number -1, beside the others.
     features : sequence of str, optional
         Read these columns alone.
     ignore : sequence of str

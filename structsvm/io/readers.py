@@ -28,6 +28,7 @@ from structsvm.io.text import (
     read_text,
 )
 from structsvm.io.times import TimeAxis, first_of_no_time, read_times
+from structsvm.partial_labels.labels import known_where
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats
@@ -136,9 +137,7 @@ def read_npz(
         raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
     if y is not None and how.missing_labels:
         unlabelled = np.array([_spelled(label, how.missing_labels) for label in y.tolist()])
-        if unlabelled.any():
-            codes = np.unique(y, return_inverse=True)[1].astype(np.int64)
-            y = np.where(unlabelled | ((y == -1) if y.dtype.kind in "if" else False), -1, codes)
+        y = known_where(y, ~unlabelled) if unlabelled.any() else y
     chosen = columns.chosen(path, features, wanted)
     values = X.astype(np.float64)[:, [features.index(name) for name in chosen]]
     time = _stored_times(path, arrays.get("time"), len(X))
@@ -646,13 +645,29 @@ def _label_column(origin: Origin, name: str, column: Any, blanks: bool) -> Label
         )
     missing = np.flatnonzero(column.isna().to_numpy())
     if missing.size and blanks:
-        return _codes(column)
+        return _known_labels(column)
     if missing.size:
         place, n = origin.place(int(missing[0])), missing.size
         raise DataError(f"{origin.path}: no label, {place}, column {name!r}; {n} are missing")
     if getattr(column.dtype, "kind", "O") in "biuf":
         return np.asarray(column.to_numpy())
     return np.array([str(label) for label in column])
+
+
+def _known_labels(column: Any) -> Labels:
+    """The labels of a column, (T,): those of other columns alike, and -1 where it is blank."""
+    known, kind = column.notna().to_numpy(), getattr(column.dtype, "kind", "O")
+    if kind in "iu":
+        return known_where(column.fillna(0).to_numpy(dtype=np.int64), known)
+    if kind == "f":
+        return known_where(column.fillna(0.0).to_numpy(dtype=np.float64), known)
+    pairs = zip(column, known, strict=True)
+    names = [
+        label if not there or isinstance(label, bool) else str(label) for label, there in pairs
+    ]
+    values = np.empty(len(names), dtype=object)
+    values[:] = names
+    return known_where(values, known)
 
 
 def _refuse_repeated(path: Path, names: Sequence[str]) -> None:

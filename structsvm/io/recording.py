@@ -57,7 +57,7 @@ class Recording:
     """One row for each sample and one column for each feature, (T, P)."""
     y: NDArray[Any] | None
     """A label for each sample, (T,); a segment ends where the label changes. None if unlabelled.
-    Where labels may be blank, they are numbers and -1."""
+    The number -1 where none is known, beside numbers or names."""
     features: tuple[str, ...]
     """Names of the columns of ``X``, (P,)."""
     source: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import (
@@ -89,6 +89,7 @@ class Form:
         DataError
             When recordings have different features, or come among other things.
         """
+        Xs = list(Xs) if isinstance(Xs, Iterator) else Xs  # which could be gone through only once
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
         single = not by_name and (_is_matrix(Xs) or _is_frame(Xs) or _is_recorded(Xs))
@@ -151,7 +152,9 @@ class Form:
         return self.in_order(ys, "labels")
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
-        """What is given for each sample by its name, in their order; anything else as it is.
+        """What is given for each sample by its name or one after the other, in their order.
+
+        Anything else is returned as it is.
 
         Parameters
         ----------
@@ -165,6 +168,8 @@ class Form:
         DataError
             When it is given by other names than the samples.
         """
+        if isinstance(ys, Iterator):
+            return list(ys)
         if self.keys is None or not isinstance(ys, Mapping):
             return ys
         strangers = [k for k in ys if k not in self.keys]

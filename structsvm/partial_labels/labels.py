@@ -212,6 +212,20 @@ def unlabelled(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array(found, dtype=np.bool_).reshape(values.shape)
 
 
+def known_where(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+    """Labels as they are, (T,), whole numbers as integers, and -1 for those that are not known.
+
+    Other labels, such as names, are objects then, beside the number -1.
+    """
+    if values.dtype.kind in "iuf":
+        numbers = np.where(known, values, UNKNOWN)
+        whole = bool((numbers == np.round(numbers)).all())
+        return numbers.astype(np.int64) if whole else numbers
+    found = np.full(values.shape, UNKNOWN, dtype=object)
+    found[known] = values[known].tolist()
+    return found
+
+
 def stretches(constraint: Constraint, n_samples: int) -> list[tuple[int, int, list[int]]]:
     """Where the labels say everything: ``(start, end, breakpoints)``, the last being its length.
 

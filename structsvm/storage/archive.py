@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError, StructSVMError
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.limits import TooLarge, read_npz
+from structsvm.storage.npz import npz
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -49,10 +49,9 @@ class Archive:
         named = {"format": self.format, "version": self.version, **header}
         text = json.dumps(named, indent=1).encode()
         contents = {**arrays, "header": np.frombuffer(text, dtype=np.uint8)}
-        buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **contents, sha256=np.array(_checksum(contents)))
+        content = npz({**contents, "sha256": np.array(_checksum(contents))})
         try:
-            write_atomically(path, buffer.getvalue())
+            write_atomically(path, content)
         except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
             raise self.error(
                 f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}"

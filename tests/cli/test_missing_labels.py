@@ -72,10 +72,10 @@ def test_spellings_that_are_named_mean_unlabelled(run, place):
     ("labels", "missing", "expected"),
     [
         (["0", "0", "", "1", " "], (), [0, 0, -1, 1, -1]),
-        (["-1", "-1", "", "1", "2"], (), [-1, -1, -1, 0, 1]),
-        (["7", "7", "99", "8", "8"], ("99",), [0, 0, -1, 1, 1]),
-        (["7", "7", "NA", "8", "8"], ("NA",), [0, 0, -1, 1, 1]),
-        (["a", "a", "NA", "", "b"], (" NA",), [0, 0, -1, -1, 1]),
+        (["-1", "-1", "", "1", "2"], (), [-1, -1, -1, 1, 2]),
+        (["7", "7", "99", "8", "8"], ("99",), [7, 7, -1, 8, 8]),
+        (["7", "7", "NA", "8", "8"], ("NA",), [7, 7, -1, 8, 8]),
+        (["a", "a", "NA", "", "b"], (" NA",), ["a", "a", -1, -1, "b"]),
         (["a", "a", "NA", "NA", "b"], (), ["a", "a", "NA", "NA", "b"]),
         (["7", "7", "NA", "8", "8"], (), ["7", "7", "NA", "8", "8"]),
         (["7", "7", "nan", "8", "8"], (), ["7", "7", "nan", "8", "8"]),
@@ -99,7 +99,7 @@ def test_numbers_of_parquet_and_npz(tmp_path):
     (recording,) = read_recordings(
         tmp_path / "one.parquet", blanks=True, missing_labels=("99", "NA")
     )
-    assert recording.y.tolist() == [0, 0, -1, -1, 1]
+    assert recording.y.tolist() == [7, 7, -1, -1, 8]
     X = np.arange(10.0).reshape(5, 2)
     for y in (np.array([7, 7, 99, -1, 8]), np.array(["a", "a", "99", "99", "b"])):
         np.savez(tmp_path / "two.npz", X=X, y=y)

@@ -18,6 +18,7 @@ from structsvm.evaluation.evaluate import (
 )
 from structsvm.graphs.inputs import as_list
 from structsvm.io.times import TimeAxis, time_axis
+from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image
 from structsvm.partial_labels.complete import labels_of_each
@@ -79,6 +80,8 @@ class HeldOut:
         DataError
             If there are not as many names as samples, or samples and labels do not fit.
         """
+        form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
+        Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
         measured = measured or learner.measured(Xs)
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words

@@ -66,7 +66,7 @@ def report_page(
         As for :func:`structsvm.evaluate`: recordings, tables, graphs or images that were not
         learned from.
     names : sequence of str, optional
-        What to call the samples; their numbers otherwise.
+        What to call the samples; their own names, or else their numbers, otherwise.
     title : str
         Heading of the page.
     measured : sequence of Sample, optional
