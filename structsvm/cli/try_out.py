@@ -62,6 +62,8 @@ CHOSEN = 0.94
 """What part of the time goes into choosing, about, before what is held out is compared."""
 REPORTED = 0.9
 """What part of the time of comparing goes into the report, about."""
+COPIES = 0.1
+"""Of the rows that are held out: so many may be learned from by chance."""
 FEWEST = 4
 """Independent samples that a verdict on held-out ones needs."""
 
@@ -114,6 +116,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     split = _question(whole.given, args, kind)
     train, test = _divided(whole, split, kind)
     terminal.note(_about(train, test, split))
+    if split in (ROWS, CLUSTERS):
+        _warn_of_copies(train, test, terminal)
     kept: list[Path] = []
     clock = Clock()  # of both, choosing and comparing
 
@@ -365,6 +369,18 @@ def _asked(learner: MetricLearner) -> str:
         return ""
     counts = set(learner.training_data_.n_clusters)
     return f" --n-clusters {counts.pop() if len(counts) == 1 else 'N'}"
+
+
+def _warn_of_copies(train: Checked, test: Checked, terminal: Terminal) -> None:
+    """Tell how many of the rows that are held out are learned from, if that matters."""
+    learned, held_out = ([row.tobytes() for row in part.given.Xs[0]] for part in (train, test))
+    known = set(learned)
+    n = sum(row in known for row in held_out)
+    if n > COPIES * len(held_out):
+        terminal.warn(
+            f"{n} of the {len(held_out)} rows that are held out are the same as rows that are "
+            "learned from: the figures are better than on other rows; leave out what is there twice"
+        )
 
 
 def _predicting(model: Path, asked: str = "") -> str:

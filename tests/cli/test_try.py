@@ -61,6 +61,16 @@ def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
     assert len(pd.read_csv(found)) == 45
 
 
+def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(run, iris, tmp_path):
+    frame = pd.read_csv(iris)
+    pd.concat([frame, frame]).to_csv(tmp_path / "twice.csv", index=False)
+    code, _, err = run(f"try clustering {tmp_path}/twice.csv -o {tmp_path}/out")
+    assert code == 0, err
+    assert "of the 90 rows that are held out are the same as rows that are learned from" in err
+    code, _, err = run(f"try clustering {iris} -o {tmp_path}/once")  # in which two rows are alike
+    assert "are the same as rows" not in err
+
+
 def test_predictions_are_those_that_were_judged(run, tmp_path):
     """The price of a cluster would make another number of clusters than that of the labels."""
     rng = np.random.default_rng(0)
