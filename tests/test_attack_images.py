@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from structsvm.errors import DataError, DataWarning
-from structsvm.graphs import from_image
+from structsvm.graphs import GraphOfImage, from_image
 from structsvm.graphs.image_files import label_map_of, pixels_of
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (16, 16, 3))
@@ -68,3 +68,14 @@ def test_a_mask_compressed_with_losses_is_refused(tmp_path):
         label_map_of(tmp_path / "mask.jpg")
     Image.fromarray(mask).save(tmp_path / "mask.png")
     assert np.unique(label_map_of(tmp_path / "mask.png")).tolist() == [0, 255]
+
+
+def test_few_superpixels_of_a_noisy_image_are_named():
+    """Noise breaks superpixels into pieces, which are joined to whatever lies beside them."""
+    y, x = np.mgrid[:60, :80]
+    rng = np.random.default_rng(0)
+    disc = np.where((y - 30) ** 2 + (x - 40) ** 2 < 225, 180, 60) + rng.normal(size=(60, 80)) * 25
+    image = np.uint8(np.clip(np.stack([disc, disc, 240 - disc], axis=2), 0, 255))
+    with pytest.warns(DataWarning, match=r"has \d+ superpixels where 150 were asked for.*compact"):
+        assert from_image(image).n_samples < 30
+    assert from_image(image, GraphOfImage(compactness=100.0)).n_samples > 100

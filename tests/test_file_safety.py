@@ -2,6 +2,7 @@
 
 import io
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -376,8 +377,9 @@ print(peak() - before)
         rng = np.random.default_rng(0)
         small = rng.integers(0, 256, (40, 60, 3), dtype=np.uint8)
         large = small.repeat(3, axis=0).repeat(3, axis=1)
-        settings = GraphOfImage(n_superpixels=20)
+        settings = GraphOfImage(n_superpixels=20, compactness=100.0)
         expected = from_image(small, settings)
+        assert expected.n_samples > 10
         monkeypatch.setattr(images, "MOST_PIXELS", 40 * 60)
         found = from_image(large, settings)
         np.testing.assert_allclose(found.X, expected.X, atol=1e-9)
@@ -522,3 +524,16 @@ class TestNamesThatAreTooLong:
         ):
             assert main(line) == 1, line
             assert capsys.readouterr().err.startswith("error: "), line
+
+
+def test_a_file_that_its_place_has_no_room_for_is_named(tmp_path):
+    """As on a disk that is full; what is written first lies beside it, under a name of its own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
+    try:
+        with pytest.raises(OSError, match="File too large") as raised:
+            write_atomically(tmp_path / "all.csv", b"x" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert raised.value.filename == str(tmp_path / "all.csv")
+    assert not list(tmp_path.iterdir())

@@ -21,6 +21,7 @@ from structsvm.learner.states import segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import Counts
 from structsvm.support.interrupts import Interrupts
 
 
@@ -73,7 +74,7 @@ def answers_of(
     given: Given,
     measured: list[Sample],
     rival: str | None = None,
-    n_clusters: int | None = None,
+    n_clusters: Counts = None,
     rules: Rules | None = None,
     margins: bool = False,
     prepared: list[Sample] | None = None,
@@ -155,7 +156,7 @@ def _states(
     samples: list[Sample],
     partitions: list[EquivalenceMatrix],
     rival: str | None,
-    n_clusters: int | None,
+    n_clusters: Counts,
 ) -> list[list[dict[str, Any]]]:
     """State and probability of each segment, by the metric's scores or by the rival itself.
 
@@ -173,7 +174,7 @@ def _partitions(
     given: list[Sample],
     samples: list[Sample],
     rival: str | None,
-    n_clusters: int | None,
+    n_clusters: Counts,
     rules: Rules,
 ) -> list[EquivalenceMatrix]:
     """Partitions in the learned metric, or by a tuned rival.

@@ -34,7 +34,7 @@ from structsvm.errors import (
     printable,
 )
 from structsvm.evaluation.evaluate import Evaluation
-from structsvm.evaluation.verdict import Verdict, rival_in_words
+from structsvm.evaluation.verdict import LEARNED, Verdict, rival_in_words
 from structsvm.io.recording import Recording
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
@@ -62,6 +62,8 @@ CHOSEN = 0.94
 """What part of the time goes into choosing, about, before what is held out is compared."""
 REPORTED = 0.9
 """What part of the time of comparing goes into the report, about."""
+COPIES = 0.1
+"""Of the rows that are held out: so many may be learned from by chance."""
 FEWEST = 4
 """Independent samples that a verdict on held-out ones needs."""
 
@@ -114,6 +116,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     split = _question(whole.given, args, kind)
     train, test = _divided(whole, split, kind)
     terminal.note(_about(train, test, split))
+    if split in (ROWS, CLUSTERS):
+        _warn_of_copies(train, test, terminal)
     kept: list[Path] = []
     clock = Clock()  # of both, choosing and comparing
 
@@ -209,7 +213,15 @@ def _compared(
             text = page_of(held_out, f"What was learned from {', '.join(map(str, args.paths))}")
         writer = writer_for(learner.problem_, "png")
         with share("predictions", REPORTED, 1.0):
-            answers = answers_of(learner, writer, given, measured, prepared=list(held_out.samples))
+            judged = [M.n_clusters for M in held_out.guesses[LEARNED]]
+            answers = answers_of(
+                learner,
+                writer,
+                given,
+                measured,
+                n_clusters=judged if _is_told_how_many(learner) else None,
+                prepared=list(held_out.samples),
+            )
     with Interrupts():  # all the files or none
         write_atomically(written.report, printable(text).encode())
         writer.write_folder(written.predictions, given.items, answers)
@@ -224,6 +236,7 @@ def _tell(
 ) -> None:
     """The scores, the verdict, what was written, and the next command."""
     learner = search.best_estimator_
+    asked = _asked(learner)
     chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
     plain = result.to_dict() | {"chosen": chosen, "best": search.best_candidate_}
     terminal.note(f"chosen by cross-validation: {chosen}")
@@ -231,14 +244,14 @@ def _tell(
     verdict = result.verdict
     if not verdict.is_supported:
         # A few held-out samples support no verdict; those of choosing were held out in turn.
-        verdict = replace(search.verdict_, way=f"{_predicting(written.model)} --rival")
+        verdict = replace(search.verdict_, way=f"{_predicting(written.model, asked)} --rival")
         judged = f"cross-validated: {verdict}"
         plain["verdict"] = verdict.to_dict()
     where = {name: str(path) for name, path in written._asdict().items()}
     terminal.report(plain | where, *scores, judged)
     terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
     rivals = {*learner.baselines_, *learner.rivals_}
-    terminal.note(_next(verdict, search.best_candidate_, rivals, written.model))
+    terminal.note(_next(verdict, search.best_candidate_, rivals, written.model, asked))
 
 
 def _is_one_table(given: Given, kind: Kind) -> bool:
@@ -344,11 +357,39 @@ def _about(train: Checked, test: Checked, split: str | None) -> str:
     )
 
 
-def _predicting(model: Path) -> str:
-    return f"structsvm predict {model} NEW"
+def _is_told_how_many(learner: MetricLearner) -> bool:
+    """Whether what is held out is compared with as many clusters or parts as its labels have."""
+    traits = learner.problem_.traits
+    return traits.given_k and not traits.contiguous
 
 
-def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> str:
+def _asked(learner: MetricLearner) -> str:
+    """The option for as many clusters as there were, without which their price decides."""
+    if not _is_told_how_many(learner):
+        return ""
+    counts = set(learner.training_data_.n_clusters)
+    return f" --n-clusters {counts.pop() if len(counts) == 1 else 'N'}"
+
+
+def _warn_of_copies(train: Checked, test: Checked, terminal: Terminal) -> None:
+    """Tell how many of the rows that are held out are learned from, if that matters."""
+    learned, held_out = ([row.tobytes() for row in part.given.Xs[0]] for part in (train, test))
+    known = set(learned)
+    n = sum(row in known for row in held_out)
+    if n > COPIES * len(held_out):
+        terminal.warn(
+            f"{n} of the {len(held_out)} rows that are held out are the same as rows that are "
+            "learned from: the figures are better than on other rows; leave out what is there twice"
+        )
+
+
+def _predicting(model: Path, asked: str = "") -> str:
+    return f"structsvm predict {model} NEW{asked}"
+
+
+def _next(
+    verdict: Verdict, best: str, rivals: Collection[str], model: Path, asked: str = ""
+) -> str:
     """One sentence, and the next command, which does what the sentence says.
 
     Parameters
@@ -357,8 +398,10 @@ def _next(verdict: Verdict, best: str, rivals: Collection[str], model: Path) -> 
         What did best in cross-validation; it is not taken where it is worse on what was held out.
     rivals : collection of str
         What the model can partition with beside the metric.
+    asked : str
+        The option for the number of clusters.
     """
-    command = _predicting(model)
+    command = _predicting(model, asked)
     if verdict.use in rivals:
         return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
     beaten = best in verdict.contrasts and verdict.contrasts[best].is_gain

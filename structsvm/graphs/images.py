@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 from structsvm.support.extras import require
+from structsvm.support.plain import counted
 
 POSITION = (0.28, 0.25)
 """Scale of x and y over the longer side: about their spread over the pixels of an image."""
@@ -20,6 +21,9 @@ LAB = (25.0, 12.0, 12.0)
 """Scale of L, a and b: about their spread over the pixels of a photograph."""
 MOST_PIXELS = 1_000_000
 """Of what superpixels are computed on. Larger images are reduced for that, by a whole factor."""
+FEWER, PIXELS_OF_ONE = 5, 16
+"""A warning names an image with so many times fewer superpixels than were asked for, if it has so
+many pixels for each."""
 GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
 
 
@@ -124,6 +128,7 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True)
     regions = _superpixels(pixels, settings)
     T = int(regions.max()) + 1
+    _warn_of_few(T, settings, regions.size)
     sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
     means = [
         np.bincount(regions.ravel(), plane.ravel(), T) / sizes
@@ -136,6 +141,18 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         regions = regions.repeat(factor, axis=0)[:H].repeat(factor, axis=1)[:, :W]
         sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
     return FeatureGraph(X, joined, sizes, features, spatial, regions, in_units=True)
+
+
+def _warn_of_few(T: int, settings: GraphOfImage, n_pixels: int) -> None:
+    """Warn of an image whose noise leaves few of the superpixels that it has room for."""
+    asked = settings.n_superpixels
+    if FEWER * T < asked <= n_pixels / PIXELS_OF_ONE:
+        warn(
+            f"an image has {counted(T, 'superpixel')} where {asked} were asked for, as noisy ones "
+            f"do: raise compactness, which is {settings.compactness:g}, or smooth the image "
+            "(--set compactness=N)",
+            DataWarning,
+        )
 
 
 def pixel_edges(height: int, width: int, radius: float) -> Ints:

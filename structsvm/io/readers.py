@@ -25,7 +25,9 @@ from structsvm.io.text import (
     Typed,
     check_rows,
     kind_of,
+    lines_of,
     read_text,
+    without_blanks,
 )
 from structsvm.io.times import TimeAxis, first_of_no_time, read_times
 from structsvm.partial_labels.labels import known_where
@@ -39,6 +41,10 @@ Labels = NDArray[Any]
 
 UNNAMED = "Unnamed: 0"
 """What pandas calls the column of row numbers that it writes itself."""
+NO_NAME = re.compile(r"Unnamed: \d+")
+"""What it calls columns without a name."""
+LINES = "lines"
+"""The attribute of a frame that holds the line of each of its rows, where that is not usual."""
 EXCEL = (".xlsx",)
 TEXT_EXAMPLES = 3
 """Columns of text that a message names with the option that leaves them out."""
@@ -221,7 +227,7 @@ def table_recordings(
         there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
         raise DataError(f"{path}: {there_is}: nothing to read")
     lines = _has_lines(path)
-    origin = Origin(path, np.arange(len(frame)), lines, written)
+    origin = Origin(path, np.arange(len(frame)), lines, written, frame.attrs.get(LINES))
     X = _feature_array(frame, features, origin)
     y = None
     if columns.label is not None and columns.label in headers:
@@ -482,7 +488,7 @@ def _excel_frame(path: Path, as_text: bool, max_bytes: int | None) -> Any:
     header = [_header_text(name) for name in frame.iloc[0]]
     body = frame.iloc[1:].reset_index(drop=True).infer_objects()
     body.columns = header
-    return body
+    return body if as_text else _without_nothing(body)
 
 
 def _header_text(value: Any) -> str:
@@ -508,6 +514,7 @@ def _as_text(text: str, written: TextFormat) -> Any:
 def _text_frame(path: Path, text: str, written: TextFormat, label_column: str | None) -> Any:
     """A frame of numbers and words; labels are words."""
     pandas = require("pandas", "files", "reading tables")
+    text = without_blanks(text, written.separator)
     # pandas looks for missing values after its converters too: a mark in front hides them
     marked = {} if label_column is None else {label_column: lambda text: f"={text.strip()}"}
     with warnings.catch_warnings():
@@ -526,7 +533,18 @@ def _text_frame(path: Path, text: str, written: TextFormat, label_column: str | 
         frame[label_column] = [text[1:] for text in frame[label_column]]
     last = frame.iloc[:, -1]
     check_rows(path, text, written, bool((last.isna() | (last.astype(str) == "")).any()))
-    return frame
+    found = _without_nothing(frame)
+    found.attrs[LINES] = lines_of(text, written.separator, len(frame))
+    return found
+
+
+def _without_nothing(frame: Any) -> Any:
+    """A frame without columns that have neither a name nor a value, as commas at ends make them."""
+    unnamed = [not name or bool(NO_NAME.fullmatch(str(name))) for name in frame.columns]
+    if not any(unnamed):
+        return frame
+    nothing = np.array(unnamed) & frame.isna().all().to_numpy()
+    return frame.loc[:, ~nothing]
 
 
 def _has_lines(path: Path) -> bool:

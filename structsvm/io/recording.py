@@ -25,18 +25,23 @@ class Origin:
     rows: NDArray[np.int64]
     """The row of each sample, (T,), counted from 0 after the header."""
     has_lines: bool = False
-    """Whether rows are lines of a file that people open, the header being line 1."""
+    """Whether rows are lines of a file that people open."""
     format: Any = None
     """How the text of the file is written, if it is text."""
+    lines: NDArray[np.int64] | None = None
+    """The line of each row of the table, where it is not two more than the row."""
 
     def place(self, start: int, end: int | None = None) -> str:
         """Samples start, ..., end - 1, or one, as rows and lines of the table."""
         first = int(self.rows[start])
         last = first if end is None else int(self.rows[end - 1])
         if first == last:
-            return f"row {first}" + (f" (line {first + 2})" if self.has_lines else "")
-        lines = f" (lines {first + 2} to {last + 2})" if self.has_lines else ""
+            return f"row {first}" + (f" (line {self._line(first)})" if self.has_lines else "")
+        lines = f" (lines {self._line(first)} to {self._line(last)})" if self.has_lines else ""
         return f"rows {first} to {last}{lines}"
+
+    def _line(self, row: int) -> int:
+        return row + 2 if self.lines is None else int(self.lines[row])
 
 
 @dataclass(frozen=True, eq=False)

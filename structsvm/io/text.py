@@ -16,6 +16,9 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from structsvm.errors import DataError, SettingsError
 from structsvm.io.recording import listed
 from structsvm.storage import limits
@@ -137,9 +140,39 @@ def read_text(
     """
     content = _content(path, max_bytes)
     text, encoding = decoded(path, content, typed.encoding)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # of a Macintosh, and of what is saved for one
     separator = typed.separator or _separator(text, typed.decimal)
     decimal = typed.decimal or decimal_of(path, text, separator)
     return text, TextFormat(separator, decimal, encoding)
+
+
+def without_blanks(text: str, separator: str) -> str:
+    """The text without blanks around the names in its header, which may not be in quotes."""
+    if separator in (SPACES, "\t"):
+        return text
+    start = next((found.start() for found in re.finditer(r"\S", text)), 0)
+    end = text.find("\n", start)
+    header = text[start:] if end < 0 else text[start:end]
+    names = separator.join(name.strip() for name in header.split(separator))
+    if names == header.rstrip() or '"' in header:
+        return text
+    return text[:start] + names + text[start + len(header) :]
+
+
+def lines_of(text: str, separator: str, n_rows: int) -> NDArray[np.int64] | None:
+    """The line of each row of a table, counted from 1; None where it is two more than the row.
+
+    Rows come after the header. Blank lines are no rows, and in quotes a row may have several lines.
+    """
+    if text.rstrip("\r\n").count("\n") == n_rows:
+        return None
+    if separator == SPACES:
+        lines = [k for k, line in enumerate(text.splitlines(), 1) if line.strip()]
+    else:
+        reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+        lines = [reader.line_num for row in reader if len(row) > 1 or "".join(row).strip()]
+    return np.array(lines[1:]) if len(lines) == n_rows + 1 else None
 
 
 def check_rows(path: Path, text: str, written: TextFormat, suspicious: bool) -> None:

@@ -19,7 +19,7 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
     Raises
     ------
     OSError
-        If the file cannot be written; what was there before is then unchanged.
+        If the file, which it names, cannot be written; what was there before is then unchanged.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -34,8 +34,10 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
         if target.exists():
             shutil.copymode(target, beside)
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = os.fspath(path)  # and not what lies beside it, or nothing
         raise
 
 

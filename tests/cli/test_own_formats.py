@@ -96,3 +96,39 @@ def test_spellings_of_missing_labels_are_remembered(run, tmp_path):
     code, _, err = run("evaluate", model, tmp_path / "two.csv")
     assert code == 1
     assert "no label, row 0 (line 2)" in err
+
+
+def test_a_comma_at_the_end_of_every_line(run, german, tmp_path):
+    """The column that it makes has neither a name nor a value."""
+    frame_of(TRAIN[0]).to_csv(tmp_path / "one.csv", index=False)
+    lines = (tmp_path / "one.csv").read_text(encoding="utf-8").splitlines()
+    for ends in (",", ",,", ", ,"):
+        (tmp_path / "one.csv").write_text("".join(f"{line}{ends}\n" for line in lines), "utf-8")
+        model, err = fitted(run, tmp_path, tmp_path / "one.csv")
+        assert "missing" not in err
+        assert load(model).n_features_in_ == TRAIN[0].X.shape[1]
+
+
+def test_lines_that_end_as_those_of_an_old_mac(run, tmp_path):
+    frame_of(TRAIN[0]).to_csv(tmp_path / "one.csv", index=False, lineterminator="\r")
+    model, _ = fitted(run, tmp_path, tmp_path / "one.csv")
+    assert load(model).training_data_.n_samples == (200,)
+
+
+def test_blanks_around_the_names_of_columns(run, tmp_path):
+    frame_of(TRAIN[0]).to_csv(tmp_path / "one.csv", index=False)
+    text = (tmp_path / "one.csv").read_text(encoding="utf-8").replace(",", " , ", 6)
+    (tmp_path / "one.csv").write_text(text.replace("label", "label ", 1), encoding="utf-8")
+    model, _ = fitted(run, tmp_path, tmp_path / "one.csv")
+    assert tuple(load(model).feature_names_in_) == TRAIN[0].features
+
+
+def test_lines_are_counted_as_in_the_file(refused, tmp_path):
+    lines = [*frame_of(TRAIN[0]).to_csv(index=False).splitlines(), ""]
+    lines[50] = lines[50].replace(lines[50].split(",")[0], "oops")
+    lines[30:30] = ["", "   "]
+    lines[0:0] = ["", ""]
+    (tmp_path / "one.csv").write_text("\n".join(lines), encoding="utf-8")
+    message = refused("fit change-point -o one", tmp_path / "one.csv")
+    assert "'oops' is not a number, row 49 (line 55)" in message
+    assert lines[54].startswith("oops")

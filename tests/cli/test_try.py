@@ -51,12 +51,40 @@ def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
     report = json.loads(out)
     assert report["verdict"]["is_supported"]
     said = report["verdict"]["sentence"]  # of choosing, which names what did best
-    assert f"structsvm predict {tmp_path}/out/model.structsvm NEW --rival" in said
+    command = f"structsvm predict {tmp_path}/out/model.structsvm NEW --n-clusters 3"
+    assert f"{command} --rival" in said
+    assert command in err.splitlines()[-1]
     assert "predict(" not in out + err
     assert "partition_with(" not in out + err
     assert "learning from 105 rows; held out: 45 rows of the same clusters" in err
     (found,) = (tmp_path / "out" / "predicted").iterdir()
     assert len(pd.read_csv(found)) == 45
+
+
+def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(run, iris, tmp_path):
+    frame = pd.read_csv(iris)
+    pd.concat([frame, frame]).to_csv(tmp_path / "twice.csv", index=False)
+    code, _, err = run(f"try clustering {tmp_path}/twice.csv -o {tmp_path}/out")
+    assert code == 0, err
+    assert "of the 90 rows that are held out are the same as rows that are learned from" in err
+    code, _, err = run(f"try clustering {iris} -o {tmp_path}/once")  # in which two rows are alike
+    assert "are the same as rows" not in err
+
+
+def test_predictions_are_those_that_were_judged(run, tmp_path):
+    """The price of a cluster would make another number of clusters than that of the labels."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(90, 4)), columns=list("abcd"))
+    frame.assign(label=rng.integers(0, 3, 90)).to_csv(tmp_path / "noise.csv", index=False)
+    code, out, err = run(f"try clustering {tmp_path}/noise.csv --json -o {tmp_path}/out")
+    assert code == 0, err
+    (path,) = (tmp_path / "out" / "predicted").iterdir()
+    found = pd.read_csv(path)
+    counts = pd.crosstab(found["cluster"], found["label"]).to_numpy(dtype=float)
+    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+    assert len(rows) == len(columns) == 3
+    loss = len(rows) + len(columns) - 2 * (counts**2 / np.outer(rows, columns)).sum()
+    assert loss == pytest.approx(json.loads(out)["learned"]["loss"])
 
 
 @pytest.mark.parametrize(
