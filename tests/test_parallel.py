@@ -31,6 +31,14 @@ def test_the_setting_comes_back_after_an_error() -> None:
         assert pools() == before
 
 
+def test_a_block_inside_another_one_sets_nothing() -> None:
+    """Masters and oracles have such blocks inside that of a solver, in every round."""
+    with single_threaded(), threadpool_limits(limits=2, user_api="openmp"):
+        with single_threaded():
+            inside = pools()
+        assert {n for (api, _), n in inside.items() if api == "openmp"} == {2}
+
+
 def test_overlapping_calls_share_one_limit() -> None:
     """The first block leaves while the second is inside; then the second one leaves."""
     both_inside, first_left = Barrier(2), Barrier(2)

@@ -189,7 +189,7 @@ class CuttingPlane(ConvexSolver):
         """
         entries = run.certificate.entries
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
-        if not run.stays_near or (halved and run.certificate.gap < NEAR):
+        if (halved and run.certificate.gap < NEAR) or not run.stays_near:
             return 0.0
         return self.damping
 
@@ -227,12 +227,12 @@ class CuttingPlane(ConvexSolver):
 
     def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
-        if tol <= PRECISE or not run.stays_near or isinstance(self.master, CvxpyMaster):
+        if tol <= PRECISE or isinstance(self.master, CvxpyMaster):
             return None
         share = self.proximal
         if share is None:
             share = 0.1 if run.has_matrices else 0.0
-        if share == 0:
+        if share == 0 or not run.stays_near:
             return None
         certificate, center, omega = run.certificate, run.center, run.form
         if center is None or omega is None:
@@ -256,7 +256,7 @@ class CuttingPlane(ConvexSolver):
 
 
 def _violated(cuts: Sequence[Cut], known: Floats, w: Floats) -> list[Cut]:
-    """The cuts above the working set at ``w``, where its groups have ``known`` values."""
+    """The cuts above the working set at ``w``, where its groups have the ``known`` values."""
     floor = 1e-12 * max(1.0, float(np.abs(known[np.isfinite(known)]).sum()))
     least = (known + floor).tolist()
     return [c for c in cuts if c.value(w) > least[c.group]]
