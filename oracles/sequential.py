@@ -212,17 +212,14 @@ class SequentialOracle(BatchOracle):
             for i, (Z, truth) in enumerate(zip(Zs, truths, strict=True))
             if self.pruning and Z.shape[0] <= SHORT and truth.is_contiguous
         ]
-        if short:
-            Xs = [_samples(_without_null_columns(TraceObjective(Zs[i]))) for i in short]
-            recordings = Recordings.of(Xs, [truths[i].boundaries for i in short])
-            most = max(work_of(X) for X in Xs)
-            curves[short] = loss_curves(
-                recordings, prices, most + max(recordings.lengths) ** 2 * prices.size
-            )
+        samples = (_samples(_without_null_columns(TraceObjective(Zs[i]))) for i in short)
+        found = loss_curves(samples, [truths[i].boundaries for i in short], prices)
+        for i, losses in zip(short, found, strict=True):
+            curves[i] = losses
         for i in sorted(set(range(len(Zs))) - set(short)):
             path = self.price_path(Zs[i], prices)
-            losses = {id(M): partition_loss(truths[i], M) for M in path}
-            curves[i] = [losses[id(M)] for M in path]
+            losses_of = {id(M): partition_loss(truths[i], M) for M in path}
+            curves[i] = [losses_of[id(M)] for M in path]
         return curves
 
     def _is_one_call(self, objective: TraceObjective) -> bool:

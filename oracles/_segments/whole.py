@@ -10,7 +10,7 @@ Recordings travel in a :class:`Recordings`, as flat arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -131,12 +131,18 @@ def price_path(Z: Floats, prices: Floats) -> list[Ints]:
     return [row[: n + 1] for row, n in zip(ends, counts.tolist(), strict=True)]
 
 
-def loss_curves(recordings: Recordings, prices: Floats, most: float) -> Floats:
-    """``|M - M_i|_F^2`` of the best segmentation of each recording at every price, (N, n)."""
-    losses = np.empty((recordings.lengths.size, prices.size))
-    for begin, end in pieces(0, recordings.lengths.size, most):
-        _loss_curves(recordings, prices, losses, begin, end)
-    return losses
+def loss_curves(Zs: Iterable[Floats], bounds: Iterable[Ints], prices: Floats) -> Iterator[Floats]:
+    """``|M - M_i|_F^2`` of each recording's best segmentation at every price, (n,)."""
+    n, room = prices.size, np.empty(0, np.int64)
+    counts = np.empty(n, np.int64)
+    for Z, truth in zip(Zs, bounds, strict=True):
+        size = n * (Z.shape[0] + 1)
+        if room.size < size:  # else that of a recording before: fresh memory takes longer to come
+            room = np.empty(size, np.int64)
+        ends, losses = room[:size].reshape(n, -1), np.empty(n)
+        _price_path(Z, NO_TRUTH, prices, ends, counts)
+        _write_losses(truth, ends, counts, losses)
+        yield losses
 
 
 def _offsets(sizes: Sequence[int] | Ints) -> Ints:
@@ -239,20 +245,6 @@ def _label(path: Ints, n: int, labels: Ints) -> None:
 # ---- many prices
 
 
-@uninterrupted
-@compiled()
-def _loss_curves(
-    recordings: Recordings, prices: Floats, losses: Floats, begin: int, end: int
-) -> None:
-    counts = np.empty(prices.size, np.int64)
-    for i in range(begin, end):
-        Z, bounds = _recording(recordings, i)
-        ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
-        _every_price(Z, bounds[:0], prices, ends, counts)
-        for k in range(prices.size):
-            losses[i, k] = _loss(bounds, ends[k, : counts[k] + 1])
-
-
 @compiled()
 def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: Ints) -> None:
     """Fill the boundaries of the best segmentation at every price in, and their numbers.
@@ -340,6 +332,13 @@ def _scan_all(gains: Floats, prices: Floats, F: Floats, previous: Ints) -> None:
                     lane = lane_reaching(gains, t, F[k], group, best)
             previous[k, t] = group * LANES + lane
             F[k, t >> BITS, t % LANES] = best - prices[k]
+
+
+@uninterrupted
+@compiled()
+def _write_losses(truth: Ints, ends: Ints, counts: Ints, losses: Floats) -> None:
+    for k in range(losses.size):
+        losses[k] = _loss(truth, ends[k, : counts[k] + 1])
 
 
 @inner()
