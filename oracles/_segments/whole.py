@@ -137,7 +137,7 @@ def loss_curves(Zs: Iterable[Floats], bounds: Iterable[Ints], prices: Floats) ->
     counts = np.empty(n, np.int64)
     for Z, truth in zip(Zs, bounds, strict=True):
         size = n * (Z.shape[0] + 1)
-        if room.size < size:  # else that of a recording before: fresh memory takes longer to come
+        if room.size < size:  # otherwise reused, since fresh memory takes time
             room = np.empty(size, np.int64)
         ends, losses = room[:size].reshape(n, -1), np.empty(n)
         _price_path(Z, NO_TRUTH, prices, ends, counts)
