@@ -122,7 +122,7 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
         raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
     if values.size == n_samples:
         refuse_missing(values, "sample")
-        return EquivalenceMatrix.from_labels(_runs(values))
+        return _of_runs(values)
     if not np.issubdtype(values.dtype, np.integer):
         raise DataError(
             f"{values.size} labels for {n_samples} samples: give one label per sample, "
@@ -138,7 +138,9 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
     return EquivalenceMatrix.from_breakpoints(values)
 
 
-def _runs(labels: NDArray[Any]) -> NDArray[np.int64]:
-    """Number of changes of label up to each sample."""
+def _of_runs(labels: NDArray[Any]) -> EquivalenceMatrix:
+    """A segment for each run of equal labels, (T,)."""
     changes = labels[1:] != labels[:-1]
-    return np.concatenate(([0], np.cumsum(changes))).astype(np.int64)
+    numbers = np.concatenate(([0], np.cumsum(changes))).astype(np.int64)
+    ends = np.concatenate(([0], np.flatnonzero(changes) + 1, [labels.size])).astype(np.int64)
+    return EquivalenceMatrix.from_search(numbers, ends)
