@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner
+from structsvm import ChangePoint, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError
 from structsvm.io import arrays_and_labels
@@ -11,12 +11,19 @@ from structsvm.oracles import SequentialOracle
 from structsvm.partitions.objective import MetricScorer
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.planes import Planes
-from structsvm.solvers.separation import Query, blocks_of, separate_one, separate_share
+from structsvm.solvers.separation import (
+    Query,
+    _neighbours,
+    blocks_of,
+    separate_one,
+    separate_share,
+)
 
 
-def risk_of(metric: str) -> RegularizedRisk:
+def risk_of(metric: str, segment_count: str = "unknown") -> RegularizedRisk:
     recordings = relevant_changes(7, n_samples=200, n_features=4, n_relevant=2, random_state=1)
-    risk = MetricLearner(metric=metric).risk(*arrays_and_labels(recordings))
+    learner = MetricLearner(ChangePoint(segment_count=segment_count), metric=metric)
+    risk = learner.risk(*arrays_and_labels(recordings))
     assert isinstance(risk, RegularizedRisk)
     return risk
 
@@ -84,3 +91,11 @@ def test_the_sample_that_fails_in_a_batch_is_named(monkeypatch):
 def test_after_the_deadline_nothing_is_asked():
     risk = risk_of("diagonal")
     assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_samples
+
+
+@pytest.mark.parametrize(("segment_count", "n_blocks"), [("unknown", 7), ("known", 1)])
+def test_samples_that_are_separated_one_by_one_are_taken_a_block_at_a_time(segment_count, n_blocks):
+    """A thread that took them all would leave none for the others."""
+    risk = risk_of("diagonal", segment_count)
+    some, _ = next(_neighbours(blocks_of(risk), risk.start))
+    assert len(some) == n_blocks

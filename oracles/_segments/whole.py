@@ -38,8 +38,8 @@ ENOUGH = 1.001
 
 Below the price at which every boundary pays, divided by this, every boundary does likewise.
 """
-FELT = 1e-9
-"""Shares of the scatter that are more than the rounding of a score."""
+BEYOND_ROUNDING = 1e-9
+"""The share of the scatter that is more than the rounding of a score."""
 
 
 class Recordings(NamedTuple):
@@ -263,8 +263,9 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
     _write_gains(table, gains)
     F, previous = np.empty((TOGETHER, n_groups, LANES)), np.zeros((TOGETHER, T + 1), np.int64)
     batch, places = np.empty(TOGETHER), np.empty(TOGETHER, np.int64)
-    felt = FELT * _scatter(Z, mean)
-    all_below, one_above, n = 0.0, np.inf, 0
+    least = BEYOND_ROUNDING * _scatter(Z, mean)
+    all_below, one_above = 0.0, np.inf  # prices at which every boundary pays, and none does
+    n = 0
     for step in range(prices.size):  # from the middle outwards: both ends are often clear by then
         k = _outwards(prices.size, step)
         if prices[k] <= 0.0 or ENOUGH * prices[k] <= all_below:
@@ -281,7 +282,7 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
                 counts[places[j]] = _trace(previous[j], T, ends[places[j]])
                 if counts[places[j]] == 1:
                     one_above = min(one_above, batch[j])
-                elif counts[places[j]] == T and batch[j] >= felt:
+                elif counts[places[j]] == T and batch[j] >= least:
                     all_below = max(all_below, batch[j])
             n = 0
 

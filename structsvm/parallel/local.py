@@ -118,7 +118,7 @@ class _InThreads(Session):
         self._calls: list[SimpleQueue[_Call | None]] = [SimpleQueue() for _ in range(n_threads)]
         turn = RLock()
         for k, calls in enumerate(self._calls):
-            args, name = (calls, turn), f"structsvm share {k}"
+            args, name = (calls, turn), f"structsvm worker {k}"
             Thread(target=_answer_calls, args=args, name=name, daemon=True).start()
 
     def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:

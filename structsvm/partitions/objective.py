@@ -164,7 +164,8 @@ class MetricObjective(Objective, Problem):
     ) -> list[Floats] | list[None]:
         """The joint features of segmentations, (d,) each.
 
-        None where the feature map is another one, which may take long and is asked under its name.
+        None where the feature map is another one: that of a plugin is asked sample by sample, so
+        that an error names the sample.
         """
         if self.partition.feature_map is not SECOND_MOMENT or not all(y.is_contiguous for y in ys):
             return [None] * len(xs)

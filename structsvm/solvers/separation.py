@@ -109,7 +109,7 @@ class Block:
             except Exception as error:
                 raise failure(self.problem, "separate", error, sample) from error
             check_separation(self.problem, answer, sample, "separate")
-            phi = self._found(j, answer, w.size)
+            phi = self._feature_of(j, answer, w.size)
             if closely:
                 self._looked.add(0)
                 self._look_closely(j, answer, phi, w.size)
@@ -139,7 +139,7 @@ class Block:
         w, omega, sample = planes.w, float(self.sample_weight[j]), self.samples[j]
         truth = self._truth(j, w.size)
         slope = omega * (phi - truth)
-        loss = self._lost(j, answer)
+        loss = self._loss_of(j, answer)
         intercept = omega * loss
         value = intercept + float(slope.dot(w))
         if not math.isfinite(value):
@@ -176,20 +176,19 @@ class Block:
             loss = self.problem.loss(self.ys[j], y_hat)
         return check_loss(self.problem, loss, sample)
 
-    def _found(self, j: int, answer: Separation, dim: int) -> Floats:
-        """The joint feature of what was found, from who knows it."""
+    def _feature_of(self, j: int, answer: Separation, dim: int) -> Floats:
+        """The joint feature of an answer: its own, or else that of the problem."""
         if answer.feature is None:
             return self._feature(j, answer.y, dim)
-        sample = int(self.indices[j])
         said = "separate returned the feature"
-        return check_feature(self.problem, answer.feature, dim, sample, said)
+        return check_feature(self.problem, answer.feature, dim, self.samples[j], said)
 
-    def _lost(self, j: int, answer: Separation) -> float:
-        """The loss of what was found, from who knows it."""
+    def _loss_of(self, j: int, answer: Separation) -> float:
+        """The loss of an answer: its own, or else that of the problem."""
         if answer.loss is None:
             return self._loss(j, answer.y)
-        sample = int(self.indices[j])
-        return check_loss(self.problem, answer.loss, sample, "separate returned the loss")
+        said = "separate returned the loss"
+        return check_loss(self.problem, answer.loss, self.samples[j], said)
 
     def note_truth(self, j: int) -> None:
         """Keep the joint feature of the truth of the ``j``-th sample, if any is kept."""
@@ -285,14 +284,15 @@ def _planes_of(
 def _neighbours(blocks: Iterable[Block], w: Floats) -> Iterator[tuple[list[Block], Scorer]]:
     """As many blocks at a time as make a moment's work, and who separates their samples at ``w``.
 
-    A block at a time, if it separates one sample after another.
+    A block at a time, if its samples are separated one after another.
     """
     scorer: Scorer | None = None
     some, n_items = [], 0
     for block in blocks:
         scorer = block.problem.at(read_only(w)) if scorer is None else scorer
         some.append(block)
-        n_items += sum(map(scorer.n_items, block.xs)) if isinstance(scorer, BatchScorer) else MOMENT
+        at_once = sum(map(scorer.n_items, block.xs)) if isinstance(scorer, BatchScorer) else 0
+        n_items += at_once or MOMENT
         if n_items >= MOMENT:
             yield some, scorer
             some, n_items = [], 0
