@@ -1,10 +1,13 @@
 """Compiled sums over segments are those of NumPy, to the last bit."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
 from structsvm import EquivalenceMatrix
-from structsvm.partitions.sums import BLOCK, LANES, segment_sums, shared
+from structsvm.masters.working_set import MANY_SUMS, group_sums
+from structsvm.support.sums import BLOCK, LANES, segment_sums, shared
 
 LENGTHS = (1, LANES, LANES + 1, BLOCK, BLOCK + 1, BLOCK + 2, 3 * BLOCK + 5, 5000)
 
@@ -31,6 +34,17 @@ def test_the_samples_may_lie_in_memory_as_they_like() -> None:
     assert np.array_equal(segment_sums(np.asfortranarray(X), ends), expected)
     assert np.array_equal(segment_sums(np.repeat(X, 2, axis=0)[::2], ends), expected)
     assert segment_sums(X[:, :0], ends).shape == (2, 0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("C", "f"), [(0, 3), (5, 0), (30, 4), (1000, 90)])
+def test_the_sums_of_groups_of_cuts_are_those_of_numpy(C: int, f: int, order: Literal["C", "F"]):
+    rng = np.random.default_rng(C)
+    rows = np.asarray(rng.standard_normal((C, f)), order=order)
+    starts = np.flatnonzero(rng.random(C) < 0.3)
+    starts = np.union1d(starts, [0] * (C > 0)).astype(np.int64)
+    assert (starts.size * f > MANY_SUMS) == (C == 1000)
+    assert np.array_equal(group_sums(rows, starts), np.add.reduceat(rows, starts, axis=0))
 
 
 def test_a_missing_value_is_missing_in_the_sum_of_its_segment_alone() -> None:

@@ -22,7 +22,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request, acceptable
-from structsvm.masters.working_set import WorkingSet
+from structsvm.masters.working_set import WorkingSet, group_sums
 from structsvm.parallel import single_threaded
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
@@ -392,7 +392,7 @@ class _ByWeights:
     def __init__(self, p: _Program, null: Floats, weights: Floats, curvature: Floats) -> None:
         self.p, self.weights, total = p, weights, p.sums(weights)
         self.delta = total + null
-        self.moments = p.sums(p.psi * self.weights[:, None])
+        self.moments = group_sums(p.psi * self.weights[:, None], p.starts)
         means = self.moments / total[:, None]
         spread = (p.psi - means.take(p.groups, axis=0)) * np.sqrt(self.weights)[:, None]
         offset = means * np.sqrt(total * null / self.delta)[:, None]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from structsvm.masters.working_set import group_sums
 from structsvm.parallel.base import Task
 from structsvm.parallel.once import together
 from structsvm.support.arrays import Floats, Ints
@@ -50,7 +51,7 @@ def maximize_on_simplices(
     x : array of shape (C,), feasible
     """
     starts = np.searchsorted(groups, np.arange(n_groups))
-    at = _Iterate.start(q, F, ridge, groups, starts)
+    at, room = _Iterate.start(q, F, ridge, groups, starts), np.empty_like(F)
     with together(_ranges(starts, *F.shape)) as of_ranges:
         for _ in range(MAX_STEPS):
             image = at.x @ F
@@ -58,7 +59,7 @@ def maximize_on_simplices(
             gap = at.gap
             if gap <= max(tol, 0.01 * gain):
                 break
-            system = _System(at, F, ridge, groups, starts, of_ranges)
+            system = _System(at, F, ridge, groups, starts, of_ranges, room)
             if not system.is_regular:
                 break
             residual = q - F @ image - ridge * at.x - at.y[groups] + at.z
@@ -144,17 +145,20 @@ def _ranges(starts: Ints, C: int, f: int) -> list[tuple[int, int]]:
 
 
 def _condensed(
-    these: tuple[int, int], columns: tuple[Floats, Floats, Ints, Ints, Floats]
+    these: tuple[int, int], columns: tuple[Floats, Floats, Ints, Ints, Floats, Floats]
 ) -> tuple[Floats, Floats, Floats]:
-    """Of some groups: total weights, weighted sums of rows, and the sum of ``Cov_g``."""
-    F, weights, groups, starts, cap = columns
+    """Of some groups: total weights, weighted sums of rows, and the sum of ``Cov_g``.
+
+    The last of the columns, (C, f), is written over.
+    """
+    F, weights, groups, starts, cap, spread = columns
     begin, end = these
     rows = slice(starts[begin], starts[end] if end < starts.size else len(F))
-    F, weights, groups = F[rows], weights[rows], groups[rows] - begin
+    F, weights, groups, spread = F[rows], weights[rows], groups[rows] - begin, spread[rows]
     starts, cap = starts[begin:end] - rows.start, cap[begin:end]
     total = np.add.reduceat(weights, starts)
-    spread = F * weights[:, None]
-    sums = np.add.reduceat(spread, starts, axis=0)
+    np.multiply(F, weights[:, None], out=spread)
+    sums = group_sums(spread, starts)
     means = sums / total[:, None]
     np.take(means, groups, axis=0, out=spread, mode="clip")  # "raise" would copy
     np.subtract(F, spread, out=spread)
@@ -176,11 +180,12 @@ class _System:
         groups: Ints,
         starts: Ints,
         of_ranges: Callable[[Task, Any], list[Any]],
+        room: Floats,
     ) -> None:
         self.at, self.F, self.groups, self.starts = at, F, groups, starts
         self.weights = 1.0 / (at.z / at.x + ridge)
         self.cap = at.s / at.y
-        columns = F, self.weights, groups, starts, self.cap
+        columns = F, self.weights, groups, starts, self.cap, room
         found = of_ranges(_condensed, columns)
         self.delta = np.concatenate([total for total, _, _ in found]) + self.cap
         self.sums = np.concatenate([sums for _, sums, _ in found])

@@ -10,8 +10,15 @@ from numpy.typing import NDArray
 
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["ActiveCut", "Cut", "Labelling", "Labellings", "WorkingSet", "as_objects"]
-
+__all__ = [
+    "ActiveCut",
+    "Cut",
+    "Labelling",
+    "Labellings",
+    "WorkingSet",
+    "as_objects",
+    "group_sums",
+]
 
 Labelling = tuple[int, Any, float, float]
 """A labelling of a cut: sample, what is kept of it, its loss, and its share of the cut, which is 1
@@ -26,6 +33,10 @@ CHUNK = 2**26
 
 ACTIVE = 1e-7
 """Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
+
+
+MANY_SUMS = 2**14
+"""Sums from which they are compiled: NumPy's take 20 ns each, and hold the interpreter's lock."""
 
 
 class Cut(NamedTuple):
@@ -230,3 +241,12 @@ def _shared(parts: list[Labellings], weights: list[float]) -> Labellings:
 
 def _key(cut: Cut) -> int:
     return hash((cut.group, cut.intercept, cut.slope.tobytes()))
+
+
+def group_sums(rows: Floats, starts: Ints) -> Floats:
+    """The sums of ``rows``, (C, f), over groups of neighbours that begin at ``starts``, (G, f)."""
+    if starts.size * rows.shape[1] < MANY_SUMS:
+        return np.asarray(np.add.reduceat(rows, starts, axis=0))
+    from structsvm.support.sums import segment_sums  # numba takes long to import
+
+    return segment_sums(rows, np.append(starts, len(rows)))

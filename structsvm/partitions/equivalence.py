@@ -185,7 +185,7 @@ class EquivalenceMatrix:
         if self.relaxed_factor is not None:
             return self.relaxed_factor.T @ X
         if self.is_contiguous:
-            from structsvm.partitions.sums import segment_sums  # numba takes long to import
+            from structsvm.support.sums import segment_sums  # numba takes long to import
 
             sums = segment_sums(X, self.boundaries)
         else:
@@ -237,7 +237,7 @@ class EquivalenceMatrix:
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
         if self.is_contiguous and other.is_contiguous:
-            from structsvm.partitions.sums import shared
+            from structsvm.support.sums import shared
 
             return float(shared(self.boundaries, other.boundaries).sum())
         table = self.contingency(other)

@@ -1,4 +1,4 @@
-"""Compiled sums over the segments of a recording.
+"""Compiled sums over neighbouring rows, such as the segments of a recording.
 
 Rows are added in the order of ``np.add.reduceat``: in halves of halves down to blocks, so that the
 rounding of a sum grows with the logarithm of the number of its terms.
