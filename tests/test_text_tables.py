@@ -251,3 +251,60 @@ class TestMissingValues:
         self.frame().to_csv(tmp_path / "one.csv", index=False)
         with pytest.raises(SettingsError, match="missing must be one of error, interpolate"):
             read_recordings(tmp_path, missing="zero")
+
+
+TABLE = "x,y,label\n1.5,0,a\n2.5,0,b\n3.5,1,b\n"
+
+
+def plain(folder, text):
+    path = folder / "one.csv"
+    path.write_bytes(text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Anna, 3 rats, 100 Hz\n#\n" + TABLE,
+        "# " + TABLE,  # as numpy.savetxt writes a header
+        TABLE + "# end of file\n",
+        TABLE.replace("2.5", "# cable out\n2.5"),
+        "#fs=100\r\n" + TABLE.replace("\n", "\r\n"),
+    ],
+)
+def test_comments_are_no_rows(tmp_path, text):
+    (found,) = read_recordings(plain(tmp_path, text))
+    assert found.features == ("x", "y")
+    assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
+    assert text.splitlines()[found.origin.line(2) - 1] == "3.5,1,b"
+
+
+def test_a_number_sign_of_the_table_is_kept(tmp_path):
+    (found,) = read_recordings(plain(tmp_path, "#,label\n1,#a\n2,b\n"))
+    assert found.features == ("#",)
+    assert found.y.tolist() == ["#a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (TABLE.replace("\n", "\n(g),(g),\n", 1), [2]),
+        ("Rat 3; EEG\n\n" + TABLE, [1]),
+        ("Rat 3,,\n" + TABLE, [1]),
+        ("Rat 3\nby,Anna\n" + TABLE, [1, 2]),
+    ],
+)
+def test_lines_that_are_no_rows_are_skipped_when_they_are_named(tmp_path, text, lines):
+    path = plain(tmp_path, text)
+    with pytest.raises(DataError, match=r"--skip-lines [12]"):
+        read_recordings(path)
+    (found,) = read_recordings(path, skip_lines=lines)
+    assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
+    assert text.splitlines()[found.origin.line(0) - 1] == "1.5,0,a"
+
+
+def test_a_row_of_values_among_the_skipped_lines_is_named(tmp_path):
+    path = plain(tmp_path, TABLE)
+    with pytest.warns(DataWarning, match=r"line 2 left out, with values .* --skip-lines 0"):
+        (found,) = read_recordings(path, skip_lines=[2])
+    assert len(found.X) == 2

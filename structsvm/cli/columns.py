@@ -12,7 +12,7 @@ from structsvm.io.text import Typed
 COLUMNS = ("label_column", "time_column", "recording_column")
 REMEMBERED = (
     *COLUMNS,
-    *("labels_are", "missing_label", "missing", "separator", "decimal", "encoding"),
+    *("labels_are", "missing_label", "missing", "separator", "decimal", "encoding", "skip_lines"),
 )
 """What a model is told once, when it is learned."""
 
@@ -50,7 +50,9 @@ def how_to_read(
 
     spellings: Sequence[str] = said("missing_label") or ()
     return HowToRead(
-        Typed(said("separator"), said("decimal"), said("encoding")),
+        Typed(
+            said("separator"), said("decimal"), said("encoding"), tuple(said("skip_lines") or ())
+        ),
         said("missing") or "error",
         tuple(spellings),
         blanks,

@@ -40,7 +40,7 @@ from structsvm.support.progress import stage
 OF_TABLES = (
     *("label_column", "time_column", "recording_column", "labels_are", "missing_label"),
     *("regions", "chunk_column", "features", "ignore", "missing", "labels", "stream"),
-    *("separator", "decimal", "encoding"),
+    *("separator", "decimal", "encoding", "skip_lines"),
 )
 OF_IMAGES = ("masks",)
 WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (

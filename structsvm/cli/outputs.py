@@ -458,7 +458,7 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
     origin = recording.origin
     if origin is not None:
         written = origin.format if isinstance(origin.format, TextFormat) else TextFormat()
-        typed = Typed(written.separator, written.decimal, written.encoding)
+        typed = Typed(written.separator, written.decimal, written.encoding, origin.skip_lines)
         frame = read_frame(origin.path, typed, as_text=True)[0]
         if frame.index.names != [None]:  # levels that were asked for, in the place of columns
             frame = frame.reset_index()

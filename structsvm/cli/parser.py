@@ -165,6 +165,13 @@ def file_options() -> argparse.ArgumentParser:
     )
     group.add_argument("--encoding", metavar="NAME", help="of text files, such as cp1252")
     group.add_argument(
+        "--skip-lines",
+        type=line_numbers,
+        metavar="N,...",
+        help="lines of text files and sheets that are left out, such as 1-3,5, counted from 1: a "
+        "title above the header, units below it (default: 0, none but comments that begin with #)",
+    )
+    group.add_argument(
         "--masks",
         metavar="FOLDER",
         help="label maps with the names of the images (default: a folder mask beside img)",
@@ -271,6 +278,27 @@ def pair(text: str) -> tuple[int, int]:
     if not (comma and first.strip().isdigit() and second.strip().isdigit()):
         raise argparse.ArgumentTypeError(f"expected two numbers of rows such as 3,7, got {text!r}")
     return int(first), int(second)
+
+
+def line_numbers(text: str) -> list[int]:
+    """Read numbers of lines, ``1-3,5``; 0 alone stands for none.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text has another form.
+    """
+    if text.strip() == "0":
+        return []
+    lines: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*([1-9]\d{0,5})(?:-([1-9]\d{0,5}))?\s*", part)
+        if not found or int(found[2] or found[1]) < int(found[1]):
+            raise argparse.ArgumentTypeError(
+                f"expected numbers of lines from 1 on, such as 2 or 1-3,5, got {text!r}"
+            )
+        lines += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return lines
 
 
 def strength(text: str) -> float | str:

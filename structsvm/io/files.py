@@ -88,6 +88,7 @@ def read_recordings(
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    skip_lines: Sequence[int] = (),
     stream: str | None = None,
     max_bytes: int | None = None,
 ) -> list[Recording]:
@@ -130,6 +131,9 @@ def read_recordings(
         How text is written: "," or ";" or "tab" or "space" between columns, "." or "," in
         numbers, and the encoding. By default all of it is found out, and ``origin.format`` of a
         recording says what was found.
+    skip_lines : sequence of int
+        Lines of text files and sheets that are left out, counted from 1: a title above the header,
+        or units below it. Comments, which begin with ``#``, are left out anyway.
     stream : {"audio", "video", "both"}, optional
         What is read of files of sound and moving pictures; by default what there is.
     max_bytes : int, optional
@@ -172,7 +176,7 @@ def read_recordings(
         ignored=tuple(ignore),
     )
     how = HowToRead(
-        Typed(separator, decimal, encoding),
+        Typed(separator, decimal, encoding, tuple(skip_lines)),
         missing,
         missing_labels,
         blanks,

@@ -7,7 +7,7 @@ import re
 import shlex
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from structsvm.io.gaps import without_gaps
 from structsvm.io.recording import Origin, Recording, listed
 from structsvm.io.text import (
     AS_DETECTED,
+    COMMENT,
     TEXT_KINDS,
     TextFormat,
     Typed,
@@ -46,6 +47,10 @@ NO_NAME = re.compile(r"Unnamed: \d+")
 LINES = "lines"
 """The attribute of a frame that holds the line of each of its rows, where that is not usual."""
 EXCEL = (".xlsx",)
+SKIP = "--skip-lines 1 (skip_lines=[1] in Python)"
+"""The option that leaves out lines, for that above a header."""
+FEW_LINES = 5
+"""Lines with words among numbers that a message names."""
 TEXT_EXAMPLES = 3
 """Columns of text that a message names with the option that leaves them out."""
 
@@ -220,14 +225,19 @@ def table_recordings(
         hint = "name another: --label-column" if column == columns.label else "name another"
         if written is not None and len(headers) == 1:
             hint = f"read with {written.separator!r} between columns: --separator names another"
-        raise DataError(f"{path}: no column {column!r}; the columns are {listed(headers)}; {hint}")
+        raise DataError(
+            f"{path}: no column {column!r}; the columns are {listed(headers)}; {hint}"
+            f"{_further_down(headers)}"
+        )
     there = [column for column in headers if column not in aside]
     features = columns.chosen(path, there, wanted)
     if not features or not len(frame):
         there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
         raise DataError(f"{path}: {there_is}: nothing to read")
     lines = _has_lines(path)
-    origin = Origin(path, np.arange(len(frame)), lines, written, frame.attrs.get(LINES))
+    origin = Origin(
+        path, np.arange(len(frame)), lines, written, frame.attrs.get(LINES), how.typed.skip_lines
+    )
     X = _feature_array(frame, features, origin)
     y = None
     if columns.label is not None and columns.label in headers:
@@ -361,7 +371,10 @@ def _reason(error: Exception) -> str:
         )
     longer = re.search(r"Expected (\d+) fields in (line \d+), saw (\d+)", str(error))  # of pandas
     if longer:
-        return f"{longer[2]} has {longer[3]} columns where {longer[1]} are expected"
+        return (
+            f"{longer[2]} has {longer[3]} columns where {longer[1]} are expected; if lines above "
+            f"the header are none of the table, leave them out: {SKIP}"
+        )
     return " ".join(str(error).split())
 
 
@@ -439,7 +452,7 @@ def read_frame(
         if kind == ".parquet":
             return _parquet_frame(path, max_bytes), None
         if kind in EXCEL:
-            return _excel_frame(path, as_text, max_bytes), None
+            return _excel_frame(path, as_text, max_bytes, typed.skip_lines), None
         text, written = read_text(path, typed, max_bytes)
         if as_text:
             return _as_text(text, written), written
@@ -447,7 +460,10 @@ def read_frame(
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
     except pandas.errors.ParserWarning as error:
-        raise DataError(f"{path}: its rows have more columns than its header") from error
+        raise DataError(
+            f"{path}: its rows have more columns than its header; if the header is further down, "
+            f"leave out what is above: {SKIP}"
+        ) from error
     except (DataError, SettingsError, MissingExtraError):
         raise
     except limits.TooLarge as error:
@@ -464,8 +480,10 @@ def _parquet_frame(path: Path, max_bytes: int | None) -> Any:
     return pandas.read_parquet(path)
 
 
-def _excel_frame(path: Path, as_text: bool, max_bytes: int | None) -> Any:
-    """The first sheet; a warning says so where there are more."""
+def _excel_frame(
+    path: Path, as_text: bool, max_bytes: int | None, skip_lines: Sequence[int]
+) -> Any:
+    """The first sheet; a warning says so where there are more. Empty rows at its ends are none."""
     pandas = require("pandas", "files", "reading .xlsx files")
     require("openpyxl", "excel", "reading .xlsx files")
     with zipfile.ZipFile(path) as archive:
@@ -477,8 +495,14 @@ def _excel_frame(path: Path, as_text: bool, max_bytes: int | None) -> Any:
         frame = pandas.read_excel(
             book, sheet_name=sheets[0], header=None, keep_default_na=False, **more
         )
-    if not len(frame):
+    there = ~(frame.isna() | (frame == "")).all(axis=1).to_numpy()
+    there[[line - 1 for line in skip_lines if line <= len(frame)]] = False
+    if not there.any():
         raise pandas.errors.EmptyDataError
+    lines = np.arange(1, len(frame) + 1)
+    first, last = np.flatnonzero(there)[[0, -1]]
+    kept = np.flatnonzero(~np.isin(lines, skip_lines) & (first < lines) & (lines <= last + 1))
+    frame = frame.iloc[kept]
     if len(sheets) > 1 and not as_text:
         warn(
             f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
@@ -488,7 +512,9 @@ def _excel_frame(path: Path, as_text: bool, max_bytes: int | None) -> Any:
     header = [_header_text(name) for name in frame.iloc[0]]
     body = frame.iloc[1:].reset_index(drop=True).infer_objects()
     body.columns = header
-    return body if as_text else _without_nothing(body)
+    found = body if as_text else _without_nothing(body)
+    found.attrs[LINES] = lines[kept][1:]
+    return found
 
 
 def _header_text(value: Any) -> str:
@@ -561,7 +587,8 @@ def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Float
         Naming the columns that hold words, times or complex numbers.
     """
     pandas = require("pandas", "files", "reading tables")
-    arrays, words = [], {}
+    arrays: list[Floats] = []
+    words: dict[str, NDArray[np.intp]] = {}
     for name in features:
         column = frame[name]
         if getattr(column.dtype, "kind", "O") in "mMc":
@@ -574,7 +601,7 @@ def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Float
         values = found.to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
         if wrong.size:
-            words[name] = int(wrong[0])
+            words[name] = wrong
         arrays.append(values)
     if words:
         _refuse_words(frame, words, origin)
@@ -593,9 +620,16 @@ def _refuse_huge(name: str, column: Any, origin: Origin) -> None:
         )
 
 
-def _refuse_words(frame: Any, words: dict[str, int], origin: Origin) -> None:
-    """Raise DataError for columns that hold words, with the options that leave them out."""
-    (first, row), *others = words.items()
+def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> None:
+    """Raise DataError for columns that hold words, with the options that leave them out.
+
+    Parameters
+    ----------
+    words : mapping of arrays by the name of the column
+        The rows with a word.
+    """
+    (first, rows), *others = words.items()
+    row = int(rows[0])
     more = f" (and there are words in {listed([name for name, _ in others])})" if others else ""
     shown = list(words)[:TEXT_EXAMPLES]
     options = " ".join(f"--ignore {shlex.quote(name)}" for name in shown)
@@ -603,8 +637,29 @@ def _refuse_words(frame: Any, words: dict[str, int], origin: Origin) -> None:
         f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
         f"{first!r}{more}; is it the column of labels (--label-column), of time (--time-column), "
         f"or of names of recordings (--recording-column)? {options} leaves it out (ignore= in "
-        "Python)"
+        f"Python){_few_lines(frame, words, origin)}"
     )
+
+
+def _further_down(names: Sequence[str]) -> str:
+    """What helps where the first line is no header, because it does not name the columns."""
+    if not any(NO_NAME.fullmatch(name) for name in names[1:]):
+        return ""
+    return f". If the header is further down, leave out what is above: {SKIP}"
+
+
+def _few_lines(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> str:
+    """The option that leaves out the lines with words that are units or comments, as it seems."""
+    rows = np.unique(np.concatenate(list(words.values())))
+    if further_down := _further_down(frame.columns):
+        return further_down
+    if not origin.has_lines or FEW_LINES < rows.size or 2 * rows.size > len(frame):
+        return ""
+    at_the_top = rows[-1] == rows.size - 1
+    if not at_the_top and not frame.iloc[rows, 0].astype(str).str.startswith(COMMENT).all():
+        return ""
+    lines = ",".join(str(origin.line(row)) for row in rows.tolist())
+    return f". --skip-lines {lines} leaves out what looks like units or comments (skip_lines=)"
 
 
 def _codes(column: Any) -> NDArray[np.int64]:
@@ -690,5 +745,10 @@ def _known_labels(column: Any) -> Labels:
 
 def _refuse_repeated(path: Path, names: Sequence[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
+    if "" in repeated:
+        raise DataError(
+            f"{path}: {names.count('')} columns have no name: give them names, or leave out lines "
+            f"above the header, {SKIP}"
+        )
     if repeated:
         raise DataError(f"{path}: features need different names, repeated: {listed(repeated)}")

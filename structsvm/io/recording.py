@@ -30,17 +30,20 @@ class Origin:
     """How the text of the file is written, if it is text."""
     lines: NDArray[np.int64] | None = None
     """The line of each row of the table, where it is not two more than the row."""
+    skip_lines: tuple[int, ...] = ()
+    """Lines that were said to be left out."""
 
     def place(self, start: int, end: int | None = None) -> str:
         """Samples start, ..., end - 1, or one, as rows and lines of the table."""
         first = int(self.rows[start])
         last = first if end is None else int(self.rows[end - 1])
         if first == last:
-            return f"row {first}" + (f" (line {self._line(first)})" if self.has_lines else "")
-        lines = f" (lines {self._line(first)} to {self._line(last)})" if self.has_lines else ""
+            return f"row {first}" + (f" (line {self.line(first)})" if self.has_lines else "")
+        lines = f" (lines {self.line(first)} to {self.line(last)})" if self.has_lines else ""
         return f"rows {first} to {last}{lines}"
 
-    def _line(self, row: int) -> int:
+    def line(self, row: int) -> int:
+        """The line of a row."""
         return row + 2 if self.lines is None else int(self.lines[row])
 
 

@@ -10,7 +10,7 @@ import io
 import lzma
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.io.recording import listed
 from structsvm.storage import limits
+from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
@@ -46,7 +47,18 @@ COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
 BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
+NAMED = 5
+"""Lines that a message names."""
+COMMENT = "#"
+"""How a line begins that is none of the table."""
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    """Lines in words, as many as a message can hold."""
+    more = f" and {len(numbers) - NAMED} more" if len(numbers) > NAMED else ""
+    shown = ", ".join(map(str, numbers[:NAMED]))
+    return f"{'line' if len(numbers) == 1 else 'lines'} {shown}{more}"
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ class TextFormat:
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
+    comments: tuple[int, ...] = ()
+    """The lines that are no rows because they begin with ``#``, counted from 1."""
 
     def __str__(self) -> str:
         """In words; nothing where it is as usual."""
@@ -67,6 +81,8 @@ class TextFormat:
             said.append(f"{self.decimal!r} as the decimal mark")
         if self.encoding not in ("utf-8", "utf-8-sig"):
             said.append(f"the encoding {self.encoding}")
+        if self.comments:
+            said.append(f"{_lines(self.comments)} left out as comments")
         return ", ".join(said)
 
     def rows(self, text: str) -> Iterable[list[str]]:
@@ -84,6 +100,8 @@ class Typed:
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
+    skip_lines: tuple[int, ...] = ()
+    """Lines that are left out, counted from 1."""
 
     def __post_init__(self) -> None:
         """Refuse what no file can have."""
@@ -98,6 +116,9 @@ class Typed:
             raise SettingsError(f"decimal must be '.' or ',', got {self.decimal!r}")
         if self.decimal is not None and self.decimal == self.separator:
             raise SettingsError(f"{self.decimal!r} cannot be decimal mark and separator at once")
+        wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
+        if wrong:
+            raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")
         if self.encoding is not None:
             try:
                 codecs.lookup(self.encoding)
@@ -142,9 +163,108 @@ def read_text(
     text, encoding = decoded(path, content, typed.encoding)
     if "\n" not in text:
         text = text.replace("\r", "\n")  # of a Macintosh, and of what is saved for one
+    whole, text = text, _blanked(text, typed.skip_lines)
+    text, above = _without_comments_above(text, typed)
     separator = typed.separator or _separator(text, typed.decimal)
+    below = _comments_below(text, separator)
+    text = _blanked(text, below)
+    _warn_about_values(path, whole, text, typed.skip_lines, separator)
     decimal = typed.decimal or decimal_of(path, text, separator)
-    return text, TextFormat(separator, decimal, encoding)
+    return text, TextFormat(separator, decimal, encoding, (*above, *below))
+
+
+def _blanked(text: str, lines: Sequence[int]) -> str:
+    """The text with these lines blank, which are no rows then, and the numbers of the others."""
+    if not lines:
+        return text
+    found = text.split("\n")
+    for line in lines:
+        if line <= len(found):
+            found[line - 1] = ""
+    return "\n".join(found)
+
+
+def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
+    """The text without the comments before its header, and their lines.
+
+    The last of them is the header, as ``numpy.savetxt`` writes it, if it has a name for each of the
+    values in the line below.
+    """
+    lines, above = text.split("\n"), []
+    for k, line in enumerate(lines, 1):
+        if line.startswith(COMMENT):
+            above.append(k)
+        elif line.strip():
+            break
+    if not above:
+        return text, []
+    last = lines[above[-1] - 1]
+    header = last[len(COMMENT) :].strip() if last[len(COMMENT) :][:1].isspace() else last.strip()
+    rest = "\n".join([header, *lines[above[-1] :]])
+    rows = _head(rest, typed.separator or _separator(rest, typed.decimal))[:2]
+    if len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(_is_number, rows[1])):
+        lines[above.pop() - 1] = header
+    return _blanked("\n".join(lines), above), above
+
+
+def _comments_below(text: str, separator: str) -> list[int]:
+    """The lines below the header that begin with ``#`` and do not have its number of columns."""
+    if f"\n{COMMENT}" not in text:
+        return []
+    header = next(iter(_head(text, separator)), [])
+    rows: Iterator[tuple[int, int, list[str]]]
+    if separator == SPACES:
+        rows = ((k, k, line.split()) for k, line in enumerate(text.split("\n"), 1))
+    else:
+        rows = _numbered_rows(text, separator)
+    return [
+        line
+        for first, last, row in rows
+        for line in range(first, last + 1)
+        if row and row[0].startswith(COMMENT) and len(row) != len(header)
+    ]
+
+
+def _warn_about_values(
+    path: Path, whole: str, text: str, skipped: Sequence[int], separator: str
+) -> None:
+    """Warn of lines that are left out though they look like the first row of the table."""
+    if not skipped:
+        return
+    first = [[_is_number(value) for value in row] for row in _head(text, separator)[1:2]]
+    lines, left = whole.split("\n"), text.split("\n")
+    header = next((k for k, line in enumerate(left, 1) if line.strip()), 0)
+    below = [line for line in skipped if header < line <= len(lines)]
+    alike = [
+        line
+        for line in below
+        for row in TextFormat(separator).rows(lines[line - 1])
+        if any(map(_is_number, row)) and [[_is_number(value) for value in row]] == first
+    ]
+    if alike:
+        warn(
+            f"{path}: {_lines(alike)} left out, with values like those of the first row: if that "
+            "is a sample, say --skip-lines 0, which reads all lines (skip_lines=() in Python)",
+            DataWarning,
+        )
+
+
+def _numbered_rows(text: str, separator: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Rows of a text, each with its first and last line."""
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    before = 0
+    for row in reader:
+        yield before + 1, reader.line_num, row
+        before = reader.line_num
+
+
+def _is_number(value: str) -> bool:
+    """Whether a text is a number, with a point or a comma."""
+    try:
+        float(value.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def without_blanks(text: str, separator: str) -> str:
@@ -237,6 +357,12 @@ def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, 
     """
     marked = next((name for mark, name in MARKS if content.startswith(mark)), None)
     encoding = typed or marked or "utf-8"
+    if encoding == "utf-8" and b"\0" in content:
+        raise DataError(
+            f"{path}: cannot be read: byte {content.index(0)} is zero, as in text whose letters "
+            "take 16 bits: name its encoding, --encoding utf-16-le or utf-16-be (encoding= in "
+            "Python)"
+        )
     try:
         return content.decode(encoding), encoding
     except UnicodeDecodeError as error:

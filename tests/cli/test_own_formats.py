@@ -132,3 +132,28 @@ def test_lines_are_counted_as_in_the_file(refused, tmp_path):
     message = refused("fit change-point -o one", tmp_path / "one.csv")
     assert "'oops' is not a number, row 49 (line 55)" in message
     assert lines[54].startswith("oops")
+
+
+def test_lines_that_are_skipped_are_remembered_and_not_written(run, german, tmp_path):
+    for name in ("one", "two"):
+        text = (german / "plain" / f"{TRAIN[0].name}.csv").read_text()
+        header, rows = text.split("\n", 1)
+        (tmp_path / f"{name}.csv").write_text(f"{header}\n{',' * header.count(',')}V\n{rows}")
+    model, _ = fitted(run, tmp_path, tmp_path / "one.csv", "--skip-lines", "2")
+    assert run("predict", model, tmp_path / "two.csv", "-o", tmp_path / "out")[0] == 0
+    found = pd.read_csv(tmp_path / "out" / "two_segments.csv")
+    np.testing.assert_allclose(found[list(TRAIN[0].features)], TRAIN[0].X, atol=1e-6)
+    code, _, err = run("predict", model, german / "plain" / f"{TRAIN[0].name}.csv")
+    assert code == 0
+    assert "line 2 left out, with values" in err
+
+
+def test_rows_of_a_sheet_that_are_no_rows_of_the_table(run, german, tmp_path, refused):
+    frame = frame_of(TRAIN[0])
+    frame.to_excel(tmp_path / "low.xlsx", index=False, startrow=2)
+    model, _ = fitted(run, tmp_path, tmp_path / "low.xlsx")
+    np.testing.assert_array_equal(load(model).feature_names_in_, TRAIN[0].features)
+    units = pd.DataFrame([["V"] * len(frame.columns)], columns=frame.columns)
+    pd.concat([units, frame]).to_excel(tmp_path / "units.xlsx", index=False)
+    assert "--skip-lines 2 leaves out" in refused("fit change-point", tmp_path / "units.xlsx")
+    fitted(run, tmp_path, tmp_path / "units.xlsx", "--skip-lines", "2")
