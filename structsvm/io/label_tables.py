@@ -53,7 +53,8 @@ def with_labels(
         A table (``.csv``, ``.tsv``, ``.xlsx``) with a column ``change`` of the times of the
         changes, or stretches of time with their labels as :func:`read_intervals` reads them. A
         column ``recording`` says of which recording a row is; without it the file is of the
-        recording of its name, or of the only one. Of a folder, all such files are read.
+        recording of its name, or of the only one. Of a folder, all such files are read. A warning
+        names labels of recordings that are not there.
     blanks : bool
         Whether samples may be without a label, which is then -1.
 
@@ -98,6 +99,8 @@ def label_files(path: Path) -> list[Path]:
 def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: Path) -> list[str]:
     """What the labels call each recording: it, its file, or that without its kind.
 
+    A warning names labels of recordings that are not there.
+
     Raises
     ------
     DataError
@@ -128,6 +131,13 @@ def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: P
                 "column 'recording'"
             )
         of_each.append(called)
+    strangers = [name for name in marks if name not in of_each]
+    if strangers:
+        warn(
+            f"{path}: labels of {listed(strangers, 5)} are not used, because no recording has such "
+            f"a name; those that were given are {listed([one.name for one in recordings], 5)}",
+            DataWarning,
+        )
     return of_each
 
 

@@ -169,3 +169,20 @@ def test_a_row_of_labels_that_is_longer_than_its_header(refused, tmp_path):
         message = refused(LINE, tmp_path / "walk.csv", "--labels", labels)
         header = text.partition("\n")[0].count(",") + 1
         assert f"line 2 has {header + 1} columns where {header} columns are expected" in message
+
+
+@pytest.mark.parametrize("form", ["table", "folder"])
+def test_labels_of_recordings_that_are_not_there_are_named(run, tmp_path, form):
+    put(tmp_path / "data" / "a.csv", TRAIN[0])
+    table = rows_of(["a", "A 2", "b"])
+    labels = tmp_path / "labels"
+    if form == "table":
+        labels = tmp_path / "labels.csv"
+        table.to_csv(labels, index=False)
+    else:
+        labels.mkdir()
+        for name, rows in table.groupby("recording"):
+            rows.drop(columns="recording").to_csv(labels / f"{name}.csv", index=False)
+    code, _, err = run(LINE, tmp_path / "data", "--labels", labels)
+    assert code == 0, err
+    assert "labels of 'A 2', 'b' are not used, because no recording has such a name" in err
