@@ -1,11 +1,20 @@
 """Dates are read as they are written: with or without seconds, the day or the month first."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from structsvm.errors import DataWarning
-from structsvm.io import TimeAxis, from_long, intervals_of, read_recording, with_labels
+from structsvm.io import (
+    TimeAxis,
+    from_long,
+    intervals_of,
+    read_recording,
+    read_recordings,
+    with_labels,
+)
 
 
 def read(folder, texts):
@@ -87,3 +96,64 @@ def test_a_moment_is_read_in_the_order_of_the_dates_of_its_recording(tmp_path, s
     clock = pd.date_range(first, periods=120, freq="min").strftime(style)
     walk = read(tmp_path, clock)
     assert [walk.time.sample_at(moment) for moment in clock] == list(range(120))
+
+
+def minutes(t):
+    """Half a second for each sample, from 58 minutes on."""
+    return f"{58 + t // 120}:{t % 120 / 2:04.1f}"
+
+
+def clock(t):
+    return f"{t // 7200:02d}:{t // 120 % 60:02d}:{t % 120 / 2:06.3f}"
+
+
+def seconds(t):
+    return f"{t / 2}"
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [(minutes, minutes), (clock, clock), (clock, seconds)],
+)
+def test_times_on_a_clock_are_those_of_its_seconds(tmp_path, text, marked):
+    """58:00.5 is half a second past 58 minutes; labels are on the clock or in seconds."""
+    found = read(tmp_path, [text(t) for t in range(300)])
+    assert found.time.steps.tolist() == [0.5] * 299
+    labels = tmp_path / "labels.csv"
+    stretches = [(marked(0), marked(130), "a"), (marked(130), marked(301), "b")]
+    pd.DataFrame(stretches, columns=["start", "end", "label"]).to_csv(labels, index=False)
+    (labelled,) = with_labels([found], labels)
+    assert labelled.y.tolist() == ["a"] * 130 + ["b"] * 170
+    assert found.time.text(130) == text(130)
+
+
+def test_a_clock_passes_midnight(tmp_path):
+    """Its rows were put in the order of their hours, so that the second day came first."""
+    moments = pd.date_range("2024-01-01 22:00", periods=40, freq="15min")
+    found = read(tmp_path, moments.strftime("%H:%M").tolist())
+    assert found.X[:, 0].tolist() == [*range(40)]
+    assert found.time.is_regular
+    changes = tmp_path / "changes.csv"
+    changes.write_text("change\n23:00\n00:30\n")
+    (labelled,) = with_labels([found], changes)
+    assert np.flatnonzero(np.diff(labelled.y)).tolist() == [3, 9]
+    with pytest.warns(DataWarning, match="not in the order of 'when'"):
+        read(tmp_path, moments.strftime("%H:%M").tolist()[::-1])
+
+
+@pytest.mark.parametrize(
+    ("style", "told"),
+    [
+        ("%d/%m/%Y %H:%M", r"'03/02/2024 00:00' .* for 2024-03-02, the month first, though"),
+        ("%d.%m.%Y %H:%M", None),
+        ("%Y-%m-%d %H:%M", None),
+    ],
+)
+def test_what_may_be_a_day_or_a_month_is_said(tmp_path, style, told):
+    moments = pd.date_range("2024-02-03", periods=20, freq="1min")
+    frame = pd.DataFrame({"x": np.zeros(20), "when": moments.strftime(style)})
+    frame.assign(label=0).to_csv(tmp_path / "one.csv", index=False)
+    with pytest.warns(DataWarning, match=told) if told else nullcontext():
+        (found,) = read_recordings(tmp_path / "one.csv", time_column="when")
+    if not told:
+        np.testing.assert_array_equal(found.time.values, moments.to_numpy())

@@ -28,7 +28,7 @@ from structsvm.io.image_folder import LabelledImage, find_images, read_images
 from structsvm.io.indicators import looks_like_changes, read_labels_as
 from structsvm.io.label_tables import with_labels
 from structsvm.io.recording import Recording, listed, share_features
-from structsvm.io.times import TimeAxis, warn_about_steps
+from structsvm.io.times import TimeAxis, warn_about_times
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -204,7 +204,7 @@ def read(
     if not features:
         warn_about_columns(recordings)
     if problem.traits.contiguous:
-        warn_about_steps([r.name for r in recordings], [r.time for r in recordings])
+        warn_about_times([r.name for r in recordings], [r.time for r in recordings])
     return Given.of(recordings, problem)
 
 

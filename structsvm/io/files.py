@@ -21,7 +21,7 @@ from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_npz, read_table
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
-from structsvm.io.times import warn_about_steps
+from structsvm.io.times import warn_about_times
 from structsvm.partitions.values import full_labels, of_one_kind
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
@@ -194,7 +194,7 @@ def read_recordings(
         logger.info("%s", told)
     recordings = share_features(read_labels_as(recordings, labels_are, ask=True))
     warn_about_columns(recordings)
-    warn_about_steps([r.name for r in recordings], [r.time for r in recordings])
+    warn_about_times([r.name for r in recordings], [r.time for r in recordings])
     return recordings
 
 

@@ -52,7 +52,7 @@ OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Pa
 """How the columns of ELAN's text begin that are no tiers."""
 COMMENT = ("#", '"#')
 """How the lines begin in which ELAN names the media, before its table."""
-DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?")
+DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
 """A date, or a time of a day, whatever the order of its numbers: the recording knows."""
 CLOCK = re.compile(r"\d+:\d\d:\d\d\.\d+")
 """A time as ELAN writes it beside the one in seconds."""

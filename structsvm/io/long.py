@@ -12,7 +12,7 @@ from structsvm.io.columns import warn_about_columns
 from structsvm.io.indicators import read_labels_as
 from structsvm.io.readers import HowToRead, TableColumns, table_recordings, with_levels
 from structsvm.io.recording import Recording
-from structsvm.io.times import warn_about_steps
+from structsvm.io.times import warn_about_times
 from structsvm.support.extras import require
 
 
@@ -100,7 +100,7 @@ def from_long(
         replace(one, source=None, origin=None)
         for one in read_labels_as(found, labels_are, ask=True)
     ]
-    warn_about_steps([one.name for one in found], [one.time for one in found])
+    warn_about_times([one.name for one in found], [one.time for one in found])
     if features is None:
         warn_about_columns(found)
     return found

@@ -12,13 +12,21 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.support.extras import require
+from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
 
 REGULAR = 1.5
 """Times their median, up to which steps are those of regular sampling with some jitter."""
 NAMED = 3
 """Recordings that a warning names."""
+OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
+"""A time of a day: hours and minutes, and perhaps seconds."""
+MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
+"""Minutes and seconds, where some seconds of a column have decimals."""
+HALF_A_DAY = np.timedelta64(12, "h")
 YEAR_FIRST = re.compile(r"\s*\d{4}")
+DAY_FIRST = re.compile(r"\s*\d{1,2}\.\d{1,2}\.")
+"""Points between day and month, of those who write the day first."""
 FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
 
 
@@ -46,6 +54,10 @@ class TimeAxis:
     that each describe a second."""
     day_first: bool = False
     """Whether 1/2/2024 is written for the first of February."""
+    is_either: bool = False
+    """Whether the month might as well be first where the day is, or the day where the month is."""
+    clock: bool = False
+    """Whether they are written as on a clock, without a date: of a day, or minutes and seconds."""
 
     def __post_init__(self) -> None:
         """Widen small numbers, whose steps may be beyond their range."""
@@ -95,18 +107,39 @@ class TimeAxis:
             When it is no moment of this axis.
         """
         try:
+            if self.values.dtype.kind == "M" and self.clock:
+                return self._of_day(moment)
             if self.values.dtype.kind == "M":
                 pandas = require("pandas", "files", "reading times")
                 day_first = self.day_first and not YEAR_FIRST.match(str(moment))
                 stamp = pandas.to_datetime(str(moment), utc=True, dayfirst=day_first)
                 return np.datetime64(stamp.tz_localize(None).to_datetime64())
-            value = float(moment)
+            minutes = _seconds(str(moment), self.clock)
+            value = float(moment) if minutes is None else minutes
             if np.isnan(value):
                 raise ValueError
         except (TypeError, ValueError):
             kind = "date" if self.values.dtype.kind == "M" else "number"
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
         return value
+
+    def _of_day(self, moment: Any) -> Any:
+        """A time of day, or the seconds since midnight, on the day that is nearer to the samples.
+
+        Raises
+        ------
+        ValueError
+            When it is none.
+        """
+        pandas, first = require("pandas", "files", "reading times"), self.values[0]
+        try:
+            since = pandas.to_timedelta(float(moment), unit="s")
+        except ValueError:
+            stamp = pandas.to_datetime(str(moment).replace(",", "."))
+            since = stamp - stamp.normalize()
+        found = first.astype("datetime64[D]") + since.to_timedelta64()
+        later = found + np.timedelta64(1, "D")
+        return later if later - self.values[-1] < first - found else found
 
     def at(self, rows: NDArray[np.int64]) -> TimeAxis:
         """The times of some samples."""
@@ -186,14 +219,16 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
-    found, day_first = column, False
+    found, day_first, is_either, clock = column, False, False, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
-        found = pandas.to_numeric(column, errors="coerce")
+        minutes = _minutes(column)
+        clock = minutes is not None or _all(OF_DAY, column)
+        found = pandas.to_numeric(column if minutes is None else minutes, errors="coerce")
         if found[column.notna()].isna().any():
             dates = _dates(column)
             if dates is None:
                 return None
-            found, day_first = dates
+            found, day_first, is_either = dates
     missing = np.flatnonzero(found.isna().to_numpy())
     if missing.size:
         return missing
@@ -203,10 +238,55 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     if kind not in "iufb":
         found = pandas.to_datetime(found, utc=True).dt.tz_localize(None)
         values = found.to_numpy().astype("datetime64[ns]")
+        values = _past_midnight(values) if clock else values
     else:
         values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
-    texts = keep_text and kind == "M"
-    return TimeAxis(name, values, tuple(map(str, column)) if texts else None, day_first=day_first)
+    written = tuple(map(str, column)) if keep_text and (clock or kind == "M") else None
+    return TimeAxis(name, values, written, 0.0, day_first, is_either, clock)
+
+
+def _all(pattern: re.Pattern[str], column: Any) -> bool:
+    """Whether all values that are there are texts of this form."""
+    there = column.dropna()
+    return len(there) > 0 and all(pattern.fullmatch(str(value)) for value in there)
+
+
+def _all_begin(pattern: re.Pattern[str], column: Any) -> bool:
+    """Whether all values that are there are texts that begin in this form."""
+    return all(pattern.match(str(value)) for value in column.dropna())
+
+
+def _minutes(column: Any) -> Any:
+    """A column of minutes and seconds in seconds; None if it is none, as without any decimals."""
+    if not _all(MINUTES, column) or not column.dropna().str.contains("[.,]").any():
+        return None
+    return column.map(lambda text: _seconds(text, True), na_action="ignore")
+
+
+def _seconds(text: str, whole: bool) -> float | None:
+    """Minutes and seconds in seconds, None if they are none; whole ones may be hours and minutes.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether seconds may be without decimals.
+    """
+    found = MINUTES.fullmatch(text)
+    if found is None or not (whole or found[3]):
+        return None
+    return round(60 * int(found[1]) + float(found[2].replace(",", ".")), 9)
+
+
+def _past_midnight(values: NDArray[Any]) -> NDArray[Any]:
+    """Times of a day as those of days that follow, where they pass midnight.
+
+    They do if whenever they fall, they do so by more than half a day; rows in disorder do not.
+    """
+    falls = np.diff(values) < np.timedelta64(0)
+    if (np.diff(values)[falls] >= -HALF_A_DAY).any():
+        return values
+    days = np.concatenate([[0], np.cumsum(falls)])
+    return np.asarray(values + days * np.timedelta64(1, "D"))
 
 
 def first_of_no_time(column: Any) -> int:
@@ -218,15 +298,17 @@ def first_of_no_time(column: Any) -> int:
     return int((numbers.isna() & dates.isna() & column.notna()).to_numpy().argmax())
 
 
-def _dates(column: Any) -> tuple[Any, bool] | None:
-    """A column as dates in UTC, and whether their day is written first; None if some are none.
+def _dates(column: Any) -> tuple[Any, bool, bool] | None:
+    """A column as dates in UTC; None if some are none.
 
-    Where 1/2/2024 may be of January or of February, the dates are those nearer to each other.
+    And whether their day is written first, and whether it may be written second as well. Where
+    1/2/2024 may be of January or of February, the dates are those nearer to each other; where both
+    are as near, 1.2.2024 is of February.
     """
     pandas = require("pandas", "files", "reading tables")
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
     if not column.dropna().astype(str).str.match(YEAR_FIRST).any():
-        ways.append({"dayfirst": True})
+        ways.insert(0 if _all_begin(DAY_FIRST, column) else len(ways), {"dayfirst": True})
     found = []
     with without_warnings(Warning):  # pandas warns where it guesses how dates are written
         for way in ways:
@@ -236,7 +318,9 @@ def _dates(column: Any) -> tuple[Any, bool] | None:
     if not found:
         return None
     dates = min(found, key=lambda one: one.max() - one.min())
-    return dates, _day_first(column, dates)
+    day_first = _day_first(column, dates)
+    points = day_first and _all_begin(DAY_FIRST, column)
+    return dates, day_first, not points and any(not one.equals(dates) for one in found)
 
 
 def _day_first(column: Any, dates: Any) -> bool:
@@ -245,8 +329,12 @@ def _day_first(column: Any, dates: Any) -> bool:
     return bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
 
 
-def warn_about_steps(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
-    """Warn of recordings that were sampled irregularly, in which every sample counts alike."""
+def warn_about_times(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
+    """Warn of recordings that were sampled irregularly, in which every sample counts alike.
+
+    And of dates whose day and month may be taken for each other.
+    """
+    _warn_about_dates(names, axes)
     odd = [
         (name, axis)
         for name, axis in zip(names, axes, strict=True)
@@ -267,3 +355,25 @@ def warn_about_steps(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> N
         "equal steps if a second should",
         DataWarning,
     )
+
+
+def _warn_about_dates(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
+    """Say how dates were read whose day and month may be taken for each other."""
+    for first in (True, False):
+        found = [
+            (name, axis)
+            for name, axis in zip(names, axes, strict=True)
+            if axis is not None and axis.is_either and axis.day_first == first
+        ]
+        if not found:
+            continue
+        name, axis = found[0]
+        days = np.datetime_as_string(axis.values, unit="D")
+        t = next(t for t, day in enumerate(days) if day[-2:] != day[-5:-3])
+        more = f" (and so in {counted(len(found) - 1, 'more recording')})" if found[1:] else ""
+        warn(
+            f"{name}: {axis.text(t)!r} of {axis.name!r} is taken for {days[t]}, the "
+            f"{'day' if first else 'month'} first{more}, though it could be the other way round: "
+            "write the year first if it is wrong",
+            DataWarning,
+        )
