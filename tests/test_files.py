@@ -260,6 +260,17 @@ class TestBadArchives:
             tmp_path
         )
 
+    def test_labels_and_breakpoints_of_different_segments(self, tmp_path):
+        """The labels won without a word."""
+        np.savez(tmp_path / "one.npz", X=X, y=[0, 0, 1, 1, 1, 0], bkps=[2, 3, 5, 6])
+        assert (
+            "'y' and 'bkps' are of different segments: 'bkps' has a change at sample 3 and 'y' has "
+            "none: leave one of them out"
+        ) in complaint(tmp_path)
+        assert read_recording(tmp_path / "one.npz", need_labels=False).X.shape == X.shape
+        np.savez(tmp_path / "one.npz", X=X, y=list("aabbba"), bkps=[2, 5, 6])
+        assert read_recording(tmp_path / "one.npz").y.tolist() == list("aabbba")
+
     def test_breakpoints_that_are_no_integers(self, tmp_path):
         np.savez(tmp_path / "one.npz", X=X, bkps=[2.5, 6.0])
         assert "bkps must be a vector of integers" in complaint(tmp_path)

@@ -23,6 +23,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.plain import counted
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -55,6 +56,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         answers = answers_of(
             learner, writer, given, samples, args.rival, args.n_clusters, rules, args.margins
         )
+    if args.n_clusters is None and args.rival not in learner.rivals_:
+        _tell_counts(answers, given, learner.problem_, terminal)
     if output is not None:
         with Interrupts():  # all the files or none
             if one_file:
@@ -66,6 +69,21 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     lines = [str(answer) for answer in answers]
     terminal.report({f"{given.words.whole}s": plain}, *(lines if output is None else ()))
     return 0
+
+
+def _tell_counts(
+    answers: Sequence[Answer], given: Given, problem: PartitionProblem, terminal: Terminal
+) -> None:
+    """Say how many clusters were found where nobody said how many there are."""
+    if problem.traits.contiguous:
+        return
+    counts = [answer.M.n_clusters for answer in answers]
+    fewest, most = min(counts), max(counts)
+    found = counted(most, given.words.part) if fewest == most else f"{fewest} to {most} clusters"
+    where = f"each {given.words.whole}" if len(counts) > 1 else answers[0].name
+    terminal.note(
+        f"{found} in {where}, as many as the price of one makes: --n-clusters N finds N of them"
+    )
 
 
 def answers_of(

@@ -146,6 +146,8 @@ def read_npz(
     y = _labels(path, arrays, X.shape[0])
     if y is None and how.need_labels:
         raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
+    if {"y", "bkps"} <= arrays.keys() and (how.need_labels or how.blanks):
+        _refuse_two_partitions(path, y, _of_breakpoints(path, arrays["bkps"], len(X)))
     if y is not None and how.missing_labels:
         unlabelled = np.array([_spelled(label, how.missing_labels) for label in y.tolist()])
         y = known_where(y, ~unlabelled) if unlabelled.any() else y
@@ -400,9 +402,23 @@ def _labels(path: Path, arrays: dict[str, Any], n_samples: int) -> Labels | None
             row = int(np.flatnonzero(~np.isfinite(y))[0])
             raise DataError(f"{path}: the label of row {row} is {y[row]}")
         return np.asarray(y)
-    if "bkps" not in arrays:
-        return None
-    bkps = arrays["bkps"]
+    return _of_breakpoints(path, arrays["bkps"], n_samples) if "bkps" in arrays else None
+
+
+def _refuse_two_partitions(path: Path, y: Any, segments: Labels) -> None:
+    """Raise DataError where labels change elsewhere than their segments end."""
+    differ = (y[1:] != y[:-1]) != (segments[1:] != segments[:-1])
+    if differ.any():
+        change = int(differ.argmax()) + 1
+        by, other = ("bkps", "y") if segments[change] != segments[change - 1] else ("y", "bkps")
+        raise DataError(
+            f"{path}: 'y' and 'bkps' are of different segments: {by!r} has a change at sample "
+            f"{change} and {other!r} has none: leave one of them out"
+        )
+
+
+def _of_breakpoints(path: Path, bkps: Any, n_samples: int) -> Labels:
+    """The number of the segment of each sample, (T,); DataError if these are no ends of it."""
     if bkps.ndim != 1 or bkps.size == 0 or bkps.dtype.kind not in "iu":
         raise DataError(f"{path}: bkps must be a vector of integers, the last being {n_samples}")
     ends = bkps.astype(np.int64)

@@ -136,3 +136,15 @@ def test_predict_says_where_the_clusters_of_one_table_are(tables, capsys, monkey
     monkeypatch.chdir(tables)
     assert main(["predict", "m.structsvm", "test.csv", "-o", "of-one"]) == 0
     assert "clusters of 1 table are in of-one" in capsys.readouterr().err
+
+
+def test_the_number_of_clusters_that_nobody_gave_is_said(tables, capsys):
+    """It was that of the learned price, without a word."""
+    line = ["predict", f"{tables}/m.structsvm", f"{tables}/test.csv", "--label-column", "class"]
+    assert main([*line, "--json"]) == 0
+    out, err = capsys.readouterr()
+    (found,) = json.loads(out)["tables"]
+    assert f"{found['n_clusters']} clusters in test, as many as the price of one makes" in err
+    assert "--n-clusters N finds N of them" in err
+    assert main([*line, "--n-clusters", "3"]) == 0
+    assert "price" not in capsys.readouterr().err
