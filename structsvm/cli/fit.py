@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         When an option does not suit the problem.
     """
     if args.output is None:
-        args.output = Path(f"{stem_of(Path(args.paths[0]).resolve())}.structsvm")
+        args.output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
     check_output(args, args.output, replaceable=_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)

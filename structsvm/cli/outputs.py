@@ -20,7 +20,8 @@ import numpy as np
 
 from structsvm.cli.inputs import takes_images
 from structsvm.errors import SettingsError
-from structsvm.io.files import predictions_among
+from structsvm.graphs.image_files import KINDS as IMAGE_KINDS
+from structsvm.io.files import KINDS, OTHER_TABLES, predictions_among
 from structsvm.io.image_folder import (
     IMAGE_FOLDERS,
     MASK,
@@ -46,6 +47,9 @@ OF_CHANGES = ("margin", "rate")
 """Columns of how sure the change is with which a segment begins."""
 OF_STATES = ("state", "probability")
 """Columns of what a model of named states knows of a segment."""
+
+OTHER_OUTPUTS = (".json", ".html", ".pdf", ".svg", ".structsvm")
+"""Kinds of files, besides those that hold data, whose names are not meant for folders."""
 
 INPUTS = ("model", "paths", "masks", "regions", "labels")
 """Arguments that name what a command reads."""
@@ -125,6 +129,22 @@ def check_outputs(
             raise SettingsError(f"{path} exists: name another file, or replace it with --force")
     for folder in {path.parent for path in wanted}:
         _check_folder(folder)
+
+
+def check_folder_name(path: Path, suffixes: Sequence[str]) -> None:
+    """Refuse a folder to write in that is called like a file of another kind than is written.
+
+    Raises
+    ------
+    SettingsError
+        Naming the kinds of file that are written.
+    """
+    suffix = path.suffix.lower()
+    if suffix in (*KINDS, *OTHER_TABLES, *IMAGE_KINDS, *OTHER_OUTPUTS) and not path.is_dir():
+        raise SettingsError(
+            f"{path}: {suffix} files are not written: name a file that ends with "
+            f"{' or '.join(suffixes)}, or a folder"
+        )
 
 
 def within(folder: Path, name: str) -> Path:

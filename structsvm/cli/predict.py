@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from structsvm.cli.inputs import Given, measured, names_before_reading, read_for
-from structsvm.cli.outputs import Answer, Writer, check_output, check_outputs, writer_for
+from structsvm.cli.outputs import (
+    Answer,
+    Writer,
+    check_folder_name,
+    check_output,
+    check_outputs,
+    writer_for,
+)
 from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
@@ -40,6 +47,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     into_folder = output is not None and not one_file
     if one_file:
         check_output(args, output)
+    if into_folder:
+        check_folder_name(output, writer.suffixes)
     names = names_before_reading(args, learner) if into_folder else None
     if names is not None:
         check_outputs(args, writer.places(output, names))

@@ -258,10 +258,12 @@ def find_recordings(
         else:
             inside = [_checked(path)]
         for file in inside:
-            files.setdefault(file.resolve(), file)
+            if files.setdefault(file.resolve(), file).is_symlink():
+                files[file.resolve()] = file
     if not files:
         raise DataError("no recordings were given: name files or folders")
-    names = tuple(map(printable, _names(list(files))))
+    called = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
+    names = tuple(map(printable, _names(called)))
     return Found(tuple(files.values()), names, tuple(skipped), tuple(predictions))
 
 
