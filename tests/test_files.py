@@ -55,6 +55,16 @@ class TestWhatIsRead:
         np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 1, 2])
         assert found.features == ("x0", "x1")
 
+    @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+    def test_blanks_around_labels_are_none_of_them(self, tmp_path, kind):
+        """In sheets they were: a blank behind a name began a segment."""
+        frame = pd.DataFrame({"a": X[:, 0], "label": ["rest", "rest ", " rest", "go", "go", "go"]})
+        file = tmp_path / f"one.{kind}"
+        write = {"csv": frame.to_csv, "xlsx": frame.to_excel, "parquet": frame.to_parquet}[kind]
+        write(file, index=False)
+        (found,) = read_recordings(file)
+        assert found.y.tolist() == ["rest"] * 3 + ["go"] * 3
+
     def test_columns_of_label_and_time(self, tmp_path):
         file = text(tmp_path / "one.csv", "when,state,a\n1 Jan,rest,1\n2 Jan,walk,2\n")
         (found,) = read_recordings(file, label_column="state", time_column="when")

@@ -283,7 +283,7 @@ def text_of_labels(path: Path) -> str:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.splitlines(keepends=True)
-    first = _line_of_header(lines)
+    first = line_of_header(lines)
     separator = separator_of(lines[first]) if lines else ","
     if separator == "," or path.suffix.lower() == ".json":
         return text
@@ -493,7 +493,7 @@ class _Table:
     @classmethod
     def of(cls, text: str) -> _Table:
         lines = text.splitlines(keepends=True)
-        first = _line_of_header(lines)
+        first = line_of_header(lines)
         delimiter = separator_of(lines[first]) if lines else ","
         reader = csv.DictReader(
             io.StringIO("".join(lines[first:])), delimiter=delimiter, skipinitialspace=True
@@ -503,7 +503,7 @@ class _Table:
         return cls(lines[:first], header, rows)
 
 
-def _line_of_header(lines: Sequence[str]) -> int:
+def line_of_header(lines: Sequence[str]) -> int:
     """The first line that is not about media, or that of BORIS's events before version 8."""
     for number, line in enumerate(lines):
         if {"Time", "Behavior", "Status"} <= set(_values(line)):

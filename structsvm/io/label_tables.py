@@ -18,6 +18,7 @@ from structsvm.errors import DataError, DataWarning, printable, warn
 from structsvm.io.intervals import (
     Interval,
     labels_of,
+    line_of_header,
     name_of,
     read_intervals,
     refuse_longer,
@@ -155,7 +156,9 @@ def _read(path: Path) -> dict[str, Marks]:
 
 
 def _read_file(path: Path) -> dict[str, Marks]:
-    text = text_of_labels(path)
+    lines = text_of_labels(path).splitlines(keepends=True)
+    before = line_of_header(lines)
+    text = "".join(lines[before:])
     delimiter = separator_of(text.partition("\n")[0])
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
     header = rows.fieldnames or ()
@@ -164,7 +167,7 @@ def _read_file(path: Path) -> dict[str, Marks]:
         return dict(read_intervals(path))
     changes: dict[str, list[float | str]] = {}
     for row in rows:
-        refuse_longer(path, rows.line_num, row)
+        refuse_longer(path, before + rows.line_num, row)
         name = row.get("recording") or printable(path.stem)
         changes.setdefault(name, []).append((row[column] or "").strip())
     return dict(changes)

@@ -243,7 +243,10 @@ def table_recordings(
     X = _feature_array(frame, features, origin)
     y = None
     if columns.label is not None and columns.label in headers:
-        known = _without_blanks(frame[columns.label], how.missing_labels)
+        stripped = frame[columns.label].map(
+            lambda label: label.strip() if isinstance(label, str) else label
+        )
+        known = _without_blanks(stripped, how.missing_labels)
         column = _numbered(known, origin, columns.label)
         if how.need_labels or how.blanks or not column.isna().any():  # else it is as good as none
             y = _label_column(origin, columns.label, column, how.blanks)

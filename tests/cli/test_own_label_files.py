@@ -186,3 +186,12 @@ def test_labels_of_recordings_that_are_not_there_are_named(run, tmp_path, form):
     code, _, err = run(LINE, tmp_path / "data", "--labels", labels)
     assert code == 0, err
     assert "labels of 'A 2', 'b' are not used, because no recording has such a name" in err
+
+
+def test_comments_above_a_table_of_changes(run, tmp_path):
+    data = put(tmp_path / "data" / "a.csv", TRAIN[0])
+    ends = [end for _, end, _ in stretches(TRAIN[0])[:-1]]
+    (tmp_path / "changes.csv").write_text("\n".join(["# Anna, 2024", "change", *map(str, ends)]))
+    code, _, err = run(LINE, data, "--labels", tmp_path / "changes.csv")
+    assert code == 0, err
+    assert f"and {len(ends) + 1} segments" in err
