@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.errors import DataWarning
+from structsvm.errors import DataError, DataWarning
 from structsvm.io import (
     TimeAxis,
     from_long,
     intervals_of,
+    labels_of,
     read_recording,
     read_recordings,
     with_labels,
@@ -157,3 +158,46 @@ def test_what_may_be_a_day_or_a_month_is_said(tmp_path, style, told):
         (found,) = read_recordings(tmp_path / "one.csv", time_column="when")
     if not told:
         np.testing.assert_array_equal(found.time.values, moments.to_numpy())
+
+
+BERLIN = pd.date_range("2024-05-01 08:00", periods=48, freq="10min", tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_times_of_a_zone_are_on_its_clock(tmp_path, kind):
+    """Moments without a zone were taken for UTC, and times of Parquet files told in it."""
+    frame = pd.DataFrame({"x": np.arange(48.0), "when": BERLIN})
+    path = tmp_path / f"one.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    found = read_recording(path, time_column="when", need_labels=False)
+    assert found.time.text(10) == str(BERLIN[10]) == "2024-05-01 09:40:00+02:00"
+    for moment in (BERLIN[10], BERLIN[10].tz_localize(None), BERLIN[10].tz_convert("UTC")):
+        assert found.time.sample_at(str(moment)) == 10
+
+
+def test_a_moment_without_a_zone_where_it_matters():
+    naive = TimeAxis("when", BERLIN.tz_localize(None).to_numpy())
+    with pytest.raises(DataError, match="has a time zone, and the times of 'when' have none"):
+        naive.sample_at(str(BERLIN[10]))
+    spring = pd.date_range("2024-03-31", periods=48, freq="10min", tz="Europe/Berlin")
+    frame = pd.DataFrame({"who": 1, "x": 0.0, "when": spring})
+    (found,) = from_long(frame, recording="who", time="when")
+    assert found.time.sample_at(str(spring[30])) == 30
+    with pytest.raises(DataError, match=r"no time zone, and the clock of 'when' is put forward"):
+        found.time.sample_at(str(spring[30].tz_localize(None)))
+
+
+@pytest.mark.parametrize("times", [BERLIN, pd.Series(BERLIN), BERLIN.tz_localize(None)])
+def test_intervals_of_a_zone_come_back(times):
+    labels = ["a"] * 20 + ["b"] * 28
+    partial = labels_of(intervals_of(labels, times), times)
+    assert np.array(partial.labels).tolist() == labels
+
+
+def test_times_of_a_day_have_no_date(tmp_path):
+    """Cells of a sheet that hold a time of a day were told with the date of today."""
+    moments = pd.date_range("2024-01-01 23:00", periods=20, freq="15min")
+    frame = pd.DataFrame({"x": np.arange(20.0), "when": [moment.time() for moment in moments]})
+    frame.to_excel(tmp_path / "one.xlsx", index=False)
+    found = read_recording(tmp_path / "one.xlsx", time_column="when", need_labels=False)
+    assert [found.time.text(t) for t in (0, 4)] == ["23:00:00", "00:00:00"]

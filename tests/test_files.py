@@ -55,6 +55,15 @@ class TestWhatIsRead:
         np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 1, 2])
         assert found.features == ("x0", "x1")
 
+    def test_names_of_recordings_keep_their_zeros(self, tmp_path):
+        """Which files of labels and of regions have."""
+        file = text(tmp_path / "all.csv", "who,a,label\n007,1,0\n007,2,1\n7,3,0\n7,4,1\n")
+        found = read_recordings(file, recording_column="who")
+        assert [(one.name, one.X.ravel().tolist()) for one in found] == [
+            ("007", [1, 2]),
+            ("7", [3, 4]),
+        ]
+
     @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
     def test_blanks_around_labels_are_none_of_them(self, tmp_path, kind):
         """In sheets they were: a blank behind a name began a segment."""

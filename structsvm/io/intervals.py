@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -191,7 +191,8 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     known = ~(missing_labels(values) | unlabelled(values))
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
     step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1
-    after = TimeAxis(axis.name, axis.values[-1:] + np.asarray(step).astype(_step_kind(axis)))
+    end = axis.values[-1:] + np.asarray(step).astype(_step_kind(axis))
+    after = replace(axis, values=end, written=None)
     found, start = [], 0
     for t in range(1, len(labels) + 1):
         if t < len(labels) and labels[t] == labels[start]:

@@ -184,7 +184,9 @@ def read_table(
     wanted: Sequence[str] = (),
 ) -> list[Recording]:
     """Read a table with a header; of the features, those wanted suffice."""
-    frame, written = read_frame(path, how.typed, columns.label, max_bytes=how.max_bytes)
+    frame, written = read_frame(
+        path, how.typed, columns.label, columns.recording, max_bytes=how.max_bytes
+    )
     return table_recordings(
         with_levels(frame, columns), path, name, columns, how, wanted=wanted, written=written
     )
@@ -243,10 +245,7 @@ def table_recordings(
     X = _feature_array(frame, features, origin)
     y = None
     if columns.label is not None and columns.label in headers:
-        stripped = frame[columns.label].map(
-            lambda label: label.strip() if isinstance(label, str) else label
-        )
-        known = _without_blanks(stripped, how.missing_labels)
+        known = _without_blanks(_stripped(frame[columns.label]), how.missing_labels)
         column = _numbered(known, origin, columns.label)
         if how.need_labels or how.blanks or not column.isna().any():  # else it is as good as none
             y = _label_column(origin, columns.label, column, how.blanks)
@@ -291,7 +290,7 @@ def _timed(whole: Recording, name: str, column: Any) -> Recording:
 def _apart(whole: Recording, name: str, column: Any) -> list[Recording]:
     """The recordings of a long table, in the order in which they begin."""
     pandas = require("pandas", "files", "reading tables")
-    numbers, ids = pandas.factorize(_without_blanks(column))
+    numbers, ids = pandas.factorize(_without_blanks(_stripped(column)))
     path = whole.where
     blank = np.flatnonzero(numbers < 0)
     if blank.size:
@@ -438,6 +437,7 @@ def read_frame(
     path: Path,
     typed: Typed = AS_DETECTED,
     label_column: str | None = None,
+    recording_column: str | None = None,
     *,
     as_text: bool = False,
     max_bytes: int | None = None,
@@ -445,13 +445,14 @@ def read_frame(
     """The pandas data frame of a file, and how it is written if it is text.
 
     Labels of text files are text, in which nothing but a blank is missing: elsewhere pandas takes
-    words such as "None" and "null" for missing numbers, which are names of classes here.
+    words such as "None" and "null" for missing numbers, which are names of classes here. Names of
+    recordings are text, too: 007 is not 7.
 
     Parameters
     ----------
     typed : Typed
         What was said of how text is written.
-    label_column : str, optional
+    label_column, recording_column : str, optional
     as_text : bool
         Whether all values are texts, as the file has them.
     max_bytes : int, optional
@@ -475,7 +476,7 @@ def read_frame(
         text, written = read_text(path, typed, max_bytes)
         if as_text:
             return _as_text(text, written), written
-        return _text_frame(path, text, written, label_column), written
+        return _text_frame(path, text, written, label_column, recording_column), written
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
     except pandas.errors.ParserWarning as error:
@@ -556,8 +557,14 @@ def _as_text(text: str, written: TextFormat) -> Any:
         )
 
 
-def _text_frame(path: Path, text: str, written: TextFormat, label_column: str | None) -> Any:
-    """A frame of numbers and words; labels are words."""
+def _text_frame(
+    path: Path,
+    text: str,
+    written: TextFormat,
+    label_column: str | None,
+    recording_column: str | None,
+) -> Any:
+    """A frame of numbers and words; labels and names of recordings are words."""
     pandas = require("pandas", "files", "reading tables")
     text = without_blanks(text, written.separator)
     # pandas looks for missing values after its converters too: a mark in front hides them
@@ -572,6 +579,7 @@ def _text_frame(path: Path, text: str, written: TextFormat, label_column: str | 
             skipinitialspace=True,
             low_memory=False,
             converters=marked,
+            dtype=None if recording_column in (None, label_column) else {recording_column: str},
             index_col=False,
         )
     if label_column is not None and label_column in frame.columns:
@@ -698,6 +706,11 @@ def _without_blanks(column: Any, missing_labels: Sequence[str] = ()) -> Any:
             )
         ).astype(bool)
     )
+
+
+def _stripped(column: Any) -> Any:
+    """A column without blanks around its texts."""
+    return column.map(lambda value: value.strip() if isinstance(value, str) else value)
 
 
 def _numbered(column: Any, origin: Origin, name: str) -> Any:

@@ -58,6 +58,9 @@ class TimeAxis:
     """Whether the month might as well be first where the day is, or the day where the month is."""
     clock: bool = False
     """Whether they are written as on a clock, without a date: of a day, or minutes and seconds."""
+    offset: np.timedelta64 | None = None
+    """How far their clock is ahead of UTC, in which the values are; None if they have no time zone,
+    and NaT if it was put forward or back in the meantime."""
 
     def __post_init__(self) -> None:
         """Widen small numbers, whose steps may be beyond their range."""
@@ -81,6 +84,10 @@ class TimeAxis:
         value = self.values[at]
         if self.lasting and sample > at:
             value += self.lasting
+        if self.values.dtype.kind == "M" and self.clock:
+            return str(value.astype("datetime64[us]").item().time())
+        if self.offset is not None:
+            return f"{np.datetime_as_string(value, unit='ms')}Z"
         if self.values.dtype.kind == "M":
             return str(np.datetime_as_string(value, unit="auto"))
         return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
@@ -112,16 +119,41 @@ class TimeAxis:
             if self.values.dtype.kind == "M":
                 pandas = require("pandas", "files", "reading times")
                 day_first = self.day_first and not YEAR_FIRST.match(str(moment))
-                stamp = pandas.to_datetime(str(moment), utc=True, dayfirst=day_first)
-                return np.datetime64(stamp.tz_localize(None).to_datetime64())
+                stamp = pandas.to_datetime(str(moment), dayfirst=day_first)
+                return self._in_utc(stamp, moment)
             minutes = _seconds(str(moment), self.clock)
             value = float(moment) if minutes is None else minutes
             if np.isnan(value):
                 raise ValueError
+        except DataError:
+            raise
         except (TypeError, ValueError):
             kind = "date" if self.values.dtype.kind == "M" else "number"
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
         return value
+
+    def _in_utc(self, stamp: Any, moment: Any) -> Any:
+        """A date as the values are; one without a time zone is on the clock of the recording.
+
+        Raises
+        ------
+        DataError
+            If it has a time zone and the recording has none, or cannot do without one.
+        """
+        if stamp.tzinfo is None:
+            ahead = np.timedelta64(0) if self.offset is None else self.offset
+            if np.isnat(ahead):
+                raise DataError(
+                    f"{moment!r} has no time zone, and the clock of {self.name!r} is put forward "
+                    "or back: write it with its zone, as in 2024-03-31 12:00+02:00"
+                )
+            return stamp.to_datetime64() - ahead
+        if self.offset is None:
+            raise DataError(
+                f"{moment!r} has a time zone, and the times of {self.name!r} have none: write both "
+                "alike"
+            )
+        return stamp.tz_convert(None).to_datetime64()
 
     def _of_day(self, moment: Any) -> Any:
         """A time of day, or the seconds since midnight, on the day that is nearer to the samples.
@@ -188,13 +220,14 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     if isinstance(times, TimeAxis):
         found = times
     else:
-        name = str(getattr(times, "name", None) or "time")
+        name, offset = str(getattr(times, "name", None) or "time"), None
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
-            times = times.tz_convert(None) if hasattr(times, "tz_convert") else times
+            offset = _offset(times)
+            times = getattr(times, "dt", times).tz_convert(None)  # of a series, or an index
         values = np.asarray(times)
         if values.dtype.kind not in "iufM":
             raise DataError(f"times must be numbers or dates, got {values.dtype} values")
-        found = TimeAxis(name, values)
+        found = TimeAxis(name, values, offset=offset)
     if found.values.shape != (n_samples,):
         raise DataError(f"{n_samples} samples but times of shape {found.values.shape}")
     missing = np.isnat(found.values) if found.values.dtype.kind == "M" else np.isnan(found.values)
@@ -214,7 +247,8 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     Parameters
     ----------
     keep_text : bool
-        Whether its values are as the file has them, and are to be shown so.
+        Whether its values are as the file has them, and are to be shown so. Those of a time zone
+        are anyway.
     """
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
@@ -241,8 +275,24 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
         values = _past_midnight(values) if clock else values
     else:
         values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
-    written = tuple(map(str, column)) if keep_text and (clock or kind == "M") else None
-    return TimeAxis(name, values, written, 0.0, day_first, is_either, clock)
+    keep_text = (keep_text and (clock or kind == "M")) or hasattr(column.dtype, "tz")
+    written = tuple(map(str, column)) if keep_text else None
+    offset = None if clock or kind != "M" else _offset(column)
+    return TimeAxis(name, values, written, 0.0, day_first, is_either, clock, offset)
+
+
+def _offset(column: Any) -> np.timedelta64 | None:
+    """How far the clock of dates is ahead of UTC, NaT if it changes; None without a time zone."""
+    pandas = require("pandas", "files", "reading times")
+    values = column.tolist()
+    if not values:
+        return None
+    with without_warnings(Warning):  # of dates that are written otherwise, whose clock is the same
+        ends = [pandas.to_datetime(str(values[row])) for row in (0, -1)]
+    if ends[0].tzinfo is None:
+        return None
+    first, last = (stamp.utcoffset() for stamp in ends)
+    return np.timedelta64(first) if first == last else np.timedelta64("NaT")
 
 
 def _all(pattern: re.Pattern[str], column: Any) -> bool:
