@@ -55,6 +55,10 @@ class TestWhatIsRead:
         np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 1, 2])
         assert found.features == ("x0", "x1")
 
+    def test_a_feature_that_is_named_twice_is_read_once(self, tmp_path):
+        found = read_recordings(npz(tmp_path / "one.npz"), features=["b", "b"])
+        assert found[0].features == ("b",)
+
     def test_names_of_recordings_keep_their_zeros(self, tmp_path):
         """Which files of labels and of regions have."""
         file = text(tmp_path / "all.csv", "who,a,label\n007,1,0\n007,2,1\n7,3,0\n7,4,1\n")

@@ -279,9 +279,11 @@ def text_of_labels(path: Path) -> str:
     if path.suffix.lower() in EXCEL:
         return str(read_frame(path, as_text=True)[0].to_csv(index=False))
     try:
-        text, _ = decoded(path, path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:  # the latter for names that hold a zero
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: cannot be read: {reason}") from error
+    text, _ = decoded(path, content)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.splitlines(keepends=True)
     first = line_of_header(lines)

@@ -114,7 +114,7 @@ class TableColumns:
                 )
         if wanted and set(wanted) <= set(there):
             return tuple(wanted)
-        named = self.features or there
+        named = dict.fromkeys(self.features or there)
         return tuple(name for name in named if name not in self.ignored)
 
 

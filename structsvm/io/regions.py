@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import csv
+import io
+import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from structsvm.errors import DataError
+from structsvm.io.intervals import line_of_header, separator_of, text_of_labels
 from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
 
+WHOLE = re.compile(r"\.0+(?=\+?\s*$)")
+"""Decimals of a whole number, as spreadsheets and pandas write them."""
 COLUMNS = ("recording", "start", "end", "changes")
 IN_TIME = ("recording", "start_time", "end_time", "changes")
 
@@ -19,15 +25,16 @@ IN_TIME = ("recording", "start_time", "end_time", "changes")
 def read_regions(
     path: str | PathLike[str], times: Mapping[str, TimeAxis | None] | None = None
 ) -> dict[str, list[Region]]:
-    """Read a .csv file of regions, by the names of their recordings.
+    """Read a table of regions, by the names of their recordings.
 
     Parameters
     ----------
     path : path
-        With columns ``recording``, ``start``, ``end`` and ``changes``: samples start, ..., end - 1
-        have exactly that many changes among them, or at least one where it says ``1+``. With
-        ``start_time`` and ``end_time`` in the place of ``start`` and ``end`` they are the samples
-        from that time on and before that time.
+        A text or the first sheet of an ``.xlsx`` file, written as files of labels may be
+        (:func:`read_intervals`), with columns ``recording``, ``start``, ``end`` and ``changes``:
+        samples start, ..., end - 1 have exactly that many changes among them, or at least one where
+        it says ``1+``. With ``start_time`` and ``end_time`` in the place of ``start`` and ``end``
+        they are the samples from that time on and before that time.
     times : mapping of TimeAxis by name, optional
         The times of the recordings.
 
@@ -37,19 +44,20 @@ def read_regions(
         Naming the line.
     """
     found: dict[str, list[Region]] = {}
+    lines = text_of_labels(Path(path)).splitlines(keepends=True)
+    before = line_of_header(lines)
+    text = "".join(lines[before:])
+    separator = separator_of(lines[before]) if lines else ","
+    rows = csv.DictReader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file, skipinitialspace=True)
-            columns = _columns(path, rows.fieldnames or ())
-            for row in rows:
-                try:
-                    region = _region(row, columns, times or {})
-                except DataError as error:
-                    raise DataError(f"{path}: line {rows.line_num}: {error}") from error
-                found.setdefault(row["recording"], []).append(region)
-    except DataError:
-        raise
-    except (OSError, ValueError, csv.Error) as error:
+        columns = _columns(path, rows.fieldnames or ())
+        for row in rows:
+            try:
+                region = _region(row, columns, times or {})
+            except DataError as error:
+                raise DataError(f"{path}: line {before + rows.line_num}: {error}") from error
+            found.setdefault(row["recording"], []).append(region)
+    except csv.Error as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return found
 
@@ -60,8 +68,8 @@ def _columns(path: str | PathLike[str], header: Sequence[str]) -> tuple[str, ...
     missing = [name for name in columns if name not in header]
     if missing:
         raise DataError(
-            f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, separated "
-            f"by commas, and has {', '.join(header) or 'none'}"
+            f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, and has "
+            f"{', '.join(header) or 'none'}"
         )
     return columns
 
@@ -73,6 +81,7 @@ def _region(
     if None in row or None in row.values():
         raise DataError("it has another number of columns than the header")
     values = [row[name] for name in columns[1:]]
+    values[-1] = WHOLE.sub("", values[-1])
     if columns is IN_TIME:
         values[:2] = _samples(values[:2], row["recording"], times)
     return region_from(values)

@@ -1,11 +1,14 @@
 """Labels from the command line that do not say everything."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from structsvm import load
 from structsvm.datasets import relevant_changes
-from structsvm.io import write_recording
+from structsvm.io import TimeAxis, write_recording
+from structsvm.io.regions import read_regions
+from structsvm.partitions.oracle import Region
 
 
 @pytest.fixture
@@ -64,7 +67,10 @@ def test_regions_are_enough(run, place) -> None:
     assert "of 2 recordings nothing is known: left out" in err
     for text, message in (
         ("recording,start,end\nr0,0,9\n", "no column 'changes'"),
-        ("recording;start;end;changes\nr0;0;9;1\n", "separated by commas, and has recording;start"),
+        (
+            "recording start end changes\nr0 0 9 1\n",
+            "no column 'recording'; it needs recording, st",
+        ),
         (
             "recording,start,end,changes\nr0,0,9,1\nr0,3,7,2\n",
             "region 0..9 with 1 change",
@@ -77,6 +83,23 @@ def test_regions_are_enough(run, place) -> None:
         code, _, err = run(line)
         assert code == 1
         assert message in err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("form", ["plain", "german", "excel", "utf-16", "comment"])
+def test_regions_are_read_as_spreadsheets_write_them(tmp_path, form) -> None:
+    """Nothing but commas, points and UTF-8 was read."""
+    table = pd.DataFrame({"recording": "ä", "start_time": [0.5, 2], "end_time": [2, 4.5]})
+    table["changes"] = [1.0, 0.0]
+    path = tmp_path / ("r.xlsx" if form == "excel" else "r.csv")
+    if form == "excel":
+        table.to_excel(path, index=False)
+    elif form == "german":
+        table.to_csv(path, sep=";", decimal=",", index=False, encoding="cp1252")
+    else:
+        text = ("# Anna, 2024\n" if form == "comment" else "") + table.to_csv(index=False)
+        path.write_text(text, encoding="utf-16" if form == "utf-16" else "utf-8")
+    found = read_regions(path, {"ä": TimeAxis("t", np.arange(10) / 2)})
+    assert found == {"ä": [Region(1, 4, 1), Region(4, 9, 0)]}
 
 
 def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
