@@ -55,6 +55,11 @@ class TestWhatIsRead:
         np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 1, 2])
         assert found.features == ("x0", "x1")
 
+    def test_a_sign_of_missing_values_is_taken_for_one(self, tmp_path):
+        file = text(tmp_path / "one.csv", "a,label\n1,0\n?,0\n2,1\n?,1\n3,1\n")
+        assert "'?' is not a number, row 1 (line 3)" in complaint(file)
+        assert "if it stands for a missing value, leave its cells blank" in complaint(file)
+
     def test_a_feature_that_is_named_twice_is_read_once(self, tmp_path):
         found = read_recordings(npz(tmp_path / "one.npz"), features=["b", "b"])
         assert found[0].features == ("b",)

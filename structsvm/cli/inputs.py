@@ -216,9 +216,20 @@ def read_for(
     need_labels: bool,
     blanks: bool = False,
 ) -> Given:
-    """Read what ``args.paths`` name, to partition it with the model ``args.model``."""
+    """Read what ``args.paths`` name, to partition it with the model ``args.model``.
+
+    Raises
+    ------
+    SettingsError
+        If missing values are to be masked, and the model was learned without that.
+    """
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
     problem = learner.problem_
+    if getattr(args, "missing", None) == "mask" and getattr(problem, "missing", None) != "mask":
+        raise SettingsError(
+            f"--missing mask: {args.model} was learned without it: learn with fit --missing mask, "
+            "or give --missing interpolate"
+        )
     given = read(
         args,
         terminal,

@@ -659,12 +659,16 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Ori
     row = int(rows[0])
     more = f" (and there are words in {listed([name for name, _ in others])})" if others else ""
     shown = list(words)[:TEXT_EXAMPLES]
+    values = {str(value) for value in frame[first].iloc[rows]}
+    blank = ""
+    if len(values) == 1 and 2 * rows.size < len(frame):
+        blank = "; if it stands for a missing value, leave its cells blank"
     options = " ".join(f"--ignore {shlex.quote(name)}" for name in shown)
     raise DataError(
         f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
         f"{first!r}{more}; is it the column of labels (--label-column), of time (--time-column), "
         f"or of names of recordings (--recording-column)? {options} leaves it out (ignore= in "
-        f"Python){_few_lines(frame, words, origin)}"
+        f"Python){blank}{_few_lines(frame, words, origin)}"
     )
 
 

@@ -44,3 +44,9 @@ def test_tables_of_rows_are_not_masked(refused, tmp_path):
     (file,) = write_with_gaps(TRAIN[:1], tmp_path)
     said = refused("fit clustering --missing mask", file, "-o", tmp_path / "c.structsvm")
     assert said.startswith("--missing mask is not for clustering: interpolate missing values")
+
+
+def test_a_model_that_was_learned_without_masks_says_so(refused):
+    """It named the values, and --missing mask as the way out."""
+    message = refused("predict m.structsvm test --missing mask")
+    assert "m.structsvm was learned without it: learn with fit --missing mask, or give" in message
