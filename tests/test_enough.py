@@ -113,3 +113,22 @@ def test_names_in_sentences_and_in_tables():
     assert [rival_title(name) for name in ("untrained", "rca", "grid", "my own")] == [
         *("untrained", "RCA", "grid", "my own")
     ]
+
+
+def test_the_best_of_many_rivals_is_no_better_by_chance_than_a_single_one():
+    """Six classifiers that are exactly as good as the metric, on twelve recordings."""
+    rng, draws, n = np.random.default_rng(0), 500, 12
+    names = [f"classifier {k}" for k in range(6)]
+    better = held = 0
+    for _ in range(draws):
+        gains = {name: rng.normal(size=n) for name in ["untrained", *names]}
+        gains["untrained"] += 3.0
+        contrasts = {name: Contrast.of(name, gain, np.arange(n)) for name, gain in gains.items()}
+        told = {"loss": 1.0, "best": None, "grouped": False}
+        verdict = Verdict.against(contrasts, classifiers=frozenset(names), **told)
+        better += "does better" in verdict.answer
+        held += verdict.rival.low <= 0 <= verdict.rival.high
+        assert verdict.untrained == contrasts["untrained"]
+        assert {c.low for c in contrasts.values()} == {c.low for c in verdict.contrasts.values()}
+    assert better / draws < 0.04
+    assert held / draws > 0.94

@@ -206,8 +206,8 @@ class Evaluation(Printed):
         return self._means("untrained")
 
     def contrast(self, rival: str) -> Contrast:
-        """The disagreement of a rival minus that of the learned metric, paired by sample."""
-        return Contrast.paired(rival, self._judged, self.draws)
+        """The disagreement of a rival minus that of the learned metric, as the verdict has it."""
+        return self.verdict.contrasts[rival]
 
     @property
     def verdict(self) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,8 @@ class Contrast:
     low: float
     high: float
     """Ends of the 95 % interval of the mean (Student's t); infinite where there is none: for a
-    single unit, and where all differences are the same, so that their spread is not known."""
+    single unit, and where all differences are the same, so that their spread is not known. Of one
+    of several rivals in a verdict, the upper end is further away, see :meth:`one_of`."""
     n: int
     """Recordings."""
     units: int
@@ -183,6 +184,19 @@ class Contrast:
         """Compare the losses of independent recordings, by metric, :data:`LEARNED` among them."""
         ours = losses[LEARNED]
         return cls.of(rival, losses[rival] - ours, np.arange(ours.size), draws=draws)
+
+    def one_of(self, n: int) -> Contrast:
+        """The same against one of ``n`` rivals, of which the best is looked at.
+
+        The best of many beats a metric by chance more often than one that was named before. With
+        the upper end of the interval where Bonferroni puts it, any of them does so no more often
+        than a single one. The lower end stays: a metric that beats all of them beats each.
+        """
+        if n < 2 or not np.isfinite(self.high):
+            return self
+        share = (1.0 - CONFIDENCE) / 2
+        half = float(stats.t.ppf(1.0 - share / n, self.units - 1)) * self.se
+        return replace(self, high=self.mean + half)
 
     @property
     def is_constant(self) -> bool:
@@ -322,8 +336,8 @@ class Verdict:
     @classmethod
     def against(cls, contrasts: Mapping[str, Contrast], **told: Any) -> Verdict:
         """The verdict of contrasts by name, that against "untrained" among them, and the rest."""
-        tuned = [c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)]
-        tuned.sort(key=lambda c: c.mean)
+        found = [c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)]
+        tuned = sorted((c.one_of(len(found)) for c in found), key=lambda c: c.mean)
         rival = tuned[0] if tuned else None
         return cls(contrasts["untrained"], rival, others=tuple(tuned[1:]), **told)
 
