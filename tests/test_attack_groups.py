@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm import MetricLearner, MetricLearnerCV
+from structsvm import MetricLearner, MetricLearnerCV, evaluate
 from structsvm.errors import DataError
 from structsvm.features import StateScores
+from structsvm.plotting import report_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 GROUPS = ["ann", "bob", "cyd", "ann", "bob", "cyd"]
@@ -74,3 +75,31 @@ def test_groups_that_are_none(data, groups, message):
 )
 def test_groups_in_any_sequence(data, groups):
     assert folds(*data, groups) == folds(*data, GROUPS)
+
+
+def test_an_evaluation_counts_groups_and_not_their_recordings(data):
+    """Copies join groups, and several recordings of a group say as much as their mean."""
+    Xs, ys = data
+    learner = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3], rivals=["rca"])
+    rng = np.random.default_rng(1)
+    more = [X + rng.normal(scale=3.0, size=X.shape) for X in Xs for _ in range(2)]
+    labels = [y for y in ys for _ in range(2)]
+    alone = evaluate(learner, more, labels)
+    groups = [f"p{i // 2}" for i in range(12)]
+    found = evaluate(learner, more, labels, groups=groups)
+    losses = found._judged
+    gains = (losses["untrained"] - losses["learned"]).reshape(6, 2).mean(axis=1)
+    assert found.verdict.untrained.mean == pytest.approx(gains.mean())
+    assert found.verdict.untrained.se == pytest.approx(gains.std(ddof=1) / np.sqrt(6))
+    assert found.scores == alone.scores
+    assert (alone.verdict.untrained.units, found.verdict.untrained.units) == (12, 6)
+    assert "On 12 held-out recordings in 6 groups" in str(found.verdict)
+    by_name = dict(enumerate(more)), dict(enumerate(labels))
+    turned = dict(reversed(list(enumerate(groups))))
+    assert str(evaluate(learner, *by_name, groups=turned).verdict) == str(found.verdict)
+    copied = evaluate(learner, [*more[:11], more[0]], labels, groups=groups)
+    assert copied.verdict.untrained.units == 5
+    with pytest.raises(DataError, match="12 recordings but 2 groups"):
+        evaluate(learner, more, labels, groups=["a", "b"])
+    page = report_page(learner, more, labels, groups=groups)
+    assert "in 6 groups" in page

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from structsvm.cli import one_table
+from structsvm.cli.context import groups_of
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
@@ -30,7 +31,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load_metric_learner(args.model)
     given = read_for(learner, args, terminal, need_labels=True)
     samples = measured(learner, given, terminal)
+    groups = groups_of(given, args.groups)
     if one_table.can_be_split(learner, samples, given.ys):
+        one_table.refuse_groups(groups)
         shown, plain, what, verdict = one_table.evaluate(args, terminal, learner, given, samples[0])
         terminal.report(plain, about_scores(what, shown), score_table(shown), verdict)
         return 0
@@ -43,6 +46,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             args.tolerance,
             names=given.names,
             unseen_states=args.unseen_states,
+            groups=groups,
             measured=samples,
         )
     terminal.report(result.to_dict(), *readable(result))

@@ -53,6 +53,18 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
     return fewest_rows(ys[0]) <= samples[0].n_samples
 
 
+def refuse_groups(groups: object) -> None:
+    """Refuse groups of a single table.
+
+    Raises
+    ------
+    SettingsError
+        When there are any.
+    """
+    if groups is not None:
+        raise SettingsError("--groups is for several files: a single table has one name")
+
+
 def evaluate(
     args: argparse.Namespace,
     terminal: Terminal,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from structsvm.cli.context import groups_of
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
@@ -33,6 +34,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             measured=samples,
             times=given.times,
             unseen_states=args.unseen_states,
+            groups=groups_of(given, args.groups),
         )
     encoded = printable(page).encode()
     write_atomically(args.output, encoded)

@@ -21,7 +21,7 @@ from structsvm.cli.columns import named_columns
 from structsvm.cli.context import groups_of
 from structsvm.cli.evaluate import readable
 from structsvm.cli.inputs import Given, read, refuse_foreign_options, takes_images
-from structsvm.cli.one_table import refuse_split
+from structsvm.cli.one_table import refuse_groups, refuse_split
 from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
@@ -208,7 +208,13 @@ def _compared(
         learner.training_data_.warn_if_among(arrays, given.words)
         with share("the report", 0.0, REPORTED):
             held_out = HeldOut.of(
-                learner, given.Xs, given.ys, given.names, measured=measured, times=given.times
+                learner,
+                given.Xs,
+                given.ys,
+                given.names,
+                measured=measured,
+                times=given.times,
+                groups=test.data.groups,
             )
             text = page_of(held_out, f"What was learned from {', '.join(map(str, args.paths))}")
         writer = writer_for(learner.problem_, "png")
@@ -275,8 +281,7 @@ def _question(given: Given, args: argparse.Namespace, kind: Kind) -> str | None:
         )
     if not _is_one_table(given, kind):
         return str(args.split) if args.split is not None else None
-    if args.groups is not None:
-        raise SettingsError("--groups is for several files: a single table has one name")
+    refuse_groups(args.groups)
     return str(args.split or ROWS)
 
 

@@ -218,6 +218,7 @@ with --split clusters is judged by groups of clusters, each with a metric learne
         description="Compare the learned metric with untrained ones on labelled, held-out data.",
     )
     _model_and_paths(parser)
+    _groups_option(parser, "counts as several independent ones in the verdict")
 
 
 def _report(commands: Any) -> None:
@@ -237,6 +238,7 @@ Give data that the model was not learned from. The page needs no network and no 
     )
     _model_and_paths(parser)
     _output(parser, "HTML", "page to write", required=True)
+    _groups_option(parser, "counts as several independent ones in the verdict")
     parser.add_argument("--title", help="heading of the page (default: the name of the model)")
 
 

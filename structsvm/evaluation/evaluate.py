@@ -23,6 +23,7 @@ from structsvm.evaluation.verdict import (
     Contrast,
     Verdict,
     contents,
+    joined,
     once_each,
     rival_in_words,
 )
@@ -37,7 +38,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.samples import Counts, asked_counts
+from structsvm.partitions.samples import Counts, asked_counts, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
@@ -130,6 +131,9 @@ class Evaluation(Printed):
     """What scores of parts of a table answer, and what not, in a sentence."""
     classifiers: frozenset[str] = frozenset()
     """Names of the rivals that are no metrics."""
+    units: tuple[int, ...] = ()
+    """The number of the group of each sample, of which the verdict counts each once; empty if
+    samples are independent."""
 
     @classmethod
     def of(
@@ -144,13 +148,14 @@ class Evaluation(Printed):
         seen: int = 0,
         named: Mapping[str, Sequence[Confusion]] | None = None,
         classifiers: Iterable[str] = (),
+        groups: Any = None,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
         ``samples`` are the arrays of features, of which copies are to count once; ``words`` what
         they are called, if not as the problem calls them; ``seen`` how many were learned from;
         ``named`` the confusion of the states of each sample, by what named them; ``classifiers``
-        the names of those that are no metrics.
+        the names of those that are no metrics; ``groups`` whom or what each sample is of.
         """
         rows, named = [], named or {}
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
@@ -161,6 +166,7 @@ class Evaluation(Printed):
             rows.append(SampleScores(name, truth.n_clusters, scores))
         numbers = tuple(contents(samples).tolist()) if len(samples) else ()
         words = problem.traits.words if words is None else words
+        units = () if groups is None else tuple(units_of(groups, len(rows), words)[1].tolist())
         judged_by = measure(problem, truths[0])
         confusion = {metric: Confusion.total(parts) for metric, parts in named.items()}
         return cls(
@@ -172,6 +178,7 @@ class Evaluation(Printed):
             seen,
             confusion,
             classifiers=frozenset(classifiers),
+            units=units,
         )
 
     @property
@@ -219,6 +226,7 @@ class Evaluation(Printed):
             self.measure,
             copies,
             self.seen,
+            units=self._units,
             draws=self.draws,
             question=self.question,
             classifiers=self.classifiers,
@@ -259,15 +267,26 @@ class Evaluation(Printed):
 
     @property
     def _judged(self) -> dict[str, NDArray[np.float64]]:
-        """What the verdict goes by, of each different sample, by name of the metric."""
+        """What the verdict goes by, of each different sample, by name of the metric.
+
+        Of groups it is that of each sample: they say themselves what counts how often.
+        """
         judged = {
             name: np.array([row.scores[name]["disagreement"] for row in self.samples])
             for name in self.samples[0].scores
         }
-        if len(set(self.contents)) == len(self.contents):
+        if self.units or len(set(self.contents)) == len(self.contents):
             return judged
         numbers = np.array(self.contents)
         return {name: once_each(values, numbers) for name, values in judged.items()}
+
+    @property
+    def _units(self) -> NDArray[np.int64] | None:
+        """What is independent of each other, by number; None where every sample is."""
+        if not self.units:
+            return None
+        units = np.array(self.units)
+        return joined(units, np.array(self.contents)) if self.contents else units
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
@@ -311,6 +330,7 @@ def evaluate(
     rivals: Mapping[str, Any] | None = None,
     measured: Sequence[Sample] | None = None,
     unseen_states: str = "refuse",
+    groups: Any = None,
 ) -> Evaluation:
     """Compare the learned metric with the untrained one and its rivals on labelled samples.
 
@@ -347,6 +367,9 @@ def evaluate(
         What to do about names in the labels that a learner of states has not learned: refuse them
         with an error that lists them, or let their samples count as named wrongly, as they are. The
         scores of the partition need no names. A state that a rival alone does not know counts.
+    groups : sequence of length N, optional
+        Whom or what each sample is of (person, machine, ...). Samples of one group resemble each
+        other, and the verdict takes groups for independent, not samples.
 
     Returns
     -------
@@ -377,6 +400,7 @@ def evaluate(
         raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
     form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
     Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
+    groups = None if groups is None else form.in_order(groups, "groups")
     samples = Xs
     if measured is not None or not is_prepared(Xs):
         measured = learner.measured(Xs) if measured is None else measured
@@ -406,9 +430,8 @@ def evaluate(
     warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.data for sample in samples]
     problem, classifiers = learner.problem_, {*learner.rivals_, *(rivals or {})}
-    return Evaluation.of(
-        truths, guesses, names, problem, tolerance, arrays, words, seen, named, classifiers
-    )
+    scored = (arrays, words, seen, named, classifiers, groups)
+    return Evaluation.of(truths, guesses, names, problem, tolerance, *scored)
 
 
 def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
@@ -22,6 +24,7 @@ __all__ = [
     "Verdict",
     "chosen",
     "contents",
+    "joined",
     "once_each",
     "rival_in_words",
     "rival_title",
@@ -45,6 +48,24 @@ four, a fair coin does so too once in eight."""
 def contents(items: Sequence[Any]) -> Ints:
     """A number for each recording, the same for those that are copies of each other, (N,)."""
     return np.unique([fingerprint(item) for item in items], return_inverse=True)[1].astype(np.int64)
+
+
+def joined(units: Ints, numbers: Ints) -> Ints:
+    """The unit of each recording, (N,), where units that have copies in common are one.
+
+    Parameters
+    ----------
+    units : array of shape (N,)
+        Number of the group of each, 0, 1, ...
+    numbers : array of shape (N,)
+        As from :func:`contents`.
+    """
+    G = int(units.max()) + 1
+    links = coo_array(
+        (np.ones(units.size), (units, G + numbers)), shape=(G + int(numbers.max()) + 1,) * 2
+    )
+    component = connected_components(links, directed=False)[1][units]
+    return np.unique(component, return_inverse=True)[1].astype(np.int64)
 
 
 def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> Floats:
@@ -180,10 +201,11 @@ class Contrast:
         return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost)
 
     @classmethod
-    def paired(cls, rival: str, losses: Mapping[str, Floats], draws: int = 1) -> Contrast:
-        """Compare the losses of independent recordings, by metric, :data:`LEARNED` among them."""
-        ours = losses[LEARNED]
-        return cls.of(rival, losses[rival] - ours, np.arange(ours.size), draws=draws)
+    def paired(
+        cls, rival: str, losses: Mapping[str, Floats], units: Ints, draws: int = 1
+    ) -> Contrast:
+        """Compare the losses of recordings, by metric, :data:`LEARNED` among them."""
+        return cls.of(rival, losses[rival] - losses[LEARNED], units, draws=draws)
 
     def one_of(self, n: int) -> Contrast:
         """The same against one of ``n`` rivals, of which the best is looked at.
@@ -313,18 +335,24 @@ class Verdict:
         copies: int = 0,
         seen: int = 0,
         *,
+        units: Ints | None = None,
         draws: int = 1,
         question: str = "",
         classifiers: Iterable[str] = (),
     ) -> Verdict:
-        """Judge by the losses of independent recordings, by metric, nothing having been chosen."""
+        """Judge by the losses of recordings, by metric, nothing having been chosen.
+
+        ``units`` are the numbers of their groups; without these, recordings are independent.
+        """
+        grouped = units is not None
+        units = np.arange(losses[LEARNED].size) if units is None else units
         rivals_of = (name for name in losses if name != LEARNED)
-        contrasts = {name: Contrast.paired(name, losses, draws) for name in rivals_of}
+        contrasts = {name: Contrast.paired(name, losses, units, draws) for name in rivals_of}
         return cls.against(
             contrasts,
             loss=float(losses[LEARNED].mean()),
             best=None,
-            grouped=False,
+            grouped=grouped,
             words=words,
             measure=measure,
             copies=copies,

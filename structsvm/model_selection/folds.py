@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.verdict import joined
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import units_of
 from structsvm.partitions.traits import RECORDINGS, TABLES, Words
@@ -99,11 +98,11 @@ def split(
             "one, or use MetricLearner, which needs no second one"
             + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
-    joined = _joined(units, numbers)
-    copied = joined.max() < units.max() and joined.max() > 0
-    kept = joined if copied and isinstance(cv, int | np.integer) else units
+    apart = units if numbers is None else joined(units, numbers)
+    copied = apart.max() < units.max() and apart.max() > 0
+    kept = apart if copied and isinstance(cv, int | np.integer) else units
     held_out = np.full(N, -1)
-    together = kept is joined or groups is not None
+    together = kept is apart or groups is not None
     for k, (train, test) in enumerate(_pairs(cv, N, kept, together, random_state)):
         if (held_out[test] >= 0).any() or set(train) | set(test) != set(range(N)):
             raise SettingsError(f"cv must hold every {words.whole} out exactly once, got {cv!r}")
@@ -113,24 +112,12 @@ def split(
             f"cv never holds {words.whole} {int(held_out.argmin())} out: it must hold every "
             f"{words.whole} out exactly once, got {cv!r}"
         )
-    folds = Folds(held_out, joined, groups is not None)
+    folds = Folds(held_out, apart, groups is not None)
     teaches = np.array([truth.n_clusters > 1 for truth in truths])
     if weights is not None:
         teaches &= weights > 0
     _check(folds, units, teaches, groups, words)
     return folds
-
-
-def _joined(units: Ints, numbers: Ints | None) -> Ints:
-    """Groups that have copies in common are one."""
-    if numbers is None:
-        return units
-    G = int(units.max()) + 1
-    links = coo_array(
-        (np.ones(units.size), (units, G + numbers)), shape=(G + int(numbers.max()) + 1,) * 2
-    )
-    component = connected_components(links, directed=False)[1][units]
-    return np.unique(component, return_inverse=True)[1].astype(np.int64)
 
 
 def _pairs(cv: Any, N: int, units: Ints, grouped: bool, seed: int | None) -> list[Any]:

@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,6 +120,14 @@ class TestEvaluate:
         assert "warning: the model was learned from 1 of these 5 recordings" in err
         _, _, err = run("evaluate m.structsvm test --quiet")
         assert err == ""
+
+    def test_recordings_of_one_group_are_not_independent(self, run, refused, tmp_path):
+        _, out, _ = run("evaluate m.structsvm test --groups .$")
+        assert "On 4 held-out recordings in 4 groups" in out
+        _, out, _ = run("evaluate m.structsvm test --groups ^.")
+        assert "Too few to tell: 1 independent group of recordings" in out
+        run("report m.structsvm test --groups ^. -o page.html")
+        assert "1 independent group of recordings" in Path("page.html").read_text()
 
     def test_one_recording_is_too_few(self, run):
         _, out, _ = run("evaluate m.structsvm test/synthetic_00.npz")

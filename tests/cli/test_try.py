@@ -38,6 +38,7 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, re
     learner = load(tmp_path / "out" / "model.structsvm")
     assert len(learner.training_data_) == 4  # two groups of four are held out
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
+    assert "On 4 held-out recordings in 2 groups" in (tmp_path / "out" / "report.html").read_text()
     assert len(list((tmp_path / "out" / "predicted").iterdir())) == 4
     assert "learned" in out
     assert {"pca", "rca"} <= learner.baselines_.keys()

@@ -72,6 +72,7 @@ class HeldOut:
         measured: Sequence[Sample] | None = None,
         times: Sequence[Any] | None = None,
         unseen_states: str = "refuse",
+        groups: Any = None,
     ) -> HeldOut:
         """Partition and score them; parameters as for ``report_page``.
 
@@ -82,6 +83,7 @@ class HeldOut:
         """
         form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
         Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
+        groups = None if groups is None else form.in_order(groups, "groups")
         measured = measured or learner.measured(Xs)
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
@@ -108,6 +110,7 @@ class HeldOut:
             seen,
             named,
             classifiers=learner.rivals_,
+            groups=groups,
         )
         labels = labels_of_each(ys, samples, words)
         K = asked_counts(n_clusters, truths)

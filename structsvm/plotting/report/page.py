@@ -50,6 +50,7 @@ def report_page(
     measured: Sequence[Sample] | None = None,
     times: Sequence[Any] | None = None,
     unseen_states: str = "refuse",
+    groups: Any = None,
 ) -> str:
     """A page on what a metric is worth on held-out samples, as text to write into a file.
 
@@ -62,7 +63,7 @@ def report_page(
     ----------
     learner : MetricLearner
         Fitted; its ``fit_baselines`` adds rivals to the comparison.
-    Xs, ys, n_clusters, tolerance, unseen_states
+    Xs, ys, n_clusters, tolerance, unseen_states, groups
         As for :func:`structsvm.evaluate`: recordings, tables, graphs or images that were not
         learned from.
     names : sequence of str, optional
@@ -100,7 +101,7 @@ def report_page(
     True
     """
     held_out = HeldOut.of(
-        learner, Xs, ys, names, n_clusters, tolerance, measured, times, unseen_states
+        learner, Xs, ys, names, n_clusters, tolerance, measured, times, unseen_states, groups
     )
     return page_of(held_out, title)
 
