@@ -33,6 +33,19 @@ def test_recordings_that_were_learned_from():
     assert "On 2 held-out recordings, the loss" in found
 
 
+def test_there_is_no_verdict_where_some_were_learned_from():
+    learner = MetricLearner(metric="diagonal").fit(XS[:3], YS[:3])
+    rng = np.random.default_rng(0)
+    more = [X + rng.normal(scale=0.5, size=X.shape) for X in XS[3:] for _ in range(4)]
+    assert evaluate(learner, more + more[:1], YS[3:] * 5).verdict.answer.startswith("Too few")
+    with pytest.warns(DataWarning, match="learned from 3 of these 7"):
+        verdict = evaluate(learner, XS[:3] + more, YS[:3] + YS[3:] * 4).verdict
+    assert verdict.untrained.units == 7
+    assert not any((verdict.is_supported, verdict.pays, verdict.harms))
+    said = "No verdict: 3 of these recordings were learned from; leave these out."
+    assert str(verdict).startswith(said)
+
+
 def test_graphs_that_were_learned_from():
     graphs, labels = planted(np.random.default_rng(1), n=3)
     learner = MetricLearner(NormalizedCut(), lam=0.02).fit(graphs[:2], labels[:2])

@@ -421,8 +421,8 @@ class Verdict:
 
     @property
     def is_supported(self) -> bool:
-        """Whether there are enough recordings, or groups, to tell, and some were held out."""
-        return self.untrained.units >= MIN_UNITS and not self._nothing_held_out
+        """Whether there are enough recordings, or groups, to tell, and all were held out."""
+        return self.untrained.units >= MIN_UNITS and not self.seen
 
     @property
     def _nothing_held_out(self) -> bool:
@@ -482,6 +482,10 @@ class Verdict:
         if self._nothing_held_out:
             whole = self.words.whole
             return f"No verdict: nothing was held out, and what counts is the gain on new {whole}s."
+        if self.seen:
+            whole = self.words.whole
+            told = f"{self.seen} of these {whole}s {'was' if self.seen == 1 else 'were'}"
+            return f"No verdict: {told} learned from; leave these out."
         if not self.is_supported:
             n, whole = self.untrained.units, self.words.whole
             what = f"group{'' if n == 1 else 's'} of {whole}s"
@@ -528,7 +532,7 @@ class Verdict:
 
     @property
     def _advice(self) -> str:
-        if self._nothing_held_out:
+        if self.seen:
             return ""
         if self.use is not None and self.best is not None:
             return self._way_to(self.use)
