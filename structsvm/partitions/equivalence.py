@@ -225,10 +225,7 @@ class EquivalenceMatrix:
         DataError
             If the two are of different numbers of samples.
         """
-        if self.n_samples != other.n_samples:
-            raise DataError(
-                f"partitions of {self.n_samples} and of {other.n_samples} samples do not compare"
-            )
+        self._refuse_another_size(other)
         if not (self.is_partition and other.is_partition):
             return float(np.sum(self.project(other.factor()) ** 2))
         if self.n_clusters * other.n_clusters > LARGE_TABLE:
@@ -244,12 +241,25 @@ class EquivalenceMatrix:
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 
     def contingency(self, other: EquivalenceMatrix) -> Ints:
-        """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K')."""
+        """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K').
+
+        Raises
+        ------
+        DataError
+            If the two are of different numbers of samples.
+        """
+        self._refuse_another_size(other)
         mine, theirs = self._partition_labels(), other._partition_labels()
         flat = np.bincount(
             mine * other.n_clusters + theirs, minlength=self.n_clusters * other.n_clusters
         )
         return flat.reshape(self.n_clusters, other.n_clusters).astype(np.int64)
+
+    def _refuse_another_size(self, other: EquivalenceMatrix) -> None:
+        if self.n_samples != other.n_samples:
+            raise DataError(
+                f"partitions of {self.n_samples} and of {other.n_samples} samples do not compare"
+            )
 
     def factor(self) -> Floats:
         """Return the factor ``U``, (T, K), of ``M = U U^T``."""

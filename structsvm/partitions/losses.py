@@ -145,9 +145,7 @@ def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     >>> hausdorff(truth, EquivalenceMatrix.from_breakpoints([43, 100]))
     3.0
     """
-    a, b = _changes(truth), _changes(guess)
-    if truth.n_samples != guess.n_samples:
-        raise DataError(f"recordings of {truth.n_samples} and {guess.n_samples} samples")
+    a, b = _changes(truth, guess)
     if a.size == 0 or b.size == 0:
         return 0.0 if a.size == b.size else float(truth.n_samples)
     distance = np.abs(a[:, None] - b[None, :])
@@ -164,7 +162,8 @@ def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
     Raises
     ------
     DataError
-        If ``tolerance`` is negative, or one of the two is no segmentation.
+        If ``tolerance`` is negative or NaN, the two have different numbers of samples, or one is no
+        segmentation.
 
     Examples
     --------
@@ -174,9 +173,9 @@ def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
     >>> margin_f1(truth, guess, tolerance=5), margin_f1(truth, guess, tolerance=2)
     (1.0, 0.5)
     """
-    if tolerance < 0:
+    if not tolerance >= 0:
         raise DataError(f"tolerance must be >= 0 samples, got {tolerance}")
-    a, b = _changes(truth), _changes(guess)
+    a, b = _changes(truth, guess)
     hits = 1 + _matches(a, b, tolerance)
     return 2.0 * hits / (a.size + b.size + 2)
 
@@ -194,8 +193,11 @@ def _matches(a: Ints, b: Ints, tolerance: int) -> int:
     return hits
 
 
-def _changes(partition: EquivalenceMatrix) -> Ints:
-    return partition.boundaries[1:-1]
+def _changes(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> tuple[Ints, Ints]:
+    """Where segments begin in each, without the start of the recording."""
+    if truth.n_samples != guess.n_samples:
+        raise DataError(f"recordings of {truth.n_samples} and {guess.n_samples} samples")
+    return truth.boundaries[1:-1], guess.boundaries[1:-1]
 
 
 def _pair_counts(table: Ints | Floats) -> tuple[float, float, float, float]:
