@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from structsvm import Clustering, MetricLearner, PartialLabels
-from structsvm.errors import DataError, OracleError
+from structsvm.errors import DataError, LearningError, OracleError
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -134,3 +134,13 @@ def test_the_number_of_clusters_has_to_come_from_somewhere(table) -> None:
 def test_links_of_samples_that_are_not_there_are_refused(links, message):
     with pytest.raises(OracleError, match=message):
         ClusteringOracle().ask(TraceObjective(np.eye(4)), Constraint(**links))
+
+
+def test_chunks_that_are_all_completed_into_one_cluster_teach_nothing() -> None:
+    """That was told as weights of samples that are infinite, which nobody gave."""
+    rng = np.random.default_rng(0)
+    Xs = [rng.normal(size=(12, 3)) for _ in range(3)]
+    chunks = PartialLabels(chunks=[0, 0, 1, 1, *[-1] * 8])
+    learner = MetricLearner(Clustering(cluster_count="unknown"), metric="diagonal")
+    with pytest.raises(LearningError, match="the best metric found is zero"):
+        learner.fit(Xs, [chunks] * 3)

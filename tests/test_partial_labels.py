@@ -151,6 +151,7 @@ def test_refuses_what_does_not_suit(given: dict, contiguous: bool, message: str)
     ("given", "message"),
     [
         ({"labels": [[0]]}, "non-empty vector"),
+        ({"labels": ["1", 1, None]}, "labels of several kinds do not compare: int, str"),
         ({"regions": [(0, 1)]}, "start, end, changes"),
         ({"regions": [(0, 5, "2+")]}, "0, 1, 2, ... or"),
         ({"must_link": [(1, 1)]}, "to itself"),
@@ -168,6 +169,12 @@ def test_stretches_are_where_every_boundary_is_decided() -> None:
     constraint = labels.constraint(10, contiguous=True)
     assert stretches(constraint, 10) == [(1, 4, [2, 3]), (6, 9, [3])]
     assert stretches(Constraint(), 1) == []
+
+
+def test_labels_that_are_equal_are_one() -> None:
+    """As in full labels: 1 and 1.0 of a list with None were a change."""
+    given = [1, 1.0, np.float32(1), None, 2, np.int8(2), -1.0]
+    assert PartialLabels(given).codes.tolist() == [0, 0, 0, -1, 1, 1, -1]
 
 
 def test_minus_one_marks_unlabelled_samples() -> None:

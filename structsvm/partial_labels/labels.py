@@ -298,16 +298,28 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
 
 
 def _codes(labels: ArrayLike, name: str) -> Ints:
-    """Labels as numbers 0, 1, ..., and -1 where there is none."""
+    """Labels as numbers 0, 1, ..., the same for labels that are equal, and -1 where there is none.
+
+    Raises
+    ------
+    DataError
+        If they are no vector, or text and numbers.
+    """
     values = label_values(labels)
     if values.ndim != 1 or values.size == 0:
         raise DataError(f"{name} must be a non-empty vector, got shape {values.shape}")
     missing = missing_labels(values) | unlabelled(values)
     codes = np.full(values.size, UNKNOWN, dtype=np.int64)
     known = values[~missing]
-    if known.size:
-        as_text = known.astype(str) if values.dtype.kind == "O" else known
-        codes[~missing] = np.unique(as_text, return_inverse=True)[1]
+    if known.dtype.kind != "O":
+        codes[~missing] = np.unique(known, return_inverse=True)[1]
+        return codes
+    try:
+        number = {label: k for k, label in enumerate(sorted(set(known.tolist())))}
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in known.tolist()})
+        raise DataError(f"{name} of several kinds do not compare: {', '.join(kinds)}") from None
+    codes[~missing] = [number[label] for label in known.tolist()]
     return codes
 
 

@@ -220,10 +220,11 @@ class MetricObjective(Objective, Problem):
         """The objective, in units of the mean loss of one single cluster: F(0) is about 2.
 
         Both means are weighted, if there are weights, (N,). Solvers try the identity first, which
-        is the untrained metric.
+        is the untrained metric. Where nothing but single clusters is left, which only happens while
+        labels are completed, that loss is 0 and the unit is 1.
         """
         weights = np.ones(len(truths)) if weights is None else weights
-        changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths])
+        changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths]) or 1.0
         ready = zip(all_made_by(samples, _ready), truths, strict=True)
         labelled = [self._labelled(i, x, y) for i, (x, y) in enumerate(ready)]
         return RegularizedRisk(
