@@ -85,6 +85,15 @@ def test_constraints_are_kept(risk):
         assert warm.w[0] == pytest.approx(warm.w[1], abs=1e-5)
 
 
+def test_the_best_weight_of_a_run_without_constraints_is_no_candidate_with_them(risk):
+    memory, solver = Memory(), CuttingPlane(STOPPING)
+    free = solver.solve(risk, memory=memory)
+    bounded = replace(risk, constraints=lambda b: [b <= 0.5 * free.w[:-1].max()])
+    warm, cold = solver.solve(bounded, memory=memory), solver.solve(bounded)
+    assert max(warm.lower, cold.lower) <= min(warm.upper, cold.upper) + 1e-6
+    assert warm.w[:-1].max() <= 0.5 * free.w[:-1].max() + 1e-5
+
+
 def test_a_solver_that_has_no_cuts_still_knows_the_start(risk):
     memory, solver = Memory(), ProjectedSubgradient(Stopping(tol=0.3, max_iter=50))
     first, second = path(risk)[:2]

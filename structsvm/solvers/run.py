@@ -183,8 +183,8 @@ class Run(CutRun):
             if evaluation.value <= null.value:
                 break
         if self.memory.best is not None:
-            best = self.memory.best
-            self.certificate.update_upper(best._replace(penalty=self.risk.penalty(best.w)))
+            best = self.memory.best._replace(penalty=self.risk.penalty(self.memory.best.w))
+            self.certificate.update_upper(best, count=is_admissible(self.risk, best.w))
         return cuts
 
     def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Planes:
