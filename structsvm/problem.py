@@ -39,6 +39,9 @@ __all__ = [
     "Separation",
 ]
 
+OUTSIDE = 1e-9
+"""By how much of its size a weight that is given may be outside of its cone, through rounding."""
+
 
 @dataclass(frozen=True)
 class Separation:
@@ -342,6 +345,12 @@ class RegularizedRisk(Regularized):
             raise SettingsError(
                 f"{name} is {shown(given)}, where the weight has dimension {self.space.dim}: give "
                 f"{self.space.dim} finite numbers, such as np.zeros({self.space.dim})"
+            )
+        away = float(np.abs(w - self.space.project(w)).max())
+        if away > OUTSIDE * float(np.abs(w).max()):
+            raise SettingsError(
+                f"{name} is {away:.3g} away from the cone {self.space} of the weight, so that it "
+                "is no answer: give its projection, space.project(w)"
             )
         return w
 

@@ -14,7 +14,8 @@ from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.status import Quality
-from structsvm.weights import Free
+from structsvm.testing import check_problem
+from structsvm.weights import PSD, Free, Nonnegative
 
 CLASSES = range(3)
 BUFFER = np.zeros(6)
@@ -34,7 +35,11 @@ class Classes(Problem):
         if self.broken == "buffer":
             BUFFER[:] = phi
             return BUFFER
-        shapes = {"table": phi.reshape(3, 2), "list": phi.tolist(), "integers": phi.astype(int)}
+        shapes = {
+            "table": phi.reshape(3, 2),
+            "list": phi.tolist(),
+            "integers": phi.astype(int),
+        }
         return shapes.get(self.broken, phi)
 
     def loss(self, y: Any, y_hat: Any) -> Any:
@@ -57,7 +62,8 @@ class Classes(Problem):
             return best
         if self.broken == "quality":
             return Separation(best, 0.0, "exact")
-        answer = Separation(best, -1.0 if self.broken == "slack" else 0.0, Quality.EXACT)
+        slacks: dict[str, Any] = {"slack": -1.0, "no slack": None, "vector of slacks": np.zeros(2)}
+        answer = Separation(best, slacks.get(self.broken, 0.0), Quality.EXACT)
         given = {
             "another feature": {"feature": phi(x, best) * 2.0},
             "another size": {"feature": np.zeros(1)},
@@ -107,6 +113,8 @@ SOLVERS = [
         ("text", r"Classes\.loss returned 'much' \(a str\): return a float"),
         ("quality", "returned the quality 'exact': return Quality.EXACT"),
         ("slack", "returned the slack -1.0"),
+        ("no slack", "returned the slack None"),
+        ("vector of slacks", "returned the slack array"),
         ("another feature", r"separate returned the feature .* where joint_feature gives its"),
         (
             "another size",
@@ -129,6 +137,43 @@ def test_what_separate_knows_already_is_taken(solver: Any) -> None:
     given, asked = (solver.solve(risk(broken)) for broken in ("same feature and loss", ""))
     np.testing.assert_array_equal(given.w, asked.w)
     assert (given.lower, given.upper) == (asked.lower, asked.upper)
+
+
+class Waves(Classes):
+    """Joint features that are nowhere zero, of single precision."""
+
+    dtype = np.float32
+
+    def joint_feature(self, x: Any, y: Any) -> Any:
+        waves = np.sin(np.outer([1.0, 3.0, 5.0], x[:2]).ravel() * (1.0 + float(y)))
+        return waves.astype(np.float32).astype(self.dtype)
+
+
+class DoubleWaves(Waves):
+    dtype = float
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])
+def test_features_of_single_precision_are_summed_in_double(solver: Any) -> None:
+    """Their differences would be rounded to seven digits, and the bounds allow for fifteen."""
+    single, double = (solver.solve(risk(problem=problem())) for problem in (Waves, DoubleWaves))
+    np.testing.assert_array_equal(single.w, double.w)
+    assert (single.lower, single.upper) == (double.lower, double.upper)
+    assert single.status is double.status
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        ("no slack", "separate has slack None: it is an upper"),
+        ("another feature", "separate returned the feature array"),
+        ("another loss", r"separate returned the loss 3\.0, and that of its labelling is 1\.0"),
+    ],
+)
+def test_the_check_of_a_problem_looks_at_all_of_its_answer(broken: str, complaint: str) -> None:
+    given = risk(broken)
+    with pytest.raises(PluginError, match=complaint):
+        check_problem(given.problem, given.xs, given.ys)
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])
@@ -176,6 +221,21 @@ def test_a_risk_that_makes_no_sense_is_refused_by_argument(
 ) -> None:
     with pytest.raises(error, match=complaint):
         risk(**changed)
+
+
+@pytest.mark.parametrize("name", ["null", "start"])
+@pytest.mark.parametrize(
+    ("space", "outside"), [(Nonnegative(6), [1, -1, 0, 0, 0, 0]), (PSD(3), [1, 5, 0, 1, 0, 1])]
+)
+def test_a_weight_outside_of_its_cone_is_refused(name: str, space: Any, outside: Any) -> None:
+    class Coned(Classes):
+        def weight_space(self) -> Any:
+            return space
+
+    with pytest.raises(SettingsError, match=f"{name} is .* away from the cone .* space.project"):
+        risk(problem=Coned(), **{name: outside})
+    inside = space.project(np.asarray(outside, dtype=float))
+    assert np.array_equal(getattr(risk(problem=Coned(), **{name: inside}), name), inside)
 
 
 def test_weights_may_be_a_list() -> None:

@@ -17,6 +17,7 @@ from structsvm.errors import OracleError, PluginError, StructSVMError
 from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_number
 from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
@@ -58,7 +59,7 @@ def check_separation(problem: Problem, answer: object, sample: int, method: str)
             f"{_asked(problem, method, sample)} returned the quality {answer.quality!r}: return "
             "Quality.EXACT, Quality.RELAXATION or Quality.HEURISTIC"
         )
-    if not answer.slack >= 0:
+    if not (is_number(answer.slack) and answer.slack >= 0):
         raise PluginError(
             f"{_asked(problem, method, sample)} returned the slack {answer.slack!r}: it is how far "
             "the maximum may exceed the value found, 0 or more, math.inf if that is not known"
@@ -69,7 +70,7 @@ def check_separation(problem: Problem, answer: object, sample: int, method: str)
 def check_feature(
     problem: Problem, phi: object, dim: int, sample: int, said: str = "joint_feature returned"
 ) -> Floats:
-    """Check that a joint feature is one vector of floats, (d,), and return it.
+    """Check that a joint feature is one vector of floats, (d,), and return it in double precision.
 
     ``said`` is which method gave it, and as what.
 
@@ -88,7 +89,7 @@ def check_feature(
             f"{_asked(problem, said, sample)} a vector of {phi.dtype}: return floats, "
             ".astype(float)"
         )
-    return phi
+    return np.asarray(phi, dtype=np.float64)
 
 
 def check_buffer(problem: Problem, phi: Floats, held: Floats, sample: int) -> None:

@@ -12,8 +12,10 @@ import numpy as np
 
 from structsvm.errors import PluginError
 from structsvm.problem import Problem, Separation
+from structsvm.solvers.first_answer import ALIKE
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_number
 from structsvm.support.unchanged import Snapshot
 from structsvm.weights import WeightSpace
 
@@ -68,7 +70,7 @@ class Asked:
             bool(np.isfinite(phi).all()),
             f"joint_feature is not a vector of finite floats: {phi!r}",
         )
-        return np.asarray(phi)
+        return np.asarray(phi, dtype=np.float64)
 
     def loss(self, y: Any) -> float:
         """``loss(y_i, y)``, which must not be negative."""
@@ -168,14 +170,33 @@ def _separation(sample: Asked, w: Floats) -> Separation:
         "Quality.RELAXATION or Quality.HEURISTIC",
     )
     sample.require(
-        answer.slack >= 0.0, f"separate has slack {answer.slack!r}: it is an upper bound >= 0"
+        is_number(answer.slack) and answer.slack >= 0.0,
+        f"separate has slack {answer.slack!r}: it is an upper bound >= 0, how far the maximum may "
+        "exceed the value found",
     )
+    _check_known(sample, answer)
     exact = answer.quality is Quality.EXACT
     sample.require(
         not exact or answer.slack <= sample.tolerance(w),
         f"separate is exact with slack {answer.slack!r}: return 0, or another quality",
     )
     return answer
+
+
+def _check_known(sample: Asked, answer: Separation) -> None:
+    """The feature and the loss that separate knows already are those of the problem."""
+    for what, given, own in (
+        ("feature", answer.feature, sample.feature(answer.y)),
+        ("loss", answer.loss, sample.loss(answer.y)),
+    ):
+        same = given is None or (
+            np.shape(given) == np.shape(own) and np.allclose(given, own, rtol=ALIKE, atol=ALIKE)
+        )
+        sample.require(
+            same,
+            f"separate returned the {what} {given!r}, and that of its labelling is {own!r}: return "
+            "what the method of the problem does, or None",
+        )
 
 
 def _check_separation_at(
