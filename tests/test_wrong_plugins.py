@@ -7,7 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from structsvm.errors import DataError, MasterError, PluginError, SettingsError
+from structsvm.errors import DataError, LearningError, MasterError, PluginError, SettingsError
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
@@ -160,6 +160,31 @@ def test_features_of_single_precision_are_summed_in_double(solver: Any) -> None:
     np.testing.assert_array_equal(single.w, double.w)
     assert (single.lower, single.upper) == (double.lower, double.upper)
     assert single.status is double.status
+
+
+@pytest.mark.parametrize("omega", [1.0, 0.0])
+def test_an_infinite_slack_is_named_unless_its_sample_does_not_count(omega: float) -> None:
+    """It was said that nothing is to learn, and times a weight of 0 it made every bound NaN."""
+
+    class FirstUnknown(Classes):
+        def separate(self, w: Any, x: Any, y: Any) -> Separation:
+            unknown = np.array_equal(x, given.xs[0])
+            return replace(super().separate(w, x, y), slack=np.inf if unknown else 0.0)
+
+    given = risk(problem=FirstUnknown(), sample_weight=[omega, 1, 1, 1, 1, 1])
+    if omega:
+        with pytest.raises(LearningError, match="the slack of an answer is infinite"):
+            SOLVERS[0].solve(given)
+    else:
+        assert SOLVERS[0].solve(given).status.name == "OPTIMAL"
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e10])
+def test_an_exact_oracle_is_exact_at_any_scale_of_the_losses(scale: float) -> None:
+    given = risk(sample_weight=np.full(6, scale), regularizer=SquaredNorm(0.2 * scale))
+    for seed in range(5):
+        solver = BlockFrankWolfe(Stopping(1e-4, max_iter=200), random_state=seed)
+        assert "heuristic" not in solver.solve(given).bound
 
 
 @pytest.mark.parametrize(

@@ -115,10 +115,7 @@ class Solver(ABC):
             if status is None:
                 status = self._iterate(run, callback, checkpoint, interrupts)
             if run.certificate.best is None:
-                raise LearningError(
-                    f"{status.value}; no weight that satisfies the constraints was found before",
-                    status,
-                )
+                raise LearningError(f"{status.value}; {_without_a_weight(run)}", status)
             return run.solution(status)
 
     def _checkpoint(self, risk: Risk | Program, path: str | PathLike[str]) -> Checkpoint:
@@ -274,6 +271,16 @@ class RunOverError(Exception):
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
         self.status = status
+
+
+def _without_a_weight(run: AnyRun) -> str:
+    """Why there is no best weight."""
+    if run.certificate.null == float("inf"):
+        return (
+            "the oracles bound the objective nowhere from above, because the slack of an answer is "
+            "infinite: return a finite one, or Quality.HEURISTIC"
+        )
+    return "no weight that satisfies the constraints was found before"
 
 
 def _in_words(entry: HistoryEntry) -> str:

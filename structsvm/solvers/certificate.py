@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import astuple
@@ -79,7 +80,8 @@ class Certificate:
         self.qualities.add(evaluation.quality)
         losses = evaluation.values + evaluation.slacks
         if known is not None:
-            worse = np.flatnonzero(known > losses + 1e-7 * np.maximum(1e-7, np.abs(known)))
+            slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING * evaluation.size
+            worse = np.flatnonzero(known > losses + slips)
             if worse.size and Quality.HEURISTIC not in self.qualities:
                 self.qualities.add(Quality.HEURISTIC)
                 whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
@@ -155,7 +157,7 @@ class Certificate:
         return Status.NOTHING_TO_LEARN if self._nothing_to_learn(tol) else Status.STALLED
 
     def _nothing_to_learn(self, tol: float) -> bool:
-        return self.null - self.lower <= tol * abs(self.null)
+        return math.isfinite(self.null) and self.null - self.lower <= tol * abs(self.null)
 
     def header(self) -> dict[str, Any]:
         """Return the state as plain values, without the best weight."""

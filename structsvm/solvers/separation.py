@@ -144,7 +144,8 @@ class Block:
         value = intercept + float(slope.dot(w))
         if not math.isfinite(value):
             raise OracleError(f"sample {sample}: the labelling found has the value {value}")
-        slack = 0.0 if answer.quality is Quality.HEURISTIC else omega * answer.slack
+        slackens = omega > 0 and answer.quality is not Quality.HEURISTIC
+        slack = omega * answer.slack if slackens else 0.0
         magnitude = abs(intercept) + float((omega * (np.abs(phi) + np.abs(truth))).dot(size))
         if value < 0:  # the true labelling is always a candidate
             planes.slacks[j] = max(0.0, value + slack)
