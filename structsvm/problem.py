@@ -195,7 +195,8 @@ class Regularized:
         Raises
         ------
         SettingsError
-            When ``constraints`` returned anything but a list of cvxpy constraints.
+            When ``constraints`` returned anything but a list of cvxpy constraints, or one with
+            boolean or integer variables.
         """
         if self.constraints is None:
             return []
@@ -209,6 +210,12 @@ class Regularized:
                 f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
                 "[cp.trace(B) <= 1]"
             )
+        for variable in {v for constraint in found for v in constraint.variables()}:
+            if variable.attributes["boolean"] or variable.attributes["integer"]:
+                raise SettingsError(
+                    f"constraints use the variable {variable.name()}, which is boolean or integer: "
+                    "a metric is learned under convex constraints only"
+                )
         return list(found)
 
 

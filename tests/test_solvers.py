@@ -114,6 +114,25 @@ def test_constraints_and_custom_regularizers(name, case):
         assert all(np.max(c.violation()) <= 1e-5 for c in constraints(metric))
 
 
+def test_constraints_may_have_variables_of_their_own():
+    def bounded(b):
+        size = cp.Variable()
+        return [cp.norm1(b) <= size, size <= 0.4]
+
+    solver = CuttingPlane(Stopping(1e-4, 200))
+    own, none = (
+        solver.solve(listed_risk(Nonnegative(3), SquaredNorm(0.1), seed=2, constraints=constraints))
+        for constraints in (bounded, lambda b: [cp.norm1(b) <= 0.4])
+    )
+    assert max(own.lower, none.lower) <= min(own.upper, none.upper) + 1e-6
+    assert np.abs(own.w).sum() <= 0.4 + 1e-5
+    whole = listed_risk(
+        Nonnegative(3), SquaredNorm(), constraints=lambda b: [b == cp.Variable(3, integer=True)]
+    )
+    with pytest.raises(SettingsError, match="is boolean or integer"):
+        solver.solve(whole)
+
+
 @pytest.mark.parametrize("slack", ["n", "one"])
 @pytest.mark.parametrize("omega", [SquaredNorm(), Trace()], ids=["squared", "trace"])
 @pytest.mark.parametrize("metric", ["diagonal", "full"])

@@ -30,7 +30,7 @@ def canonical_constraints(risk: RegularizedRisk) -> Any:
     import cvxpy as cp
 
     B, _, cone = risk.space.variable()
-    return _canonical(cp.Problem(cp.Minimize(0), [*cone, *risk.constraints(B)]))
+    return _canonical(cp.Problem(cp.Minimize(0), [*cone, *risk.further_constraints(B)]))
 
 
 def canonical_regularizer(risk: RegularizedRisk) -> Any:

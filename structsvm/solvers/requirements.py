@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from structsvm.errors import SettingsError
+from structsvm.masters.cvxpy import solve_with
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats
@@ -37,11 +38,20 @@ def strongly_convex(risk: Outline, solver: str) -> Quadratic:
 
 
 def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
-    """Whether ``w`` keeps the further constraints up to ``ADMISSIBLE`` of its size."""
+    """Whether ``w`` keeps the further constraints up to ``ADMISSIBLE`` of its size.
+
+    Variables that the constraints bring along have the values that suit the nearest weight.
+    """
     if risk.constraints is None:
         return True
     B, _, _ = risk.space.variable()
     metric = risk.space.to_metric(w)
+    further = risk.further_constraints(B)
+    if any(variable is not B for c in further for variable in c.variables()):
+        import cvxpy as cp
+
+        nearest = cp.Problem(cp.Minimize(cp.sum_squares(B - metric)), further)
+        solve_with(nearest, ["CLARABEL", "SCS"], precise=True)
     B.value = metric
     size = max(1.0, float(np.abs(metric).max()))
-    return all(np.max(c.violation()) <= ADMISSIBLE * size for c in risk.further_constraints(B))
+    return all(np.max(c.violation()) <= ADMISSIBLE * size for c in further)
