@@ -10,6 +10,7 @@ from enumerated import listed_risk, objective, optimum
 
 from structsvm.errors import SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.newton import NewtonMaster
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.objective import MetricObjective
 from structsvm.partitions.sample import Sample
@@ -300,10 +301,17 @@ def test_budgets_are_checked(settings, message):
         Stopping(**settings)
 
 
+def test_a_master_may_be_given_by_its_name():
+    assert CuttingPlane(master="newton") == CuttingPlane(master=NewtonMaster())
+    assert CuttingPlane(master="SCS").master == CvxpyMaster("SCS")
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: CuttingPlane(slack="two"), "slack must be 'n' or 'one', got 'two'"),
+        (lambda: CuttingPlane(master="simplexor"), "'simplexor' is not installed"),
+        (lambda: CuttingPlane(master=None), "master must be a Master or the name of one"),
         (lambda: CuttingPlane(damping=1.0), "damping must be in"),
         (lambda: CuttingPlane(proximal=-0.1), "proximal must be at least 0 or None, got -0.1"),
         (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),

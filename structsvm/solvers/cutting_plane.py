@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from structsvm.errors import SettingsError
-from structsvm.masters.auto import AutoMaster
+from structsvm.masters.auto import AutoMaster, master_from
 from structsvm.masters.base import Master, MasterSolution, Proximal, Request
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import Cut, WorkingSet
@@ -48,7 +48,8 @@ class CuttingPlane(ConvexSolver):
     stopping : Stopping
     slack : {"n", "one"}
         "n" needs fewer oracle calls, "one" keeps the master small when samples are many.
-    master : Master
+    master : Master or str
+        Or its name, "auto", "interior", "newton" or that of a solver of cvxpy.
     damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
         weight from jumping (Ben-Ameur and Neto, 2007); at the master's once the gap is below 0.01
@@ -86,7 +87,7 @@ class CuttingPlane(ConvexSolver):
 
     stopping: Stopping = field(default_factory=Stopping)
     slack: str = "n"
-    master: Master = field(default_factory=AutoMaster)
+    master: Master | str = field(default_factory=AutoMaster)
     damping: float = 0.5
     proximal: float | None = None
     max_idle: int = 10
@@ -96,8 +97,7 @@ class CuttingPlane(ConvexSolver):
     def __post_init__(self) -> None:
         """Check the settings."""
         check_stopping(self.stopping)
-        if not isinstance(self.master, Master):
-            raise SettingsError(f"master must be a Master, got {self.master!r}")
+        object.__setattr__(self, "master", master_from(self.master))
         if self.max_cuts is not None and not is_whole(self.max_cuts):
             raise SettingsError(f"max_cuts must be an integer or None, got {self.max_cuts!r}")
         if not among(self.slack, ("n", "one")):
@@ -223,7 +223,7 @@ class CuttingPlane(ConvexSolver):
     def _solve(self, run: CutRun, cuts: WorkingSet, tol: float) -> MasterSolution:
         """The master's answer, checked."""
         request = Request(tol, self._near_the_best(run, tol), run.certificate.best)
-        return run.restricted(self.master, cuts, request)
+        return run.restricted(master_from(self.master), cuts, request)
 
     def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
