@@ -182,6 +182,14 @@ def test_a_centre_holds_the_metric_when_the_regularizer_is_strong(data):
     np.testing.assert_allclose(learner.get_mahalanobis_matrix(), np.eye(P), atol=1e-2)
 
 
+@pytest.mark.parametrize("solver", ["frank-wolfe", "cutting-plane"])
+@pytest.mark.parametrize(("metric", "center"), [("diagonal", np.ones(P)), ("full", np.eye(P))])
+def test_a_centre_of_all_features_suits_every_solver(data, metric, center, solver):
+    learner = MetricLearner(metric=metric, regularizer=SquaredNorm(center=center), solver=solver)
+    same = MetricLearner(metric=metric, regularizer=SquaredNorm(center=1.0), solver=solver)
+    np.testing.assert_array_equal(learner.fit(*data).solution_.w, same.fit(*data).solution_.w)
+
+
 def l1(B):
     return cp.norm1(B)
 

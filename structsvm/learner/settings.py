@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.learner.parameters import named_problem
@@ -77,7 +79,7 @@ class Settings:
             backend=backend_from(parameters["backend"], parameters["n_jobs"]),
             callback=callback,
         )
-        settings.check(1, 1)
+        settings.check(_some_features(settings.regularizer), 1)
         return settings
 
     def check(self, n_features: int, n_samples: int) -> None:
@@ -131,6 +133,12 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
         return problem
     refuse_bad_seed(random_state)
     return problem.seeded(int(random_state))
+
+
+def _some_features(regularizer: Regularizer) -> int:
+    """A number of features for which there is this regularizer: that of its center, or one."""
+    center: Any = getattr(regularizer, "center", 0.0)
+    return max(1, len(center)) if np.ndim(center) else 1
 
 
 def _lam_from(lam: Any, usual: float) -> float:
