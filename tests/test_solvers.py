@@ -301,6 +301,23 @@ def test_budgets_are_checked(settings, message):
         Stopping(**settings)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"regularizer": SquaredNorm(100.0, center=2.0)},
+        {"regularizer": SquaredNorm(10.0), "constraints": lambda b: [cp.sum(b) == 3.0]},
+    ],
+    ids=["centred", "constrained"],
+)
+def test_what_the_null_weight_is_not_is_never_said_of_it(changed, tmp_path):
+    """Its losses alone are below the optimum, but it is far from the center, or not allowed."""
+    risk = listed_risk(Nonnegative(3), **changed, seed=2)
+    for _ in range(2):
+        solution = CuttingPlane(Stopping(1e-4)).solve(risk, resume=tmp_path / "run")
+        assert solution.null < solution.lower
+        assert solution.status is Status.OPTIMAL
+
+
 def test_a_master_may_be_given_by_its_name():
     assert CuttingPlane(master="newton") == CuttingPlane(master=NewtonMaster())
     assert CuttingPlane(master="SCS").master == CvxpyMaster("SCS")

@@ -36,7 +36,7 @@ class Certificate:
     """
 
     def __init__(self, floor: float) -> None:
-        self.null = np.inf
+        self.null = self.at_null = np.inf
         self.lower, self.bound = floor, CERTIFIED
         self.upper = np.inf
         self.best: Floats | None = None
@@ -59,14 +59,16 @@ class Certificate:
         """The relative gap between the bounds."""
         return relative_gap(self.lower, self.upper, self.null)
 
-    def set_reference(self, null: Planes) -> None:
+    def set_reference(self, null: Planes, is_answer: bool = True) -> None:
         """Take note of the null weight's losses.
 
-        Not of its Omega: zero for the usual regularizers, it is of the size of lam for one that is
-        centred elsewhere, and would drown what learning can gain.
+        Gaps do not count its Omega: zero for the usual regularizers, it is of the size of lam for
+        one that is centred elsewhere, and would drown what learning can gain. That there is nothing
+        to learn is said with it, and only if the null weight ``is_answer``, keeping constraints.
         """
         losses = float((null.values + null.slacks).sum())
         self.null = losses + ROUNDING * (null.size + losses)
+        self.at_null = self.null + null.penalty if is_answer else np.inf
         self.qualities.add(null.quality)
 
     def update_upper(
@@ -157,12 +159,15 @@ class Certificate:
         return Status.NOTHING_TO_LEARN if self._nothing_to_learn(tol) else Status.STALLED
 
     def _nothing_to_learn(self, tol: float) -> bool:
-        return math.isfinite(self.null) and self.null - self.lower <= tol * abs(self.null)
+        if not math.isfinite(self.at_null) or self.at_null - self.upper > tol * abs(self.at_null):
+            return False
+        return self.null - self.lower <= tol * abs(self.null)
 
     def header(self) -> dict[str, Any]:
         """Return the state as plain values, without the best weight."""
         return {
             "null": self.null,
+            "at_null": self.at_null,
             "lower": self.lower,
             "bound": self.bound,
             "upper": self.upper,
@@ -182,6 +187,7 @@ class Certificate:
         self.null, self.lower, self.upper = (
             float(header[name]) for name in ("null", "lower", "upper")
         )
+        self.at_null = float(header.get("at_null", self.null))  # older files do without
         self.bound, self.best = str(header["bound"]), best
         self.qualities = {Quality[name] for name in header["qualities"]}
         self.entries = [HistoryEntry(*row) for row in header["history"]]

@@ -172,8 +172,9 @@ class Run(CutRun):
         is remembered, or known to be the best weight of a run before, needs no oracle.
         """
         null = self._first(self.risk.null, groups, cache)
-        self.certificate.set_reference(null)
-        if is_admissible(self.risk, self.risk.null):
+        is_answer = is_admissible(self.risk, self.risk.null)
+        self.certificate.set_reference(null, is_answer)
+        if is_answer:
             self.certificate.update_upper(null)
         cuts = null.cuts()
         for w in self._starts:
