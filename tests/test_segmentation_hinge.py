@@ -72,6 +72,19 @@ def test_its_value_is_the_loss_that_oracles_find(name, metric, seed):
     assert hinge.value == pytest.approx(found, rel=1e-10)
 
 
+@pytest.mark.parametrize("lengths", [{}, {"min_length": 2}])
+def test_missing_values_are_left_out_as_oracles_leave_them_out(lengths):
+    """The loss of recordings with a NaN was 0."""
+    problem, (Xs, ys) = ChangePoint(missing="mask", **lengths), recordings(0)
+    Xs[0][3, 0], Xs[1][4:9, 1], Xs[2][:, 2] = np.nan, np.nan, np.nan
+    B, price = drawn_weight(np.random.default_rng(0), "diagonal")
+    found = segmentation_hinge(problem, Xs, ys, [B, price]).value
+    assert found == pytest.approx(StructuredHinge(problem, Xs, ys, [B, price]).value)
+    assert found > 0
+    with pytest.raises(DataError, match=r"recording 0: values are missing .* a matrix B mixes"):
+        segmentation_hinge(problem, Xs, ys, [np.diag(B), price])
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_its_value_is_the_definition_over_all_segmentations(known):
     (X,), (y,) = recordings(4, n=1, T=9)

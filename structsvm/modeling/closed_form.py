@@ -27,6 +27,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT
+from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.samples import centred
 from structsvm.support.arrays import Floats, Ints
@@ -116,6 +117,11 @@ def _hinge(
         raise DataError(
             f"recording {i}: {T} samples have {starts.size} segments with {B.size} slopes each, "
             f"{numbers} numbers: cut it, or use StructuredHinge, which needs no list of segments"
+        )
+    if B.ndim == 2 and has_gaps(X):
+        raise DataError(
+            f"recording {i}: values are missing (NaN), and a matrix B mixes features: give a "
+            "vector, for a diagonal metric, or interpolate them"
         )
     slopes, flat = _slopes(X, starts, ends, diagonal=B.ndim == 1), cp.vec(B, order="F")
     gains = slopes @ flat + kappa * (1.0 - 2.0 * _overlaps(truth, starts, ends)) - price
@@ -284,9 +290,15 @@ def _allowed_segments(problem: Any, T: int) -> tuple[Ints, Ints]:
 
 
 def _slopes(X: Floats, starts: Ints, ends: Ints, *, diagonal: bool) -> Floats:
-    """``X^T M X`` of single segments: ``(sum x)(sum x)^T / n``, a row for each."""
-    sums = np.concatenate([np.zeros((1, X.shape[1])), np.cumsum(X, axis=0)])
-    away = (sums[ends] - sums[starts]) / np.sqrt(ends - starts)[:, None]
+    """``X^T M X`` of single segments: ``(sum x)(sum x)^T / n``, a row for each.
+
+    Of a feature with missing values, n is the number of those there are.
+    """
+    there = ~np.isnan(X)
+    counts = np.concatenate([np.zeros((1, X.shape[1])), np.cumsum(there, axis=0)])
+    sums = np.concatenate([np.zeros((1, X.shape[1])), np.cumsum(np.where(there, X, 0.0), axis=0)])
+    values = np.maximum(counts[ends] - counts[starts], 1.0)
+    away = (sums[ends] - sums[starts]) / np.sqrt(values)
     if diagonal:
         return np.asarray(away**2)
     return np.asarray((away[:, :, None] * away[:, None, :]).reshape(starts.size, -1))
