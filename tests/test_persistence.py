@@ -20,8 +20,10 @@ from sklearn.model_selection import GridSearchCV
 from structsvm import ChangePoint, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import ModelFileError, PluginError, SettingsError
+from structsvm.features import HermiteMoments, Lags, Union
 from structsvm.io import arrays_and_labels
 from structsvm.learner.files import load, read_header, save
+from structsvm.parallel import Serial, Threads
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -96,6 +98,8 @@ class TestRoundTrip:
             {"regularizer": SquaredNorm(2.0, center=np.arange(6.0))},
             {"problem": ChangePoint(segment_count="known", kappa=0.5)},
             {"problem": ChangePoint(penalty="fixed"), "random_state": 3},
+            {"metric": "full", "features": Union(Lags(), HermiteMoments())},
+            {"backend": Threads(n_jobs=2)},
         ],
         ids=repr,
     )
@@ -131,6 +135,10 @@ class TestRoundTrip:
                 strict=True,
             ):
                 assert a == b
+
+    def test_what_transform_returns_comes_back(self, tmp_path):
+        save(fitted().set_output(transform="pandas"), tmp_path / "m")
+        assert load(tmp_path / "m").transform(XS[3]).columns.tolist()
 
     def test_learns_the_same_again(self, learner, model):
         again = clone(load(model)).fit(XS[:3], YS[:3])
@@ -202,6 +210,26 @@ class TestWhatCannotBeStored:
         assert f"set_params({name}=...)" in str(caught.value)
         after.set_params(**{name: value}).fit(XS[:2], YS[:2])
         assert after.converged_
+
+    def test_workers_of_ones_own_are_refused_on_learning_alone(self, tmp_path):
+        class Mine(Serial):
+            pass
+
+        save(fitted(backend=Mine()), tmp_path / "m")
+        after = load(tmp_path / "m")
+        assert after.predict_breakpoints(XS) == fitted().predict_breakpoints(XS)
+        with pytest.raises(SettingsError, match=r"backend was .*set_params\(backend=...\)"):
+            after.fit(XS, YS)
+
+    def test_a_class_of_ones_own(self, tmp_path):
+        class Mine(MetricLearner):
+            def predict(self, Xs, n_clusters=None, **rules):
+                return super().predict(Xs, 3, **rules)
+
+        mine = Mine(metric="diagonal").fit(XS[:2], YS[:2])
+        with pytest.raises(SettingsError, match=r"Mine would come back as a MetricLearner.*joblib"):
+            save(mine, tmp_path / "m")
+        assert not list(tmp_path.iterdir())
 
     def test_lost_settings_stay_lost(self, tmp_path):
         save(fitted(constraints=bounded), tmp_path / "m")
@@ -331,6 +359,7 @@ class TestBadFiles:
             ({"fitted": {}}, "KeyError"),
             ({"parameters": {"spam": 1}}, "TypeError"),
             ({"fitted": {"metric_": None}}, "KeyError"),
+            ({"output": "csv"}, "transform must be"),
         ],
     )
     def test_a_forged_checksum_still_runs_nothing(self, model, monkeypatch, changes, message):

@@ -25,6 +25,7 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
+from structsvm.parallel import Auto, Processes, Serial, Threads
 from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.samples import STANDARDIZE, Standardizer
@@ -55,6 +56,7 @@ VALUES = (
     *(AutoMaster, CvxpyMaster, InteriorPointMaster, NewtonMaster),
     *(CCCP, BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, QuasiNewton, Stopping),
     *(SquaredNorm, Trace, GraphOfImage),
+    *(Auto, Processes, Serial, Threads),
     *(Calibration, History, HistoryEntry, Inputs, Metric, Solution, Standardizer, Status),
     *(MarginRates, TrainingSummary, Words),
 )
@@ -95,7 +97,7 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
     NotFittedError
         When the learner has not learned yet.
     SettingsError
-        When it is no MetricLearner and no StructuredSVM.
+        When it is no MetricLearner and no StructuredSVM, but perhaps a class derived from one.
     PluginError
         When the problem has no entry point, so that no file could name it, or has a setting that a
         file cannot hold.
@@ -125,6 +127,12 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
         )
     if not isinstance(path, str | PathLike):
         raise SettingsError(f"path must be that of a file, got {path!r}")
+    if type(learner) not in (MetricLearner, StructuredSVM):
+        base = StructuredSVM if isinstance(learner, StructuredSVM) else MetricLearner
+        raise SettingsError(
+            f"a model file names no class: {type(learner).__name__} would come back as a "
+            f"{base.__name__}, without what it changes; joblib.dump(learner, path) keeps the class"
+        )
     check_is_fitted(learner)
     arrays: dict[str, Any] = {}
     describe = _described_svm if isinstance(learner, StructuredSVM) else _described
@@ -144,6 +152,7 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         "problem": _described_problem(codec, learner.problem_, arrays),
         "parameters": _parameters(codec, learner, arrays, ("problem", "features")),
         "features": None if names is None else [str(name) for name in names],
+        "output": getattr(learner, "_sklearn_output_config", {}).get("transform"),
         **{name: codec.pack(getattr(learner, name, None), arrays) for name in OPTIONAL},
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
         "support": pack_support(learner.solution_.support, arrays),
@@ -329,6 +338,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     parameters = {k: codec.unpack(v, arrays) for k, v in header["parameters"].items()}
     stages = {k: unpack_stage(codec, v, arrays) for k, v in header["feature_stages"].items()}
     learner = MetricLearner(problem=problem, features=stages["given"], **parameters)
+    learner.set_output(transform=header.get("output"))
     learner.problem_ = problem
     for name in FITTED:
         setattr(learner, name, codec.unpack(header["fitted"][name], arrays))

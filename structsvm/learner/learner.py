@@ -47,6 +47,7 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
+from structsvm.storage.unstored import Unstored
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.contract import asked
@@ -946,7 +947,8 @@ class MetricLearner(ProblemParameters):
 
     def _workers(self) -> AbstractContextManager[None]:
         """A block whose work is done where the oracles are asked."""
-        return working_on(backend_from(self.backend, self.n_jobs))
+        lost = isinstance(self.backend, Unstored)  # in a model file; any workers find the same
+        return working_on(backend_from("auto" if lost else self.backend, self.n_jobs))
 
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)

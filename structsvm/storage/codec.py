@@ -106,7 +106,8 @@ class Codec:
                 return {"strings": [str(item) for item in items], "shape": shape}
             return {"objects": [self.pack(item, arrays) for item in items], "shape": shape}
         key = f"array.{len(arrays)}"
-        arrays[key] = np.asarray(value, order="C")
+        # In its own order in memory, on which the last digit of a product may depend.
+        arrays[key] = np.array(value, order="K")
         return {"array": key}
 
     def _unpack_array(
