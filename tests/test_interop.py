@@ -10,6 +10,7 @@ import pytest
 import ruptures as rpt
 import scipy.sparse as sp
 import sklearn
+import xarray
 from metric_learn.base_metric import MahalanobisMixin
 from skchange.utils.segmentation import changepoints_to_labels
 from sklearn.base import clone
@@ -327,6 +328,7 @@ class TestFrames:
         for frame in (
             lambda X: pd.DataFrame(X, columns=NAMES),
             lambda X: pl.DataFrame(X, schema=NAMES, orient="row"),
+            lambda X: xarray.DataArray(X, {"feature": NAMES}, ("time", "feature")),
         ):
             again = clone(learner).fit([frame(X) for X in XS], YS)
             assert again.feature_names_in_.tolist() == NAMES
@@ -334,7 +336,15 @@ class TestFrames:
             one = frame(NEW[0])
             assert [learner.predict_breakpoints(one)] == learner.predict_breakpoints([NEW[0]])
             with pytest.raises(DataError, match="the same columns in the same order"):
-                learner.predict(one[NAMES[::-1]])
+                learner.predict(one[:, ::-1] if hasattr(one, "dims") else one[NAMES[::-1]])
+
+    def test_the_first_of_many_names_that_differs(self):
+        names = [f"channel {j}" for j in range(30)]
+        frames = [pd.DataFrame(np.zeros((5, 30)), columns=names) for _ in range(2)]
+        frames[1] = frames[1][[*names[:20], names[21], names[20], *names[22:]]]
+        message = r"recording 1 .*\(column 20 is channel 21, expected channel 20\)"
+        with pytest.raises(DataError, match=message):
+            MetricLearner().fit(frames, [[3, 5], [3, 5]])
 
     def test_labels_as_series(self, learner):
         for series in (pd.Series, pl.Series):

@@ -212,6 +212,11 @@ def test_groups_and_stacks_of_xarray(in_memory):
     found = learner.predict_breakpoints(group)
     assert found == dict(zip(group, learner.predict_breakpoints(XS), strict=True))
     assert learner.predict_breakpoints(stack) == learner.predict_breakpoints(XS)
+    named = stack.assign_coords(dim_2=[f"x{j}" for j in range(stack.shape[2])])
+    of_names = MetricLearner(metric="diagonal").fit(named, YS)
+    assert of_names.feature_names_in_.tolist() == named.dim_2.values.tolist()
+    with pytest.raises(DataError, match="recording 0 has features x3, x2, x1"):
+        of_names.predict(named[:, :, ::-1])
 
 
 def test_a_column_of_arrays_is_in_memory_as_ever(in_memory):

@@ -27,6 +27,7 @@ from structsvm.partitions.samples import (
 from structsvm.partitions.sources import Source, source_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
+from structsvm.support.frames import refuse_other_columns
 
 PARTS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""
@@ -169,11 +170,8 @@ def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any]:
     X, columns = item.X, item.features
     if item.recording is not None and names is not None:
         X, columns = item.recording.with_features(names, "the others").X, how.names
-    if columns is not None and names is not None and list(columns) != names:
-        raise DataError(
-            f"{called} has features {', '.join(columns[:6])}, expected {', '.join(names[:6])}: "
-            "give the same columns in the same order"
-        )
+    if columns is not None and names is not None:
+        refuse_other_columns(called, columns, names)
     return as_floats(X, called, names, how.missing), item.y, _guarded(source, i, how.words, "stamp")
 
 

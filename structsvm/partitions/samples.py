@@ -23,6 +23,7 @@ from structsvm.partitions.values import (
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
+from structsvm.support.frames import column_names, refuse_other_columns
 from structsvm.support.plain import counted, some_of
 
 Counts = int | Sequence[int] | None
@@ -71,14 +72,10 @@ def check_samples(
     arrays = []
     for i, X in enumerate(samples):
         refuse_no_array(X, f"{words.whole} {i}")
-        columns = _column_names(X)
+        columns = column_names(X)
         if columns is not None:
             names = columns if names is None else names
-            if columns != names:
-                raise DataError(
-                    f"{words.whole} {i} has features {some_of(columns)}, "
-                    f"expected {some_of(names)}: give the same columns in the same order"
-                )
+            refuse_other_columns(f"{words.whole} {i}", columns, names)
         arrays.append(as_floats(X, f"{words.whole} {i}", names, missing))
     expected = n_features if n_features is not None else arrays[0].shape[1]
     for i, array in enumerate(arrays):
@@ -402,7 +399,7 @@ def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
         When this is no list of arrays.
     """
     refuse_no_array(Xs, f"expected a list of {words.whole}s, arrays of shape (T, P); this")
-    if _column_names(Xs) is not None:
+    if column_names(Xs) is not None:
         return [Xs]
     if hasattr(Xs, "__array__"):  # tensors and the like, which numpy can read
         Xs = np.asanyarray(Xs)  # what a mask hides stays hidden
@@ -420,12 +417,6 @@ def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
         raise DataError(
             f"expected a list of arrays of shape (T, P), got {type(Xs).__name__}"
         ) from None
-
-
-def _column_names(X: Any) -> list[str] | None:
-    """Names of the columns of a data frame (pandas or polars), None for anything else."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else [str(name) for name in columns]
 
 
 def checked_names(feature_names: Any) -> list[str]:

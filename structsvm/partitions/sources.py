@@ -19,6 +19,7 @@ from structsvm.parallel.once import spread
 from structsvm.storage.limits import kept_bytes, npy_shape, read_npz
 from structsvm.support.contract import hook
 from structsvm.support.extras import require
+from structsvm.support.frames import column_names
 
 __all__ = ["Item", "Named", "Source", "source_of"]
 
@@ -276,15 +277,15 @@ def _text(name: Any) -> str:
 
 def _array(X: Any) -> Any:
     """What libraries hold as an array of their own, read; all else as it is."""
-    if isinstance(X, np.ndarray) or _columns(X) is not None or not hasattr(X, "__array__"):
+    if isinstance(X, np.ndarray) or hasattr(type(X), "columns") or not hasattr(X, "__array__"):
         return X
     return np.asanyarray(X)
 
 
 def _columns(X: Any) -> tuple[str, ...] | None:
-    """The names of the columns of a data frame."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else tuple(map(str, columns))
+    """The names of the columns, if they have names."""
+    names = column_names(X)
+    return None if names is None else tuple(names)
 
 
 def _of_npz(path: Path) -> dict[str, Any]:
