@@ -1,25 +1,65 @@
 """How functions are compiled: kept on disk, without the lock, and as little as will do.
 
-The wrappers through which C and Python call a function take up to a third of its compilation.
+The wrappers through which C and Python call a function take up to a third of its compilation. Where
+nothing can be kept on disk, as in a container without a home or on a full disk, each process
+compiles for itself.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from numba import njit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+logger = logging.getLogger("structsvm")
+
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
     """Decorate a function that Python calls; the options are those of :func:`numba.njit`."""
-    always: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
-    decorate: Any = njit(**(always | options))
-    return cast(Callable[[Function], Function], decorate)
+    always: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
+
+    def decorate(function: Function) -> Function:
+        found: Any = njit(**(always | options))(function)
+        if hasattr(found, "enable_caching"):  # not where numba is told to compile nothing
+            _keep(found)
+        return cast(Function, found)
+
+    return decorate
 
 
 def inner(**options: Any) -> Callable[[Function], Function]:
     """Decorate a function that compiled ones alone call."""
     return compiled(no_cpython_wrapper=True, **options)
+
+
+def _keep(function: Any) -> None:
+    """Let what is compiled be kept on disk, and go on where that fails."""
+    try:
+        function.enable_caching()
+    except RuntimeError:  # no folder that can be written to
+        _tell("there is no folder that can be written to")
+        return
+    save = function._cache.save_overload
+
+    def saved(*compiled: Any) -> None:
+        try:
+            save(*compiled)
+        except OSError as error:
+            _tell(str(error))
+
+    function._cache.save_overload = saved
+
+
+@cache
+def _tell(reason: str) -> None:
+    """Once."""
+    logger.warning(
+        "what numba has compiled cannot be kept (%s): each process takes some ten seconds to "
+        "compile it again; set NUMBA_CACHE_DIR to a folder with space for some MB",
+        reason,
+    )

@@ -1,0 +1,55 @@
+"""Compiled functions where nothing can be kept on disk."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import resource, sys
+if sys.argv[1] == "full disk":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+from adding import add
+print(add(1, 2), add(1.0, 2.0))
+"""
+ADDING = """
+from structsvm.support.compiled import compiled, inner
+
+@inner()
+def plus(a, b):
+    return a + b
+
+@compiled()
+def add(a, b):
+    return plus(a, b)
+"""
+
+
+def output(folder, what, **environment):
+    (folder / "adding.py").write_text(ADDING)
+    (folder / "program.py").write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, "-B", folder / "program.py", what],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("set NUMBA_CACHE_DIR") == 1
+    return done
+
+
+def test_a_full_disk(tmp_path):
+    done = output(tmp_path, "full disk", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout == "3 3.0\n"
+    assert "File too large" in done.stderr
+    assert not [path for path in tmp_path.rglob("*.nb?") if path.stat().st_size]
+
+
+def test_no_folder_that_can_be_written_to(tmp_path):
+    """As of a package that may only be read, whose user has no home."""
+    for name in ("__pycache__", "home"):
+        (tmp_path / name).write_text("a file is no folder")
+    home = str(tmp_path / "home")
+    done = output(tmp_path, "", HOME=home, XDG_CACHE_HOME=home, NUMBA_CACHE_DIR="")
+    assert done.stdout == "3 3.0\n"
