@@ -111,7 +111,7 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     settings = settings or GraphOfImage()
     image = np.asanyarray(image)
     factor = 1 if settings.nodes == "pixels" else _factor(image)
-    pixels = _in_unit_range(image, factor)
+    pixels = in_unit_range(image, factor)
     H, W = pixels.shape[:2]
     channels, names = _channels(pixels)
     planes = _planes(channels, names, settings.features)
@@ -188,8 +188,14 @@ def _reduced(image: NDArray[Any], factor: int) -> Floats:
     return np.asarray(total / (height[:, None] * width)[:, :, None])
 
 
-def _in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
-    """(H, W, C) in [0, 1], reduced by a factor."""
+def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
+    """An image as (H, W, C) in [0, 1], reduced by a factor.
+
+    Raises
+    ------
+    DataError
+        If it is no image, has missing values, or nobody knows what is white.
+    """
     if np.ma.is_masked(image):
         raise DataError("the image has masked pixels: fill them first (image.filled(...))")
     if image.ndim == 2:

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError
+from structsvm.graphs.image_files import is_picture, label_map_of, pixels_of
+from structsvm.graphs.images import in_unit_range
+from structsvm.partitions.values import label_values
 from structsvm.plotting.style import OKABE_ITO, new_axes
 
 if TYPE_CHECKING:
@@ -26,10 +29,11 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
 
     Parameters
     ----------
-    image : array of shape (H, W) or (H, W, C)
+    image : array of shape (H, W) or (H, W, C), image of Pillow, or path of an image
         uint8 or uint16 over the range of its type, or floats in [0, 1].
-    labels : array of int of shape (H, W)
-        Part of each pixel, 0, 1, ...
+    labels : array of int or bool of shape (H, W), image of Pillow, or path of one
+        Part of each pixel, 0, 1, ...; -1 where none is known, which has no colour. Of a picture,
+        every colour is a part.
     tint : float in [0, 1]
         0 draws the borders alone.
 
@@ -40,7 +44,7 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     Raises
     ------
     DataError
-        If the labels do not have one entry for each pixel.
+        If the labels do not have one integer for each pixel, or the image is none.
 
     Examples
     --------
@@ -51,18 +55,18 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     """
     from scipy.ndimage import binary_dilation
 
-    pixels = np.asarray(image)
-    parts = np.asarray(labels)
+    pixels, parts = _pixels(image), _parts(labels)
     if parts.shape != pixels.shape[:2]:
         raise DataError(f"labels of shape {parts.shape} for an image of {pixels.shape[:2]} pixels")
-    colours = np.array([_rgb(OKABE_ITO[k % len(OKABE_ITO)]) for k in range(int(parts.max()) + 1)])
+    colours = np.array([_rgb(colour) for colour in OKABE_ITO])
     inner = _border(parts)
     outer = binary_dilation(inner)
     seen = np.empty((*parts.shape, 3), dtype=np.uint8)
     for top in range(0, len(parts), STRIP):  # a photograph as floats takes eight times its size
         rows = slice(top, top + STRIP)
-        mixed = (1 - tint) * _as_rgb(pixels[rows]) + tint * colours[parts[rows]]
-        seen[rows] = np.round(mixed)
+        bare, mine = _as_rgb(pixels[rows]), parts[rows]
+        mixed = (1 - tint) * bare + tint * colours[mine % len(colours)]
+        seen[rows] = np.round(np.where(mine[..., None] < 0, bare, mixed))
     seen[outer] = 0
     seen[inner] = 255
     return seen
@@ -73,15 +77,21 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    image : array of shape (H, W) or (H, W, C)
-    labels : array of int of shape (H, W), optional
-        As :meth:`structsvm.MetricLearner.predict` returns them; the bare image without.
+    image : array of shape (H, W) or (H, W, C), image of Pillow, or path of an image
+    labels : array of int of shape (H, W), image of Pillow, or path of one, optional
+        As :meth:`structsvm.MetricLearner.predict` returns them, or as :func:`overlay` takes them;
+        the bare image without.
     ax : matplotlib axes, optional
         New ones if not given.
 
     Returns
     -------
     matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the labels do not have one integer for each pixel, or the image is none.
 
     Examples
     --------
@@ -91,25 +101,47 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     >>> axes.has_data()
     True
     """
-    pixels = np.asarray(image)
+    pixels = _pixels(image)
+    parts = None if labels is None else _parts(labels)
+    if parts is not None and parts.shape != pixels.shape[:2]:
+        raise DataError(f"labels of shape {parts.shape} for an image of {pixels.shape[:2]} pixels")
     H, W = pixels.shape[:2]
     step = int(np.ceil(np.sqrt(H * W / MOST_PIXELS))) or 1
     seen = pixels[::step, ::step]
-    shown = _as_rgb(seen) if labels is None else overlay(seen, np.asarray(labels)[::step, ::step])
+    shown = _as_rgb(seen) if parts is None else overlay(seen, parts[::step, ::step])
     ax = new_axes(ax, width=6.0, height=6.0 * H / W)
     whole = (-0.5, W - 0.5, H - 0.5, -0.5)
-    ax.imshow(shown.astype(np.uint8), interpolation="nearest", extent=whole)
+    ax.imshow(np.round(shown).astype(np.uint8), interpolation="nearest", extent=whole)
     ax.set_axis_off()
     return ax
 
 
+def _pixels(image: Any) -> NDArray[Any]:
+    """An image as an array, (H, W) or (H, W, C)."""
+    pixels = pixels_of(image) if is_picture(image) else np.asanyarray(image)
+    if pixels.ndim not in (2, 3) or not pixels.size:
+        raise DataError(f"an image must have shape (H, W) or (H, W, C), got {pixels.shape}")
+    return pixels
+
+
+def _parts(labels: Any) -> NDArray[np.int64]:
+    """The part of each pixel, (H, W); the values of a picture are numbered."""
+    if is_picture(labels):
+        values = label_map_of(labels)
+        kinds = np.unique(values)
+        return np.asarray(np.searchsorted(kinds[kinds != -1], values) - (values == -1))
+    parts = label_values(labels)
+    if parts.dtype.kind not in "iub":
+        raise DataError(f"labels of {parts.dtype} values: give integers 0, 1, ... for the parts")
+    return parts.astype(np.int64)
+
+
 def _as_rgb(image: NDArray[Any]) -> NDArray[np.float64]:
     """(H, W, 3) in [0, 255]."""
-    if image.ndim == 2:
-        image = image[:, :, None]
-    top = 1.0 if image.dtype.kind in "fb" else float(np.iinfo(image.dtype).max)
-    channels = image[:, :, :3] if image.shape[2] >= 3 else np.repeat(image[:, :, :1], 3, axis=2)
-    return np.asarray(channels * (255.0 / top), dtype=np.float64)
+    channels = in_unit_range(image)
+    if channels.shape[2] < 3:
+        channels = np.repeat(channels[:, :, :1], 3, axis=2)
+    return np.asarray(255.0 * channels[:, :, :3], dtype=np.float64)
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:
