@@ -2,10 +2,16 @@
 
 import json
 import re
+from base64 import b64decode
+from dataclasses import replace
 from html.parser import HTMLParser
+from io import BytesIO
 
+import networkx
 import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
@@ -14,8 +20,8 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
-from structsvm.io import arrays_and_labels
-from structsvm.plotting import feature_weights, report_page
+from structsvm.io import TimeAxis, arrays_and_labels
+from structsvm.plotting import feature_weights, overlay, report_page
 from structsvm.plotting.report.traces import envelope
 
 TRAIN, TEST = (
@@ -233,3 +239,50 @@ def test_features_made_of_a_recording_are_drawn_as_they_were_made():
     for trace in recording["traces"]["features"]:
         column = made[:, names.index(trace["name"])]
         assert (trace["min"], trace["max"]) == (column.min(), column.max())
+
+
+def test_images_in_files_are_drawn_as_images(cutter, tmp_path):
+    images, masks = discs(np.random.default_rng(1), 2)
+    arrays = [np.uint8(255 * image) for image in images]
+    for i, image in enumerate(arrays):
+        Image.fromarray(image).save(tmp_path / f"{i}.png")
+    files = [tmp_path / "0.png", str(tmp_path / "1.png")]
+    expected = report_page(cutter, arrays, masks)
+    assert report_page(cutter, files, masks) == expected
+    assert report_page(cutter, [Image.open(file) for file in files], masks) == expected
+
+
+def test_pixels_without_a_label_have_no_colour_in_the_true_parts(cutter):
+    (image,), (mask,) = discs(np.random.default_rng(1), 1)
+    labels = np.where(np.arange(24) % 4 < 2, -1, mask)  # of each superpixel some are labelled
+    (drawn,) = Page(report_page(cutter, [image], [labels])).data["recordings"]
+    buffer = BytesIO()
+    Image.fromarray(overlay(image, labels)).save(buffer, format="jpeg", quality=88)
+    assert b64decode(drawn["cuts"]["true"].partition(",")[2]) == buffer.getvalue()
+
+
+def test_clusters_of_graphs_are_named_by_mappings():
+    rng, graphs, labels = np.random.default_rng(0), [], []
+    for _ in range(3):
+        graph = networkx.complete_graph(list("fedcba"))
+        labels.append({node: "left" if node < "d" else "right" for node in graph})
+        for node in graph:
+            at = (node < "d") * 4.0 + rng.normal(scale=0.1)
+            graph.nodes[node]["features"] = [at, rng.normal()]
+        graphs.append(graph)
+    learner = MetricLearner(NormalizedCut()).fit(graphs[:2], labels[:2])
+    (drawn,) = Page(report_page(learner, graphs[2:], labels[2:])).data["recordings"]
+    assert sorted(drawn["names"]) == ["left", "right"]
+    for _, _, found, _, _, node in drawn["points"]:
+        assert drawn["names"][found] == labels[2]["fedcba"[node]]
+
+
+def test_the_times_of_recordings_are_those_of_their_files(learner):
+    times = TimeAxis("hour", 5.0 + np.arange(200.0))
+    recordings = [replace(recording, time=times) for recording in TEST]
+    for drawn in Page(report_page(learner, recordings, None)).data["recordings"]:
+        assert drawn["time"]["name"] == "hour"
+        assert drawn["time"]["values"] == [5.0, 204.0]
+    zoned = pd.date_range("2024-06-01", periods=200, freq="h", tz="Europe/Berlin")
+    page = page_of(learner, TEST[:1], times=[pd.Series(zoned)])
+    assert page.data["recordings"][0]["time"]["name"] == "time (UTC)"

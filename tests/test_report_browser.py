@@ -1,6 +1,7 @@
 """In a real browser a report renders, filters, zooms, obeys the keyboard; figures of the site."""
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -506,3 +507,101 @@ def test_a_long_call_in_a_table_of_the_site_leaves_room_for_sentences(browser, o
     call, words = (cell.size["width"] for cell in cells)
     assert words > call >= 170
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    """Images whose mask follows hue, and a learner of the first three; the last has three parts."""
+    rng, images, masks = np.random.default_rng(4), [], []
+    for i in range(7):
+        mask = np.zeros((24, 32), dtype=int)
+        mask[5:17, 4 + 2 * i : 14 + 2 * i] = 1
+        if i == 6:
+            mask[18:] = 2
+        images.append(rng.integers(0, 120, (24, 32, 3)).astype(np.uint8))
+        images[-1][mask == 1, 0] += 70
+        masks.append(mask)
+    problem = NormalizedCut(image=GraphOfImage(n_superpixels=40, compactness=30))
+    return MetricLearner(problem).fit(images[:3], masks[:3], rivals=True), images, masks
+
+
+def test_the_smallest_distance_is_bold_and_what_does_not_apply_comes_last(
+    browser, scenes, tmp_path
+):
+    learner, images, masks = scenes
+    held_out = images[3:], masks[3:], "true"
+    page = report_page(learner, *held_out[:2], n_clusters="true")
+    (tmp_path / "cuts.html").write_text(page, encoding="utf-8")
+    browser.get((tmp_path / "cuts.html").as_uri())
+    scores = evaluate(learner, *held_out)
+    distances = [f"{score['jaccard']:.3f}" for score in scores.scores.values()]
+    assert len(set(distances)) > 1
+    bold = [
+        row.find_elements(By.TAG_NAME, "td")[1].get_attribute("class") == "best"
+        for row in browser.find_elements(By.CSS_SELECTOR, "#means tbody tr")
+    ]
+    assert bold == [distance == min(distances) for distance in distances]
+    for _ in ("ascending", "descending"):
+        browser.find_element(By.CSS_SELECTOR, "th[data-key=jaccard] button").click()
+        assert shown(browser)[-1] == "3"  # with three parts, it has no such distance
+
+
+def test_a_long_name_leaves_room_for_scores_and_numbers_in_names_are_sorted(
+    browser, learner, tmp_path
+):
+    names = ["walk 10", "walk 9", "x" * 200, "walk 2", "walk 1", "a"]
+    page = report_page(learner, XS, YS, names=names)
+    (tmp_path / "names.html").write_text(page, encoding="utf-8")
+    browser.get((tmp_path / "names.html").as_uri())
+    wide = "const box = document.getElementById('table'); return box.scrollWidth <= box.clientWidth"
+    assert browser.execute_script(wide)
+    browser.find_element(By.CSS_SELECTOR, "th[data-key=name] button").click()
+    assert shown(browser) == ["a", "walk 1", "walk 2", "walk 9", "walk 10", "x" * 200]
+
+
+def labels_of_the_axis(page):
+    """Words and horizontal bounds of what is written along the time axis."""
+    script = (
+        "return [...document.querySelectorAll('#picture svg > g:last-child > text')].map((t) => {"
+        "const b = t.getBoundingClientRect(); return [t.textContent, b.left, b.right]; })"
+    )
+    return page.execute_script(script)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_seconds_since_1970_are_told_apart_and_cover_nothing(browser, learner, tmp_path, width):
+    times = [1.7e9 + 0.05 * np.arange(200)]
+    page = report_page(learner, XS[:1], YS[:1], times=times)
+    (tmp_path / "times.html").write_text(page, encoding="utf-8")
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        browser.get((tmp_path / "times.html").as_uri())
+        focus(browser)
+        press(browser, "+" * 3)
+        written = sorted(labels_of_the_axis(browser), key=lambda found: found[1])
+        right = by_id(browser, "picture").rect
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert written[0][0] == "time"
+    ticks = [float(words) for words, *_ in written[1:]]
+    assert ticks == sorted(set(ticks))
+    assert all(1.7e9 + 4 <= tick <= 1.7e9 + 6 for tick in ticks)
+    assert all(left[2] <= after[1] + 1 for left, after in pairwise(written))
+    assert written[-1][2] <= right["x"] + right["width"]
+
+
+def test_moments_on_both_sides_of_a_gap_are_those_of_the_recording(browser, learner, tmp_path):
+    X, y = np.tile(XS[0], (10, 1)), np.concatenate([200 * k + YS[0] for k in range(10)])
+    times = np.arange(2000.0) + np.where(np.arange(2000) >= 1001, 1e6, 0.0)
+    page = report_page(learner, [X], [y], times=[times])
+    (tmp_path / "gap.html").write_text(page, encoding="utf-8")
+    browser.get((tmp_path / "gap.html").as_uri())
+    script = "return arguments[0].map((t) => timeOf(view.recording.time, t))"
+    assert browser.execute_script(script, [999, 1000, 1001, 1002, 1999]) == [
+        999,
+        1000,
+        1001001,
+        1001002,
+        1001999,
+    ]

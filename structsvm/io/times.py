@@ -69,6 +69,11 @@ class TimeAxis:
             wide = self.values.astype(np.float64 if kind == "f" else np.int64)
             object.__setattr__(self, "values", wide)
 
+    @property
+    def title(self) -> str:
+        """The name, and that the values are in UTC where the clock is another one."""
+        return self.name if self.offset is None else f"{self.name} (UTC)"
+
     def __len__(self) -> int:
         """Return the number of samples, T."""
         return len(self.values)

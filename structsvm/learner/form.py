@@ -127,6 +127,13 @@ class Form:
         kinds = [getattr(getattr(index, "dtype", None), "kind", "") for index in indices]
         return [index if kind == "M" else None for index, kind in zip(indices, kinds, strict=True)]
 
+    @property
+    def axes(self) -> list[Any]:
+        """The same, those of recordings with the name of their column."""
+        if self.recorded:
+            return [getattr(one, "time", None) for one in self.recorded]
+        return self.times
+
     def indices(self, n: int) -> list[Any]:
         """The index of each of n samples that is a pandas frame, (T_i,); None for any other."""
         held = self.samples if isinstance(self.samples, list | tuple) else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +12,27 @@ from structsvm.learner.samples import partition_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.partitions.samples import asked_counts
-from structsvm.plotting.style import MARKERS, mark_colors, new_axes, plain, plain_text, text_color
+from structsvm.plotting.style import (
+    LONGEST,
+    MARKERS,
+    legend_text,
+    mark_colors,
+    new_axes,
+    plain,
+    plain_text,
+    shortened,
+    text_color,
+)
 from structsvm.plotting.traces import check_drawable, traces
+from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEGEND = 20
 """Clusters that a legend has room for."""
+IN_LEGEND = 26
+"""Letters of a name in it."""
 
 
 def plot_clusters(
@@ -79,36 +93,44 @@ def plot_clusters(
     points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
-    titles = cluster_names(found, truth, y)
-    colors = mark_colors()
+    labels = None if y is None else learner.problem_.item_labels(y, sample)
+    titles = cluster_names(found, truth, labels)
+    colors, dots = mark_colors(), []
     for k in range(found.n_clusters):
         x, height = points[:, found.labels == k]
         color, marker = colors[k % len(colors)], MARKERS[(k + k // 8) % len(MARKERS)]
-        dots = ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
-        if k < LEGEND:
-            dots.set_label(plain_text(titles[k]))
-    part = learner.problem_.traits.words.part
-    title = f"{found.n_clusters} {part}s"
+        dots.append(
+            ax.scatter(x, height, s=18, color=color, marker=marker, linewidths=0, alpha=0.85)
+        )
+    title = counted(found.n_clusters, learner.problem_.traits.words.part)
     if truth is not None:
         wrong = misplaced(truth, found)
         x, height = points[:, wrong]
         ax.scatter(x, height, s=60, facecolors="none", edgecolors=text_color(), linewidths=0.8)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
-    ax.set_xlabel(names[0])
-    ax.set_ylabel(names[1] if len(names) > 1 else "")
-    more = found.n_clusters - LEGEND
-    heading = f"{LEGEND} of {found.n_clusters}" if more > 0 else None
-    entries = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda e: _place(e[1]))
+    ax.set_xlabel(plain_text(shortened(names[0], LONGEST)))
+    ax.set_ylabel(plain_text(shortened(names[1], LONGEST)) if len(names) > 1 else "")
+    listed = _listed(titles[: found.n_clusters], found, truth)
     ax.legend(
-        *zip(*entries, strict=True),
-        title=heading,
+        [dots[k] for k in listed],
+        [legend_text(shortened(titles[k], IN_LEGEND)) for k in listed],
+        title=f"{LEGEND} of {found.n_clusters}" if found.n_clusters > LEGEND else None,
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
         frameon=False,
         fontsize="small",
     )
     return ax
+
+
+def _listed(
+    titles: Sequence[str], found: EquivalenceMatrix, truth: EquivalenceMatrix | None
+) -> list[int]:
+    """The clusters that a legend names, in its order: those that true ones go with first."""
+    goes = set() if truth is None else set(matched_labels(truth, found).tolist())
+    order = sorted(range(len(titles)), key=lambda k: (k not in goes, _place(titles[k])))
+    return order[:LEGEND]
 
 
 def _place(title: str) -> tuple[str, int]:
@@ -118,7 +140,10 @@ def _place(title: str) -> tuple[str, int]:
 
 
 def cluster_names(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
-    """What each predicted cluster is called, and after them true clusters that go with none."""
+    """What each predicted cluster is called, and after them true clusters that go with none.
+
+    ``y`` are the labels of the items, if there are any.
+    """
     assert found.labels is not None
     matched = found.labels if truth is None else matched_labels(truth, found)
     names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from structsvm.errors import SettingsError
+from structsvm.support.checks import is_whole
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 LEARNED, UNTRAINED = "#0072B2", "#D55E00"
 TRACE = 0.75
 """Opacity of a trace, which has the colour of text."""
+
+LONGEST = 40
+"""Letters of a name beside a row."""
 
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":")
@@ -64,3 +69,28 @@ def text_color() -> Any:
 def plain_text(name: Any) -> str:
     """A name as matplotlib writes it: dollars are dollars, and no formula."""
     return str(name).replace("$", r"\$")
+
+
+def legend_text(name: Any) -> str:
+    """A name in a legend, which leaves out those that begin with an underscore."""
+    written = plain_text(name)
+    return f" {written}" if written.startswith("_") else written
+
+
+def shortened(name: Any, most: int) -> str:
+    """A long name without its middle: what tells sensors apart is often at the end."""
+    name = str(name)
+    end = (most - 1) // 2
+    return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
+def refuse_other_counts(name: str, value: Any) -> None:
+    """Refuse a number of things to draw that is none.
+
+    Raises
+    ------
+    SettingsError
+        Naming the parameter.
+    """
+    if not (is_whole(value) and value >= 1):
+        raise SettingsError(f"{name} must be an integer >= 1, got {value!r}")

@@ -16,6 +16,7 @@ from structsvm.evaluation.evaluate import (
     found_by_all,
     warn_of_new_clusters,
 )
+from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.inputs import as_list
 from structsvm.io.times import TimeAxis, time_axis
 from structsvm.learner.form import Form
@@ -90,7 +91,7 @@ class HeldOut:
         names = [str(i) for i in range(len(measured))] if names is None else list(names)
         if len(names) != len(measured):
             raise DataError(f"{words.wholes(len(measured))} but {counted(len(names), 'name')}")
-        axes = _time_axes(times, measured, words)
+        axes = _time_axes(form.axes if times is None else times, measured, words)
         with share("features", 0.0, MADE):
             samples = learner.inputs_(measured)
         truths = learner.encode(samples, ys)
@@ -166,6 +167,6 @@ def _images(Xs: Any, samples: Sequence[Sample]) -> list[NDArray[Any]]:
     """The images the samples were made of; none where some are graphs already."""
     if not all(map(is_image, samples)):
         return []
-    images = [np.asarray(x) for x in as_list(Xs)]
+    images = [pixels_of(x) if is_picture(x) else np.asarray(x) for x in as_list(Xs)]
     pairs = zip(images, samples, strict=True)
     return images if all(x.shape[:2] == s.side.regions.shape for x, s in pairs) else []

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from structsvm.features.names import read_names
 from structsvm.io.times import TimeAxis
 from structsvm.learner.samples import partition_of, unscaled
+from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.matching import matched_labels
 from structsvm.partitions.traits import IMAGES, Words
+from structsvm.partitions.values import label_values, missing_labels, of_one_kind
 from structsvm.plotting.clusters import cluster_names
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
@@ -164,14 +166,23 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
 
 
 def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
-    """The times of some samples, between which the page draws a line; dates in milliseconds."""
+    """The times of some samples, between which the page draws a line; dates in milliseconds.
+
+    Of irregular sampling, those on both sides of the oddest steps are among them.
+    """
     if time is None:
         return None
     T, is_date = len(time), time.values.dtype.kind == "M"
     values = time.values.astype("datetime64[ns]").astype(np.int64) / 1e6 if is_date else time.values
-    at = np.unique(np.linspace(0, T - 1, min(T, 2 if _is_even(values) else KNOTS)).astype(int))
+    if _is_even(values):
+        at = np.unique([0, T - 1])
+    else:
+        steps = np.diff(values)
+        odd = np.argsort(-np.abs(steps - np.median(steps)), kind="stable")[: KNOTS // 3]
+        even = np.linspace(0, T - 1, min(T, KNOTS)).astype(int)
+        at = np.unique(np.concatenate([even, odd, odd + 1]))
     known = [float(values[t]) for t in at]
-    return {"name": time.name, "date": is_date, "at": at.tolist(), "values": known}
+    return {"name": time.title, "date": is_date, "at": at.tolist(), "values": known}
 
 
 def _is_even(values: NDArray[Any]) -> bool:
@@ -213,7 +224,8 @@ def _points(held_out: HeldOut) -> list[dict[str, Any]]:
             ]
             for t in drawn
         ]
-        names = cluster_names(guess, partition_of(truth), y)
+        items = held_out.learner.problem_.item_labels(y, sample)
+        names = cluster_names(guess, partition_of(truth), items)
         found.append({"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names})
     return found
 
@@ -237,11 +249,17 @@ def _images(held_out: HeldOut) -> list[dict[str, Any]]:
 
 
 def _label_map(labels: Any, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
-    """Labels of pixels, of any kind, as 0, 1, ..., (H, W); None for those of regions."""
-    values = np.asarray(labels)
-    if values.shape != shape:
+    """Labels of pixels, of any kind, as 0, 1, ..., -1 where none is known, (H, W).
+
+    None for those of regions.
+    """
+    if np.shape(labels) != shape:
         return None
-    return np.asarray(np.searchsorted(np.unique(values), values), dtype=np.int64)
+    values = label_values(labels)
+    known = ~(missing_labels(values) | unlabelled(values))
+    parts = np.full(shape, -1)
+    parts[known] = np.unique(of_one_kind(values[known]), return_inverse=True)[1].reshape(-1)
+    return parts
 
 
 def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:

@@ -29,7 +29,7 @@ function number(value, digits = 3) {
   if (value === null || value === undefined) return "–";
   if (Number.isInteger(value)) return String(value).replace("-", "−");
   const shown = Number(value.toPrecision(digits));
-  return String(Math.abs(shown) >= 1e-4 ? shown : value.toExponential(1)).replace("-", "−");
+  return String(Math.abs(shown) >= 1e-4 ? shown : shown.toExponential()).replace("-", "−");
 }
 
 function fixed(value, digits = 2) {
@@ -49,7 +49,7 @@ function ticks(from, to, about, least = 0) {
   const step = Math.max(power * ([1, 2, 5, 10].find((m) => m * power >= rough) || 10), least);
   const found = [];
   for (let i = Math.ceil(from / step); i * step <= to + step * 1e-9; i++) {
-    found.push(Number((i * step).toPrecision(12)));
+    found.push(Number((i * step).toPrecision(15)));
   }
   return found;
 }
@@ -78,7 +78,7 @@ function xAxis(x, from, to, y, about, least = 0) {
   for (const tick of ticks(from, to, about, least)) {
     axis.append(
       line(x(tick), y, x(tick), y + 5, { class: "axis" }),
-      text(x(tick), y + 14, number(tick, 6), { "text-anchor": "middle", class: "soft" }),
+      text(x(tick), y + 14, number(tick, 12), { "text-anchor": "middle", class: "soft" }),
     );
   }
   return axis;

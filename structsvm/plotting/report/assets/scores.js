@@ -12,9 +12,6 @@ const COLUMNS = [
     { key, title, of: (r) => r.scores.learned[key], show: fixed })),
 ];
 
-// Scores of which the smallest is best.
-const LOWER = new Set(["loss", "disagreement"]);
-
 // How much closer to the truth the learned metric comes than the untrained one.
 function lead(r) {
   return r.scores.untrained.disagreement - r.scores.learned.disagreement;
@@ -29,9 +26,9 @@ function gain(value) {
 function drawMeans() {
   const head = make("tr", {}, make("th", { scope: "col" }, "mean"),
     ...DATA.scores.map(([, title]) => make("th", { scope: "col" }, title)));
-  const best = Object.fromEntries(DATA.scores.map(([key]) => {
+  const best = Object.fromEntries(Object.entries(DATA.ideals).map(([key, ideal]) => {
     const found = Object.values(DATA.means).map((scores) => scores[key]).filter((v) => v !== null && v !== undefined);
-    return [key, fixed((LOWER.has(key) ? Math.min : Math.max)(...found), 3)];
+    return [key, fixed((ideal === 0 ? Math.min : Math.max)(...found), 3)];
   }));
   const rows = Object.entries(DATA.means).map(([metric, scores]) =>
     make("tr", metric === "learned" ? { class: "mean" } : {},
@@ -89,13 +86,19 @@ function sortBy(key) {
   showRows();
 }
 
+// Numbers in names by their size; scores that do not apply come last in either direction.
+function order(a, b, sign) {
+  const missing = [a, b].map((value) => value === null || value === undefined);
+  if (missing.includes(true)) return missing[0] - missing[1];
+  return sign * (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b);
+}
+
 function showRows() {
   const part = byId("filter").value.trim().toLowerCase(), worse = byId("worse").checked;
   const value = COLUMNS.find((column) => column.key === table.key).of;
-  const order = (a, b) => (a === b ? 0 : a === null || a > b ? 1 : -1);
   table.rows = DATA.recordings.filter((r) => r.name.toLowerCase().includes(part)
     && (!worse || lead(r) < -1e-9));
-  table.rows.sort((r, s) => (table.up ? 1 : -1) * order(value(r), value(s)));
+  table.rows.sort((r, s) => order(value(r), value(s), table.up ? 1 : -1));
   byId("table").querySelector("tbody").replaceChildren(...table.rows.map(row));
   byId("shown").textContent = `${table.rows.length} of ${DATA.recordings.length} shown`;
   for (const head of byId("table").querySelectorAll("th")) {
@@ -122,7 +125,7 @@ function row(recording) {
 }
 
 function markRow() {
-  for (const element of byId("table").querySelectorAll("tbody tr")) {
-    element.setAttribute("aria-selected", element.dataset.name === view.recording.name);
-  }
+  byId("table").querySelectorAll("tbody tr").forEach((element, i) => {
+    element.setAttribute("aria-selected", table.rows[i] === view.recording);
+  });
 }

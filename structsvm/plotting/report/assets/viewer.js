@@ -136,7 +136,10 @@ function between(xs, ys, x) {
 function timeOf(time, sample) { return between(time.at, time.values, sample); }
 
 function timeWords(time, value, step) {
-  if (!time.date) return number(value, 6);
+  if (!time.date) {
+    const fine = step || (time.values.at(-1) - time.values[0]) / 1e5;
+    return number(fine ? Number(value.toFixed(Math.min(Math.max(Math.ceil(-Math.log10(fine)), 0), 100))) : value, 15);
+  }
   const stamp = new Date(value).toISOString();
   if (!step) return stamp.slice(0, 19).replace("T", " ");
   if (step >= 864e5) return stamp.slice(0, 10);
@@ -157,11 +160,15 @@ function timeTicks(time, from, to, about) {
 function timeAxis(time, x, a, b, y, about) {
   const axis = svg("g"), found = timeTicks(time, timeOf(time, a), timeOf(time, b), about);
   const step = found.length > 1 ? found[1] - found[0] : 1;
+  let free = -Infinity;
   for (const value of found) {
-    const place = x(between(time.values, time.at, value));
-    if (place < LEFT + 34 && time.date) continue;  // where the name of the time ends
-    axis.append(line(place, y, place, y + 5, { class: "axis" }),
-      text(place, y + 14, timeWords(time, value, step), { "text-anchor": "middle", class: "soft" }));
+    const place = x(between(time.values, time.at, value)), words = timeWords(time, value, step);
+    const half = 3.6 * words.length;  // between the name of the time and the edge of the picture
+    const middle = Math.max(Math.min(place, x(b) + RIGHT - half), LEFT - 4 + half);
+    axis.append(line(place, y, place, y + 5, { class: "axis" }));
+    if (middle - half < free) continue;
+    axis.append(text(middle, y + 14, words, { "text-anchor": "middle", class: "soft" }));
+    free = middle + half + 6;
   }
   axis.append(text(LEFT - 8, y + 14, short(time.name, LEFT / 7), { "text-anchor": "end", class: "soft" }));
   return axis;
