@@ -20,6 +20,8 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, perfect_in_words, score_titles
 from structsvm.io import arrays_and_labels
+from structsvm.io.times import time_axis
+from structsvm.model_selection import WeightStability
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.partitions.metric import Metric
@@ -31,6 +33,7 @@ from structsvm.plotting import (
     plot_path,
     plot_segmentation,
     plot_spectrum,
+    plot_weight_stability,
     plot_weights,
 )
 from structsvm.plotting.style import mark_colors
@@ -166,6 +169,38 @@ class TestSegmentation:
     def test_settings_that_cannot_be(self, learner, ax, options, message):
         with pytest.raises(SettingsError, match=message):
             plot_segmentation(learner, XS[0], ax=ax, **options)
+
+    def test_a_single_sample_and_values_between_missing_ones_are_seen(self, learner, ax):
+        plot_segmentation(learner, XS[0][:1], ax=ax, n_traces=2)
+        dots = [line for line in ax.lines if line.get_marker() == "."]
+        assert len(dots) == 2
+        assert [tick for tick in ax.get_xticks() if -0.5 <= tick <= 0.5] == [0]
+
+    def test_times_are_those_of_the_recording_and_dates_do_not_overlap(self, learner, tmp_path):
+        dates = pd.date_range("2024-03-30 20:00", periods=200, freq="h", tz="Europe/Berlin")
+        recording = replace(RECORDINGS[0], time=time_axis(dates, 200))
+        axes = plot_segmentation(learner, recording)
+        assert axes.get_xlabel() == "time (UTC)"
+        axes.figure.savefig(tmp_path / "dates.png")
+        low, high = axes.get_xlim()
+        ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+        boxes = [label.get_window_extent() for at, label in ticks if low <= at <= high]
+        assert len(boxes) > 3
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+        plt.close(axes.figure)
+
+    def test_long_names_leave_room_for_the_recording(self, tmp_path):
+        names = [f"a_very_long_name_{'of_a_sensor_' * 20}{k}" for k in range(6)]
+        learner = MetricLearner(metric="diagonal").fit(XS, YS, feature_names=names)
+        for draw in (
+            lambda: plot_segmentation(learner, XS[0], show="features"),
+            lambda: plot_weights(learner),
+        ):
+            axes = draw()
+            axes.figure.savefig(tmp_path / "long.png")
+            assert axes.get_position().width > 0.5
+            assert all(row.rstrip("_")[-1] in "012345s" for row in rows(axes) if "very" in row)
+            plt.close(axes.figure)
 
 
 class TestWeights:
@@ -366,6 +401,42 @@ class TestClusters:
         one = EquivalenceMatrix.from_labels([0] * 6)
         assert misplaced(truth, one).sum() == 4
         assert set(matched_labels(truth, one)) == {0, 1, 2}
+
+    def test_names_with_underscores_and_dollars_are_in_the_legend(self, iris, ax):
+        learner, X, y, names = iris, *load_iris(return_X_y=True), ["_a", "$b$", "c"]
+        plot_clusters(learner, X, np.array(names)[y], n_clusters=3, ax=ax)
+        told = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert sorted(text.strip().replace("\\", "") for text in told) == sorted(names)
+
+    def test_a_legend_of_many_clusters_has_all_that_true_ones_go_with(self, iris, ax):
+        X, y = load_iris(return_X_y=True)
+        plot_clusters(iris, X, y, n_clusters=40, ax=ax)
+        assert ax.get_legend().get_title().get_text() == "20 of 40"
+        told = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert told[:3] == ["0", "1", "2"]
+        assert len(told) == 20
+
+    def test_a_single_cluster_is_one(self, iris, ax):
+        plot_clusters(iris, load_iris().data, n_clusters=1, ax=ax)
+        assert ax.get_title(loc="left") == "1 cluster"
+
+
+def test_names_of_runs_methods_and_features_are_as_they_are(ax):
+    learner = MetricLearner(metric="diagonal").fit(XS, YS)
+    plot_gap({"_a": learner.solution_, "$b$": learner.solution_}, ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [" _a", r"\$b\$"]
+    stability = WeightStability(("$a$", "_b"), np.array([[0.8, 0.2]]), np.array([0.8, 0.2]))
+    assert rows(plot_weight_stability(stability, ax=Figure().subplots())) == [r"\$a\$", "_b"]
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.5])
+def test_numbers_of_what_is_drawn(count, ax):
+    learner = MetricLearner(metric="diagonal").fit(XS, YS)
+    for draw in (plot_weights, plot_metric):
+        with pytest.raises(SettingsError, match="n_features must be an integer >= 1"):
+            draw(learner, n_features=count, ax=ax)
+    with pytest.raises(SettingsError, match="n_traces must be an integer >= 1"):
+        plot_segmentation(learner, XS[0], n_traces=count, ax=ax)
 
 
 class TestWords:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.verdict import rival_in_words
 from structsvm.model_selection.search import MetricLearnerCV
-from structsvm.plotting.style import line_styles, new_axes, plain, text_color
+from structsvm.plotting.style import legend_text, line_styles, new_axes, plain, text_color
 from structsvm.solution import Solution
 from structsvm.support.extras import require
 from structsvm.support.typed import refuse_other_types
@@ -80,7 +80,7 @@ def plot_gap(
         entries = solution.history.entries
         y = [entry.upper if local else max(entry.gap, LEAST_GAP) for entry in entries]
         x = [getattr(entry, against) for entry in entries]
-        ax.plot(x, y, label=name, markevery=-(-len(x) // MARKS) or 1, **styles[name])
+        ax.plot(x, y, label=legend_text(name), markevery=-(-len(x) // MARKS) or 1, **styles[name])
     ax.set_xlabel(GAP_AXES[against])
     if local:
         ax.set_ylabel("objective (not convex: no gap is known)")
@@ -174,7 +174,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     ax = plain(new_axes(ax, width=6.4, height=3.8))
     for name in names:
         mine = [row[1:] for row in rows if row[0] == name]
-        label = rival_in_words(name) if name != "untrained" else name
+        label = legend_text(rival_in_words(name) if name != "untrained" else name)
         if mine[0][0] is None:
             style = {k: v for k, v in styles[name].items() if k in ("color", "linestyle")}
             ax.axhline(mine[0][1], label=label, **style)
@@ -232,11 +232,11 @@ def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = N
     for method in methods:
         mine = sorted(row[1:] for row in rows if row[0] == method)
         fractions, means, errors = np.array(mine).T
-        style = styles[method]
+        style, label = styles[method], legend_text(method)
         if len(mine) == 1 and len(rows) > len(methods):
-            ax.axhline(means[0], color=style["color"], linestyle=style["linestyle"], label=method)
+            ax.axhline(means[0], color=style["color"], linestyle=style["linestyle"], label=label)
             continue
-        ax.plot(fractions, means, label=method, **style)
+        ax.plot(fractions, means, label=label, **style)
         ax.fill_between(
             fractions, means - errors, means + errors, color=style["color"], alpha=0.15, linewidth=0
         )

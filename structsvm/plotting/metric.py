@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structsvm.learner.learner import MetricLearner
-from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain, plain_text
+from structsvm.plotting.style import (
+    LEARNED,
+    LONGEST,
+    UNTRAINED,
+    new_axes,
+    plain,
+    plain_text,
+    refuse_other_counts,
+    shortened,
+)
 from structsvm.plotting.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
 from structsvm.support.extras import require
 
@@ -19,7 +28,7 @@ READABLE = 40
 """Features beyond which a heat map has no names."""
 BOTH_SIDES = 12
 """Features up to which the columns of the heat map have their names, too."""
-LONGEST = 26
+IN_MATRIX = 26
 """Letters of a name beside it."""
 
 
@@ -39,6 +48,11 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    SettingsError
+        If ``n_features`` is no integer >= 1.
+
     Examples
     --------
     >>> from structsvm import MetricLearner
@@ -52,6 +66,7 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     >>> axes.has_data()
     True
     """
+    refuse_other_counts("n_features", n_features)
     weights, names = feature_weights(learner), learner.metric_feature_names_
     top = np.argsort(-weights, kind="stable")[:n_features]
     ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
@@ -60,7 +75,7 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     ax.text(
         1.0, top.size - 0.4, " untrained", color=UNTRAINED, ha="left", va="top", fontsize="small"
     )
-    ax.set_yticks(range(top.size), [plain_text(names[j]) for j in top])
+    ax.set_yticks(range(top.size), [plain_text(shortened(names[j], LONGEST)) for j in top])
     ax.set_ylim(top.size + 0.3, -0.6)
     ax.set_xlim(0.0, max(1.3, 1.05 * float(weights[top].max(initial=0.0))))
     more = "" if top.size == weights.size else f", {top.size} largest of {weights.size}"
@@ -90,6 +105,11 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    SettingsError
+        If ``n_features`` is no integer >= 1.
+
     Examples
     --------
     >>> from structsvm import MetricLearner
@@ -103,6 +123,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     >>> axes.has_data()
     True
     """
+    refuse_other_counts("n_features", n_features)
     B, names = scaled_metric(learner), learner.metric_feature_names_
     top = np.argsort(-np.diag(B), kind="stable")[:n_features]
     shown = B[np.ix_(top, top)]
@@ -121,7 +142,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     if top.size <= READABLE:
         inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
         size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
-        labels = [_short(plain_text(names[j])) for j in top]
+        labels = [plain_text(shortened(names[j], IN_MATRIX)) for j in top]
         ax.set_yticks(range(top.size), labels, fontsize=size)
         if top.size <= BOTH_SIDES:
             ax.set_xticks(range(top.size), labels, rotation=90, fontsize=size)
@@ -132,13 +153,6 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     ax.spines[:].set_visible(False)
     ax.set_xlabel("\n".join(told))
     return ax
-
-
-def _short(name: str) -> str:
-    """A long name without its middle: what tells sensors apart is often at the end."""
-    if len(name) <= LONGEST:
-        return name
-    return f"{name[: LONGEST // 2]}…{name[LONGEST // 2 + 1 - LONGEST :]}"
 
 
 def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
@@ -177,8 +191,9 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
     ax.text(
         places[-1], 1.0, "untrained", color=UNTRAINED, ha="right", va="bottom", fontsize="small"
     )
+    ax.set_xlim(0.5, values.size + 0.5)
     ax.set_ylim(bottom=0.0)
     ax.set_xlabel("direction, heaviest first")
     ax.set_ylabel("eigenvalue")
-    ax.locator_params(axis="x", integer=True)
+    ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     return ax

@@ -16,13 +16,23 @@ from numpy.typing import NDArray
 from structsvm.errors import DataWarning
 from structsvm.features.names import read_names
 from structsvm.io.times import TimeAxis, time_axis
+from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.plotting.states import NO_STATE, StateMark, state_marks
-from structsvm.plotting.style import LEARNED, TRACE, UNTRAINED, new_axes, plain_text, text_color
+from structsvm.plotting.style import (
+    LEARNED,
+    TRACE,
+    UNTRAINED,
+    legend_text,
+    new_axes,
+    plain_text,
+    shortened,
+    text_color,
+)
 from structsvm.plotting.traces import check_drawable, traces
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
@@ -122,7 +132,8 @@ def plot_segmentation(
     n_traces : int
         How many of them.
     times : TimeAxis, or numbers or dates of shape (T,), optional
-        When the samples were measured; those of a data frame whose index has dates are its own.
+        When the samples were measured; by default as a recording or the dates in the index of a
+        data frame say.
     margins : bool
         Whether to draw how sure each learned change is: its rate where the learner has
         ``margin_rates_``, and its margin otherwise (:meth:`MetricLearner.predict_changes`).
@@ -177,7 +188,7 @@ def plot_segmentation(
     lanes = len(names) + len(strips) + (sure is not None)
     ax = new_axes(ax, height=0.55 * lanes + 0.8 + (0.4 if marks else 0.0))
     for lane, trace in enumerate(values):
-        ax.plot(places, _in_lane(lane, trace), color=ink, alpha=TRACE, linewidth=0.9)
+        _draw_trace(ax, places, _in_lane(lane, trace))
     for lane, strip in enumerate(strips, start=len(names)):
         if strip.states is None:
             _draw_strip(ax, lane, strip, edges)
@@ -189,7 +200,7 @@ def plot_segmentation(
             ax.axvline(at, color=ink, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
         if strips[0].states is None:
             _write_labels(ax, len(names), truth, y, edges)
-    labels = [_wrapped(plain_text(name)) for name in names] + [
+    labels = [_wrapped(name) for name in names] + [
         f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
     ]
     if sure is not None:
@@ -198,9 +209,7 @@ def plot_segmentation(
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xlim(edges[0], edges[-1])
-    ax.set_xlabel(axis.name if axis else "sample")
-    if axis and axis.values.dtype.kind == "M":
-        ax.xaxis_date()
+    _write_times(ax, axis)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     if marks:
@@ -209,18 +218,42 @@ def plot_segmentation(
 
 
 def _wrapped(name: str) -> str:
-    """A direction, and below it the features that name it."""
+    """A direction, and below it the features that name it; long names lose their middle."""
     title, colon, features = name.partition(": ")
-    return f"{title}\n{fill(features, WIDEST)}" if colon else name
+    if not colon:
+        return plain_text(fill(shortened(name, 3 * WIDEST - 6), WIDEST))
+    return plain_text(f"{title}\n{fill(shortened(features, 2 * WIDEST - 4), WIDEST)}")
 
 
 def _time_axis(times: Any, X: Any, n_samples: int) -> TimeAxis | None:
-    """The times that were given, or those that a data frame has."""
+    """The times that were given, or those that a recording or a data frame has."""
     if times is None:
-        times = getattr(X, "index", None)
-        if getattr(getattr(times, "dtype", None), "kind", "") != "M":
-            return None
-    return time_axis(times, n_samples)
+        (times,) = Form.of([X]).axes
+    return None if times is None else time_axis(times, n_samples)
+
+
+def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
+    """Whole numbers of samples, numbers, or dates, what these share at the end of the axis."""
+    ax.set_xlabel(plain_text(axis.title) if axis else "sample")
+    if axis is None:
+        ax.locator_params(axis="x", integer=True, min_n_ticks=1)
+        return
+    if axis.values.dtype.kind != "M":
+        return
+    dates = require("matplotlib.dates", "plot", "plotting")
+    locator = dates.AutoDateLocator(maxticks=8)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+
+
+def _draw_trace(ax: Axes, places: NDArray[Any], values: Floats) -> None:
+    """A line, and dots where a value is between two missing ones, through which no line goes."""
+    ink = text_color()
+    ax.plot(places, values, color=ink, alpha=TRACE, linewidth=0.9)
+    missing = np.isnan(np.concatenate([[np.nan], values, [np.nan]]))
+    alone = ~missing[1:-1] & missing[:-2] & missing[2:]
+    if alone.any():
+        ax.plot(places[alone], values[alone], ".", color=ink, alpha=TRACE, markersize=2)
 
 
 def _drawn(values: NDArray[Any]) -> Floats:
@@ -343,7 +376,7 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMa
             hatch=mark.hatch,
             edgecolor=paper,
             linewidth=0,
-            label=plain_text(name) + ("" if name in marks else " (not learned)"),
+            label=legend_text(name) + ("" if name in marks else " (not learned)"),
         )
         for name, mark in entries
     ]

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structsvm.model_selection.stability import WeightStability
-from structsvm.plotting.style import LEARNED, UNTRAINED, new_axes, plain
+from structsvm.plotting.style import (
+    LEARNED,
+    LONGEST,
+    UNTRAINED,
+    new_axes,
+    plain,
+    plain_text,
+    refuse_other_counts,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +43,11 @@ def plot_weight_stability(
     -------
     matplotlib.axes.Axes
 
+    Raises
+    ------
+    SettingsError
+        If ``n_features`` is no integer >= 1.
+
     Examples
     --------
     >>> import numpy as np
@@ -44,6 +58,7 @@ def plot_weight_stability(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['a', 'b']
     """
+    refuse_other_counts("n_features", n_features)
     P = len(stability.features)
     top = np.argsort(-stability.share, kind="stable")[:n_features]
     ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
@@ -51,7 +66,7 @@ def plot_weight_stability(
     ax.hlines(rows, stability.low[top], stability.high[top], color=LEARNED, linewidth=5, alpha=0.35)
     ax.plot(stability.share[top], rows, "o", color=LEARNED)
     ax.axvline(1.0 / P, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
-    ax.set_yticks(rows, [stability.features[j] for j in top])
+    ax.set_yticks(rows, [plain_text(shortened(stability.features[j], LONGEST)) for j in top])
     ax.set_ylim(top.size - 0.4, -0.6)
     ax.set_xlim(left=0.0)
     more = (

@@ -11,6 +11,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image, unscaled
 from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.sample import Sample
+from structsvm.plotting.style import refuse_other_counts
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
 
@@ -23,8 +24,9 @@ def traces(
     Raises
     ------
     SettingsError
-        If ``show`` is neither "components" nor "features".
+        If ``show`` is neither "components" nor "features", or ``n`` no integer >= 1.
     """
+    refuse_other_counts("n_traces", n)
     if show == "features":
         names = learner.metric_feature_names_
         top = np.argsort(-feature_weights(learner), kind="stable")[:n]
