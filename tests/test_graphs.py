@@ -16,7 +16,7 @@ from structsvm.graphs import (
     node_labels,
 )
 from structsvm.graphs.images import pixel_edges
-from structsvm.graphs.labels import jaccard_distance, region_rand
+from structsvm.graphs.labels import jaccard_distance, node_codes, region_rand
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
@@ -68,9 +68,17 @@ def test_region_adjacency_graphs_of_scikit_image():
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.coo_matrix])
 def test_adjacency(make):
-    A = np.array([[5, 2, 0], [2, 0, -1], [0, -1, 0]], dtype=float)
+    A = np.array([[-5, 2, 0], [2, 0, 1], [0, 1, 0]], dtype=float)
     found = as_graph((make(A), np.eye(3)))
     np.testing.assert_array_equal(found.edges, [[0, 1], [1, 2]])
+    found = as_graph((sp.coo_array(([1, -1, 1, 1], ([0, 0, 1, 2], [1, 1, 2, 1]))), np.eye(3)))
+    np.testing.assert_array_equal(found.edges, [[1], [2]])  # what sums to 0 is no edge
+
+
+def signed():
+    graph = path()
+    graph.edges[1, 2]["weight"] = -0.5
+    return graph
 
 
 def directed():
@@ -93,6 +101,20 @@ def uneven():
         (lambda: from_networkx(uneven()), r"different lengths: \[1, 2\]"),
         (lambda: from_adjacency(np.ones((2, 2)), np.ones((3, 1))), r"expected \(T, T\), \(T, P\)"),
         (lambda: from_adjacency(np.triu(np.ones((3, 3))), np.ones((3, 1))), "give A \\+ A.T"),
+        (
+            lambda: from_adjacency([[0, 1], [1, 0]] * np.array(-1), np.ones((2, 1))),
+            r"has -1 in row 0, column 1 \(2 below 0 in all\)",
+        ),
+        (lambda: from_adjacency(np.full((2, 2), "a"), np.ones((2, 1))), "holds no numbers"),
+        (lambda: from_adjacency(np.ones((2, 2)), np.ones((2, 1)), [1]), "from 0 to 0, got 1"),
+        (lambda: from_networkx(path(), spatial=["x"]), "from 0 to 1, got 'x'"),
+        (lambda: from_networkx(signed()), "between 1 and 2 has the weight -0.5"),
+        (
+            lambda: as_graph(FeatureGraph(np.eye(3), np.array([[0, 1, 0], [1, 2, 1]]))),
+            r"the edge \(0, 1\) is given 2 times",
+        ),
+        (lambda: as_graph(FeatureGraph(np.eye(2), nodes=("a", "a"))), "two nodes are called 'a'"),
+        (lambda: FeatureGraph(np.eye(2), regions=np.array([[0, 2]])), "from 0 to 1"),
         (lambda: FeatureGraph(np.full((2, 1), np.nan)), "feature 0 of node 0 is nan"),
         (lambda: FeatureGraph(np.ones((2, 1)), np.array([[1], [0]])), "pairs i < j"),
         (lambda: FeatureGraph(np.ones((0, 1))), "T, P >= 1"),
@@ -247,6 +269,29 @@ def test_labels_of_nodes():
     graph = from_networkx(path())
     for y in ({0: "a", 1: "a", 2: "b", 3: "b"}, ["a", "a", "b", "b"], np.array([1.0, 1, 2, 2])):
         assert node_labels(y, graph).M == EquivalenceMatrix.from_labels([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("missing", [-1, None, np.nan, "nobody names it"])
+def test_a_mapping_may_leave_nodes_open(missing):
+    graph = from_networkx(path())
+    y = {3: "b", 2: missing, 1: missing, 0: "a"}
+    if isinstance(missing, str):
+        del y[1], y[2]
+    assert node_codes(y, graph).tolist() == [0, -1, -1, 1]
+    assert node_codes({**y, 1: "a", 2: "b"}, graph) == {0: "a", 1: "a", 2: "b", 3: "b"}
+    with pytest.raises(DataError, match="of several kinds"):
+        node_codes({0: 1, 1: "1"}, graph)
+    with pytest.warns(DataWarning, match=r"'3' has a label and is no node \(2 in all\)"):
+        assert node_codes({0: 1, "3": 2, "4": 1}, graph).tolist() == [0, -1, -1, -1]
+    with pytest.raises(DataError, match="nodes are called like 0"):
+        node_codes({"0": 1, "1": 2}, graph)
+
+
+def test_a_number_below_the_one_for_missing_is_a_label():
+    regions = np.array([[0, 0, 1, 1, 2, 2]])
+    graph = FeatureGraph(np.zeros((3, 1)), regions=regions)
+    codes = node_codes(np.array([[-2, -1, -1, -1, 5, 5]]), graph)
+    assert codes.tolist() == [-2, -1, 5]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph, unique_edges
@@ -16,11 +17,13 @@ from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.partitions.values import refuse_hidden
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_whole
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last
 is that of the region adjacency graphs of scikit-image."""
-NO_FEATURES = ("label", "pixel count")
+SIZE = "pixel count"
+NO_FEATURES = ("label", SIZE)
 """Attributes that are never features by themselves: labels, and the sizes of superpixels."""
 
 
@@ -48,6 +51,7 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
     (3, 3)
     """
     if isinstance(x, FeatureGraph):
+        x.refuse_repeated()
         return x
     if hasattr(x, "nodes") and hasattr(x, "edges"):
         return from_networkx(x)
@@ -91,8 +95,8 @@ def from_networkx(
     Raises
     ------
     DataError
-        If the graph is directed or empty, or the features of its nodes are missing, are no numbers,
-        or differ in length.
+        If the graph is directed or empty, the features of its nodes are missing, are no numbers,
+        or differ in length, or the weight of an edge is negative.
 
     Examples
     --------
@@ -118,15 +122,14 @@ def from_networkx(
     X = _vectors(graph, nodes, key) if isinstance(key, str) else _scalars(graph, nodes, key)
     place = {node: i for i, node in enumerate(nodes)}
     pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
-    counts = [graph.nodes[node].get("pixel count", 1) for node in nodes]
-    marked = np.zeros(X.shape[1], dtype=np.bool_)
-    marked[list(spatial)] = True
+    counts = [_scalar({SIZE: 1, **graph.nodes[node]}, SIZE, node) for node in nodes]
+    _refuse_negative_weights(graph)
     return FeatureGraph(
         X,
         unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
         sizes=np.array(counts, dtype=np.float64),
         features=names,
-        spatial=marked,
+        spatial=_marked(spatial, X.shape[1]),
         nodes=nodes,
     )
 
@@ -139,8 +142,8 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     Raises
     ------
     DataError
-        If the matrix is not symmetric or has NaN or inf entries, or the features are no numbers or
-        do not fit the matrix.
+        If the matrix is not symmetric or has negative, NaN or inf entries, or the features are no
+        numbers or do not fit the matrix.
 
     Examples
     --------
@@ -153,7 +156,7 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     nodes = FeatureGraph(features)
     T, P = nodes.X.shape
     refuse_hidden(adjacency, "the adjacency matrix")
-    A = sp.coo_array(adjacency)
+    A = _sparse(adjacency)
     if A.shape != (T, T):
         raise DataError(
             f"adjacency of shape {A.shape} and features of shape {T, P}: expected (T, T), (T, P)"
@@ -162,6 +165,15 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
         raise DataError(
             "the adjacency matrix has NaN or inf entries: give 0 where there is no edge"
         )
+    off_diagonal = A.coords[0] != A.coords[1] if len(A.coords) == 2 else False
+    below = np.flatnonzero((A.data < 0) & off_diagonal)
+    if below.size:
+        row, column = (int(ends[below[0]]) for ends in A.coords)
+        raise DataError(
+            f"the adjacency matrix has {A.data[below[0]]} in row {row}, column {column} "
+            f"({below.size} below 0 in all): an edge says that two nodes may be similar; give "
+            "0 where they are not, or abs(A) if every entry is an edge"
+        )
     there = A.data != 0
     i, j = A.coords[0][there], A.coords[1][there]
     off = i != j
@@ -169,9 +181,37 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     both = np.unique(i[off] * T + j[off]).size
     if both != 2 * edges.shape[1]:
         raise DataError("the adjacency matrix is not symmetric: give A + A.T")
+    return replace(nodes, edges=edges, spatial=_marked(spatial, P))
+
+
+def _sparse(adjacency: Any) -> sp.coo_array:
+    """A matrix in coordinates, each entry once."""
+    try:
+        found = sp.coo_array(adjacency, copy=True)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the adjacency matrix holds no numbers: {error}") from None
+    found.sum_duplicates()
+    return found
+
+
+def _marked(spatial: Sequence[int], P: int) -> NDArray[np.bool_]:
+    """Which of P features say where a node is."""
     marked = np.zeros(P, dtype=np.bool_)
-    marked[list(spatial)] = True
-    return replace(nodes, edges=edges, spatial=marked)
+    for j in spatial:
+        if not (is_whole(j) and 0 <= j < P):
+            raise DataError(f"spatial must be numbers of features from 0 to {P - 1}, got {j!r}")
+        marked[j] = True
+    return marked
+
+
+def _refuse_negative_weights(graph: Any) -> None:
+    """Raise DataError for an edge that says that two nodes are not similar."""
+    for a, b, weight in graph.edges(data="weight"):
+        if a != b and _is_number(weight) and weight < 0:
+            raise DataError(
+                f"the edge between {a!r} and {b!r} has the weight {weight}: an edge says that two "
+                "nodes may be similar; remove the edges that say they are not, or the weights"
+            )
 
 
 def _feature_key(graph: Any, node: Any) -> str | list[str]:

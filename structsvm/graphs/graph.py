@@ -96,7 +96,7 @@ class FeatureGraph:
         for name, value in filled.items():
             object.__setattr__(self, name, value)
         vectors = self.sizes.ndim == self.spatial.ndim == self.made.ndim == 1
-        if not (vectors and (self.sizes >= 0).all()):
+        if not (vectors and (self.sizes >= 0).all() and np.isfinite(self.sizes).all()):
             raise DataError(
                 "sizes must be a vector of numbers >= 0, spatial and made of truth values"
             )
@@ -157,12 +157,40 @@ class FeatureGraph:
             raise DataError(f"features must be a tuple of names, got {self.features!r}")
         if self.regions is not None and not isinstance(self.regions, np.ndarray):
             raise DataError(f"regions must be an array of shape (H, W), got {self.regions!r}")
+        if self.regions is not None and not (
+            self.regions.ndim == 2
+            and self.regions.size
+            and self.regions.dtype.kind in "iu"
+            and self.regions.min() >= 0
+            and self.regions.max() < T
+        ):
+            raise DataError(
+                f"regions must be of shape (H, W), each a number of a node from 0 to {T - 1}"
+            )
         if self.nodes is not None and (
             not isinstance(self.nodes, list | tuple) or len(self.nodes) != T
         ):
             raise DataError(f"nodes must be a tuple of {T} names, got {self.nodes!r}")
         if not isinstance(self.in_units, bool | np.bool_):
             raise DataError(f"in_units must be True or False, got {self.in_units!r}")
+
+    def refuse_repeated(self) -> None:
+        """Refuse an edge or a name that is there twice, which would count twice.
+
+        Raises
+        ------
+        DataError
+            Naming it.
+        """
+        if self.edges is not None:
+            i, j = self.edges
+            keys, counts = np.unique(i * self.n_samples + j, return_counts=True)
+            if keys.size < i.size:
+                pair = divmod(int(keys[counts.argmax()]), self.n_samples)
+                raise DataError(f"the edge {pair} is given {counts.max()} times: give it once")
+        if self.nodes is not None and len(set(self.nodes)) < self.n_samples:
+            twice = next(name for name in self.nodes if self.nodes.count(name) > 1)
+            raise DataError(f"two nodes are called {twice!r}: give each a name of its own")
 
     def induced(self, nodes: Ints) -> FeatureGraph:
         """Return the graph of some of the nodes and the edges between them, without pixels."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError
+from structsvm.errors import DataError, DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.partial_labels.labels import PartialLabels, unlabelled
+from structsvm.partial_labels.labels import UNKNOWN, PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_of
 from structsvm.partitions.values import label_values, missing_labels, of_one_kind
@@ -182,15 +182,17 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
     Parameters
     ----------
     y : as for :func:`node_labels`; -1 in a map or vector of numbers marks what has no label
+        Nodes that a mapping does not name, or for which it has -1, None or NaN, have none.
+
+    Raises
+    ------
+    DataError
+        When labels are of several kinds, or none of them is of a node.
     """
     if isinstance(y, NodeLabels) or hasattr(y, "constraint"):
         return y
     if isinstance(y, Mapping):
-        missing = [node for node in graph.nodes or () if node not in y]
-        if not missing or graph.nodes is None:
-            return y
-        known = sorted({str(label) for label in y.values()})
-        return np.array([known.index(str(y[n])) if n in y else -1 for n in graph.nodes])
+        return _codes_by_name(y, graph)
     values = np.asarray(y)
     if values.dtype.kind not in "if" or not (values == -1).any():
         return y
@@ -198,8 +200,11 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
         return values
     kinds, inverse = np.unique(values, return_inverse=True)
     counts = _counted(inverse.ravel(), graph.regions.ravel(), graph.n_samples, kinds.size)
-    table = counts[:, 1:]  # without -1, the smallest
-    return np.where(table.any(axis=1), kinds[1:][table.argmax(axis=1)], -1)
+    known = kinds != UNKNOWN
+    table = counts[:, known]
+    if not known.any():
+        return np.full(graph.n_samples, UNKNOWN)
+    return np.where(table.any(axis=1), kinds[known][table.argmax(axis=1)], UNKNOWN)
 
 
 def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | None:
@@ -223,7 +228,7 @@ def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
 def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureGraph) -> None:
     """Raise DataError for labels that are not known, naming the first."""
     first = int(np.flatnonzero(there)[0])
-    value = labels[first]
+    value = labels[first : first + 1].tolist()[0]
     shown = "NaN" if isinstance(value, float) and np.isnan(value) else repr(value)
     if graph.regions is not None and labels.size == graph.regions.size:
         row, column = np.unravel_index(first, graph.regions.shape)
@@ -261,6 +266,29 @@ def _common(truth: NodeLabels, guess: EquivalenceMatrix) -> Floats:
     table = np.zeros((guess.n_clusters, truth.n_clusters))
     np.add.at(table, guess.labels, truth.counts)
     return table.T
+
+
+def _codes_by_name(y: Mapping[Any, Any], graph: FeatureGraph) -> Any:
+    """Labels by name as numbers, -1 where there is none; as they are where there are all."""
+    if graph.nodes is None:
+        return y
+    strangers = y.keys() - set(graph.nodes)
+    if strangers:
+        told = f"{min(strangers, key=str)!r} has a label and is no node ({len(strangers)} in all)"
+        if len(strangers) == len(y):
+            raise DataError(f"{told}: nodes are called like {graph.nodes[0]!r}")
+        warn(f"{told}: its label is left out", DataWarning)
+    values = np.empty(graph.n_samples, dtype=object)
+    values[:] = [y.get(node) for node in graph.nodes]
+    known = ~(missing_labels(values) | unlabelled(values))
+    if known.all():
+        return y
+    codes = np.full(graph.n_samples, UNKNOWN)
+    try:
+        codes[known] = np.unique(values[known], return_inverse=True)[1]
+    except TypeError:
+        raise DataError("labels of several kinds do not compare") from None
+    return codes
 
 
 def _in_order(y: Mapping[Any, Any], graph: FeatureGraph) -> list[Any]:
