@@ -44,7 +44,10 @@ def _keep(function: Any) -> None:
     except RuntimeError:  # no folder that can be written to
         _tell("there is no folder that can be written to")
         return
-    save = function._cache.save_overload
+    kept: Any = getattr(function, "_cache", None)  # numba has no other way in
+    save = getattr(kept, "save_overload", None)
+    if save is None:
+        return
 
     def saved(*compiled: Any) -> None:
         try:
@@ -52,7 +55,7 @@ def _keep(function: Any) -> None:
         except OSError as error:
             _tell(str(error))
 
-    function._cache.save_overload = saved
+    kept.save_overload = saved
 
 
 @cache
