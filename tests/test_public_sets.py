@@ -332,6 +332,23 @@ def test_every_file_has_a_checksum(public_set):
     assert len(bytes.fromhex(public_set.commit)) == 20
 
 
+def test_docstrings_may_be_indented_or_not_as_from_python_313_on():
+    def indented():
+        """Something.
+
+        Returns
+        -------
+        Recording
+        """
+
+    def dedented(): ...
+
+    dedented.__doc__ = inspect.cleandoc(indented.__doc__)
+    cited = public.PublicSet("x", "owner/x", "0" * 40, "MIT", "Somebody (2000)").cited
+    assert inspect.getdoc(cited(dedented)) == inspect.getdoc(cited(indented))
+    assert "\nReturns\n-------\nRecording\n\nNotes\n-----\nLicence: MIT.\n" in dedented.__doc__
+
+
 @every
 def test_licence_and_citation_are_documented(public_set):
     doc = inspect.getdoc(getattr(datasets, f"fetch_{public_set.name}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import textwrap
@@ -25,8 +26,8 @@ MIRROR_VARIABLE = "STRUCTSVM_DATA_MIRROR"
 """Environment variable: where to download from instead of GitHub, the same paths below it."""
 GITHUB = "https://raw.githubusercontent.com"
 DATA_HOME = """\
-    data_home : path, optional
-        Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
+data_home : path, optional
+    Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
 """
 TIMEOUT = 30.0
 """Seconds that a server may stay silent."""
@@ -56,27 +57,21 @@ class PublicSet:
 
     def cited(self, loader: F) -> F:
         """Decorate a loader: its docstring then tells where it looks, the licence, what to cite."""
-        if loader.__doc__:  # not with python -OO
-            before, returns, after = loader.__doc__.partition("    Returns\n")
-            parameters = (
-                "" if "\n    Parameters\n" in before else "\n    Parameters\n    ----------\n"
-            )
-            told = f"{before.rstrip()}\n{parameters}{DATA_HOME}\n{returns}{after}"
-            text, heading, examples = told.partition("    Examples\n")
-            notes = "" if "\n    Notes\n" in text else "    Notes\n    -----\n"
-            licence, citation = (
-                textwrap.fill(
-                    f"{part}.",
-                    99,
-                    initial_indent="    ",
-                    subsequent_indent="    ",
-                    break_on_hyphens=False,
-                )
-                for part in (f"Licence: {self.licence}", self.citation)
-            )
-            references = f"    References\n    ----------\n{citation}"
-            text = f"{text.rstrip()}\n\n{notes}{licence}\n\n{references}\n"
-            loader.__doc__ = f"{text}\n{heading}{examples}" if examples else f"{text}    "
+        if not loader.__doc__:  # python -OO
+            return loader
+        doc = inspect.cleandoc(loader.__doc__)  # from Python 3.13 on it is that already
+        before, returns, after = doc.partition("Returns\n-------\n")
+        parameters = "" if "\nParameters\n" in before else "\nParameters\n----------\n"
+        told = f"{before.rstrip()}\n{parameters}{DATA_HOME}\n{returns}{after}"
+        text, heading, examples = told.partition("Examples\n--------\n")
+        notes = "" if "\nNotes\n" in text else "Notes\n-----\n"
+        licence, citation = (
+            textwrap.fill(f"{part}.", 95, break_on_hyphens=False)
+            for part in (f"Licence: {self.licence}", self.citation)
+        )
+        references = f"References\n----------\n{citation}"
+        text = f"{text.rstrip()}\n\n{notes}{licence}\n\n{references}\n"
+        loader.__doc__ = f"{text}\n{heading}{examples}" if examples else text
         return loader
 
     @property

@@ -150,7 +150,7 @@ def _described(
     av = require("av", "media", "reading sound and pictures")
     try:
         # A file, because FFmpeg takes some names for addresses of other places.
-        with path.open("rb") as file, av.open(file, metadata_errors="replace") as container:
+        with path.open("rb") as file, av.open(file, **_forgiving(av)) as container:
             streams = _streams(path, container, asked, needed, hint)
             begin = (container.start_time or 0) / av.time_base
             length = None if container.duration is None else container.duration / av.time_base
@@ -173,6 +173,11 @@ def _described(
             f"{path}: no file of sound or pictures, or damaged: {error.strerror or error}"
         ) from error
     return {kind: described.rows for kind, described in found.items()}
+
+
+def _forgiving(av: Any) -> dict[str, str]:
+    """How PyAV is told to go on where the words in a file are no text; from 19 on it does so."""
+    return {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
 
 
 def _streams(
