@@ -171,6 +171,7 @@ def test_times_of_a_zone_are_on_its_clock(tmp_path, kind):
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
     found = read_recording(path, time_column="when", need_labels=False)
     assert found.time.text(10) == str(BERLIN[10]) == "2024-05-01 09:40:00+02:00"
+    assert str(found.time.edges[10]) == "2024-05-01T09:35:00.000000000"  # as pictures show it
     for moment in (BERLIN[10], BERLIN[10].tz_localize(None), BERLIN[10].tz_convert("UTC")):
         assert found.time.sample_at(str(moment)) == 10
 

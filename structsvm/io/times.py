@@ -59,8 +59,8 @@ class TimeAxis:
     clock: bool = False
     """Whether they are written as on a clock, without a date: of a day, or minutes and seconds."""
     offset: np.timedelta64 | None = None
-    """How far their clock is ahead of UTC, in which the values are; None if they have no time zone,
-    and NaT if it was put forward or back in the meantime."""
+    """How far their clock, which the values are on, is ahead of UTC; None if they have no time
+    zone, and NaT if it was put forward or back in the meantime: the values are in UTC then."""
 
     def __post_init__(self) -> None:
         """Widen small numbers, whose steps may be beyond their range."""
@@ -91,7 +91,7 @@ class TimeAxis:
             value += self.lasting
         if self.values.dtype.kind == "M" and self.clock:
             return str(value.astype("datetime64[us]").item().time())
-        if self.offset is not None:
+        if self.offset is not None and np.isnat(self.offset):
             return f"{np.datetime_as_string(value, unit='ms')}Z"
         if self.values.dtype.kind == "M":
             return str(np.datetime_as_string(value, unit="auto"))
@@ -125,7 +125,7 @@ class TimeAxis:
                 pandas = require("pandas", "files", "reading times")
                 day_first = self.day_first and not YEAR_FIRST.match(str(moment))
                 stamp = pandas.to_datetime(str(moment), dayfirst=day_first)
-                return self._in_utc(stamp, moment)
+                return self._on_clock(stamp, moment)
             minutes = _seconds(str(moment), self.clock)
             value = float(moment) if minutes is None else minutes
             if np.isnan(value):
@@ -137,7 +137,7 @@ class TimeAxis:
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
         return value
 
-    def _in_utc(self, stamp: Any, moment: Any) -> Any:
+    def _on_clock(self, stamp: Any, moment: Any) -> Any:
         """A date as the values are; one without a time zone is on the clock of the recording.
 
         Raises
@@ -146,19 +146,18 @@ class TimeAxis:
             If it has a time zone and the recording has none, or cannot do without one.
         """
         if stamp.tzinfo is None:
-            ahead = np.timedelta64(0) if self.offset is None else self.offset
-            if np.isnat(ahead):
+            if self.offset is not None and np.isnat(self.offset):
                 raise DataError(
                     f"{moment!r} has no time zone, and the clock of {self.name!r} is put forward "
                     "or back: write it with its zone, as in 2024-03-31 12:00+02:00"
                 )
-            return stamp.to_datetime64() - ahead
+            return stamp.to_datetime64()
         if self.offset is None:
             raise DataError(
                 f"{moment!r} has a time zone, and the times of {self.name!r} have none: write both "
                 "alike"
             )
-        return stamp.tz_convert(None).to_datetime64()
+        return stamp.tz_convert(None).to_datetime64() + _ahead(self.offset)
 
     def _of_day(self, moment: Any) -> Any:
         """A time of day, or the seconds since midnight, on the day that is nearer to the samples.
@@ -227,7 +226,7 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     else:
         name, offset = str(getattr(times, "name", None) or "time"), None
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
-            offset = _offset(times)
+            offset = np.timedelta64(0)  # of UTC, as all values of such an index are
             times = getattr(times, "dt", times).tz_convert(None)  # of a series, or an index
         values = np.asarray(times)
         if values.dtype.kind not in "iufM":
@@ -258,7 +257,7 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
-    found, day_first, is_either, clock = column, False, False, False
+    found, day_first, is_either, clock, offset = column, False, False, False, None
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
         minutes = _minutes(column)
         clock = minutes is not None or _all(OF_DAY, column)
@@ -277,12 +276,12 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     if kind not in "iufb":
         found = pandas.to_datetime(found, utc=True).dt.tz_localize(None)
         values = found.to_numpy().astype("datetime64[ns]")
-        values = _past_midnight(values) if clock else values
+        offset = None if clock else _offset(column)
+        values = _past_midnight(values) if clock else values + _ahead(offset)
     else:
         values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
     keep_text = (keep_text and (clock or kind == "M")) or hasattr(column.dtype, "tz")
     written = tuple(map(str, column)) if keep_text else None
-    offset = None if clock or kind != "M" else _offset(column)
     return TimeAxis(name, values, written, 0.0, day_first, is_either, clock, offset)
 
 
@@ -298,6 +297,12 @@ def _offset(column: Any) -> np.timedelta64 | None:
         return None
     first, last = (stamp.utcoffset() for stamp in ends)
     return np.timedelta64(first) if first == last else np.timedelta64("NaT")
+
+
+def _ahead(offset: np.timedelta64 | None) -> np.timedelta64:
+    """How far the values of dates are ahead of UTC."""
+    is_known = offset is not None and not np.isnat(offset)
+    return offset if offset is not None and is_known else np.timedelta64(0)
 
 
 def _all(pattern: re.Pattern[str], column: Any) -> bool:
