@@ -547,7 +547,7 @@ def _as_text(text: str, written: TextFormat) -> Any:
     pandas = require("pandas", "files", "reading tables")
     with warnings.catch_warnings():  # of blanks at the ends of rows
         warnings.simplefilter("ignore", pandas.errors.ParserWarning)
-        return pandas.read_csv(
+        frame = pandas.read_csv(
             io.StringIO(text),
             sep=written.separator,
             skipinitialspace=True,
@@ -555,6 +555,10 @@ def _as_text(text: str, written: TextFormat) -> Any:
             keep_default_na=False,
             index_col=False,
         )
+    names = next(iter(written.rows(text)))
+    if len(names) == len(frame.columns):  # pandas names columns without a name
+        frame.columns = [name.strip() for name in names]
+    return frame
 
 
 def _text_frame(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from structsvm.errors import DataError, DataWarning, warn
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
+
+Unit = Literal["D", "m", "s", "ms", "us", "ns"]
 
 REGULAR = 1.5
 """Times their median, up to which steps are those of regular sampling with some jitter."""
@@ -94,8 +97,17 @@ class TimeAxis:
         if self.offset is not None and np.isnat(self.offset):
             return f"{np.datetime_as_string(value, unit='ms')}Z"
         if self.values.dtype.kind == "M":
-            return str(np.datetime_as_string(value, unit="auto"))
+            return str(np.datetime_as_string(value, unit=self._unit))
         return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
+
+    @cached_property
+    def _unit(self) -> Unit:
+        """The coarsest unit of time in which all dates can be told."""
+        units: tuple[Unit, ...] = ("D", "m", "s", "ms", "us")
+        for unit in units:
+            if (self.values == self.values.astype(f"datetime64[{unit}]")).all():
+                return unit
+        return "ns"
 
     def sample_at(self, moment: Any) -> int:
         """The first sample that is not before a moment, a number or a date as text; T if none is.

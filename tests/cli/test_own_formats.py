@@ -157,3 +157,14 @@ def test_rows_of_a_sheet_that_are_no_rows_of_the_table(run, german, tmp_path, re
     pd.concat([units, frame]).to_excel(tmp_path / "units.xlsx", index=False)
     assert "--skip-lines 2 leaves out" in refused("fit change-point", tmp_path / "units.xlsx")
     fitted(run, tmp_path, tmp_path / "units.xlsx", "--skip-lines", "2")
+
+
+def test_columns_without_a_name_are_written_without_one(run, german, tmp_path):
+    """As R and pandas write numbers of rows; they were called Unnamed: 0."""
+    frame_of(TRAIN[0]).to_csv(tmp_path / "one.csv")
+    model, _ = fitted(run, tmp_path, tmp_path / "one.csv")
+    assert run("predict", model, tmp_path / "one.csv", "-o", tmp_path / "out")[0] == 0
+    before = (tmp_path / "one.csv").read_text().splitlines()
+    after = (tmp_path / "out" / "one_segments.csv").read_text().splitlines()
+    assert after[0] == f"{before[0]},segment"
+    assert after[1] == f"{before[1]},0"

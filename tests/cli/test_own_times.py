@@ -121,3 +121,18 @@ def test_a_column_of_times_that_are_none_is_said_to_be_left_out(run, place, tmp_
     place = "row 0 (line 2)"
     assert f"{path}: the times of column 'clock' are not used, because '28:00', {place}, is" in err
     assert "neither a number nor a date; samples are counted instead" in err
+
+
+def test_dates_are_told_in_one_unit(run, tmp_path):
+    """Midnight was 2024-05-02 beside 2024-05-01T23:59, which pandas does not read as one column."""
+    times = pd.date_range("2024-05-01 23:00", periods=200, freq="1min")
+    frame = timed(TEST[0]).assign(clock=times)
+    frame.to_parquet(tmp_path / "one.parquet")
+    line = "predict m.structsvm --time-column clock --regions r.csv --force -o"
+    starts = ["2024-05-01T23:00", "2024-05-02T00:00", "2024-05-02T00:10"]
+    marks = pd.DataFrame({"start_time": starts, "end_time": [*starts[1:], "2024-05-03"]})
+    marks.assign(recording="one", changes=[0, 0, 0]).to_csv("r.csv", index=False)
+    code, _, err = run(line, tmp_path / "all.csv", tmp_path / "one.parquet")
+    assert code == 0, err
+    found = pd.read_csv(tmp_path / "all.csv")["start_time"].tolist()
+    assert found == starts
