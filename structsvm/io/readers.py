@@ -20,6 +20,7 @@ from structsvm.io.gaps import without_gaps
 from structsvm.io.recording import Origin, Recording, listed
 from structsvm.io.text import (
     AS_DETECTED,
+    COMMA_NUMBER,
     COMMENT,
     TEXT_KINDS,
     TextFormat,
@@ -667,6 +668,8 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Ori
     blank = ""
     if len(values) == 1 and 2 * rows.size < len(frame):
         blank = "; if it stands for a missing value, leave its cells blank"
+    if origin.format is not None and all(map(COMMA_NUMBER.fullmatch, values)):
+        blank = "; if the comma is the decimal mark, say --decimal , (decimal=',')"
     options = " ".join(f"--ignore {shlex.quote(name)}" for name in shown)
     raise DataError(
         f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "

@@ -419,8 +419,26 @@ def decimal_of(path: Path, text: str, separator: str, *, has_option: bool = True
         _refuse_thousands(path, rows, ",", COMMA_NUMBER, has_option)
         return ","
     if separator == ";":  # of those who write the comma as the decimal mark
-        _refuse_thousands(path, rows, ".", POINT_NUMBER, has_option)
+        counts = _rows_of_counts(text, separator, rows)
+        _refuse_thousands(path, [*rows, *counts], ".", POINT_NUMBER, has_option)
     return "."
+
+
+def _rows_of_counts(text: str, separator: str, head: Sequence[Sequence[str]]) -> list[list[str]]:
+    """All rows of the columns that begin with whole numbers below a thousand; other cells blank."""
+    columns = [
+        j
+        for j, column in enumerate(zip(*head, strict=False))
+        if all(BELOW_THOUSAND.fullmatch(value) or value.strip() in ("", "0") for value in column)
+    ]
+    if len(head) < ROWS - 1 or not columns:
+        return []
+    last = columns[-1]
+    return [
+        [row[j] if j in columns else "" for j in range(last + 1)]
+        for row in TextFormat(separator).rows(text)
+        if len(row) > last
+    ]
 
 
 def _refuse_thousands(
