@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.settings import Kind, settings_of
@@ -15,7 +16,7 @@ from structsvm.errors import DataError
 from structsvm.io.recording import Recording, listed
 from structsvm.io.regions import read_regions
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
-from structsvm.partitions.traits import IMAGES
+from structsvm.partitions.traits import IMAGES, RECORDINGS
 
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Classes whose names elsewhere mean that there is none, in lower case."""
@@ -85,6 +86,12 @@ def tell_unlabelled(given: Given, terminal: Terminal) -> None:
     if n:
         terminal.note(f"unlabelled: {n} of {given.words.items(sum(_sizes(given)))}")
     labels = [y for y in given.ys if y is not None and np.ndim(y) == 1]
+    if n and given.words is RECORDINGS and _stand_alone([~unlabelled(y) for y in labels]):
+        terminal.warn(
+            "every label stands alone among samples without one: if each says what the samples are "
+            "until the next label, fill them in, as ffill of pandas does; here they are samples of "
+            "which nothing is known"
+        )
     named = {str(label) for y in labels for label in set(y.tolist())}
     doubtful = sorted(name for name in named if name.lower() in LIKE_MISSING)
     if doubtful:
@@ -92,6 +99,12 @@ def tell_unlabelled(given: Given, terminal: Terminal) -> None:
             f"{listed(doubtful)} is taken for a class like any other; if it means that no label is "
             f"known, give --missing-label {doubtful[0]}"
         )
+
+
+def _stand_alone(known: Sequence[NDArray[np.bool_]]) -> bool:
+    """Whether there are several known labels in a recording, and never two in a row."""
+    several = any(there.sum() > 1 for there in known)
+    return several and not any((there[1:] & there[:-1]).any() for there in known)
 
 
 def _sizes(given: Given) -> list[int]:

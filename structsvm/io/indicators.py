@@ -13,6 +13,8 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.io.recording import Recording
 
 LABELS_ARE = ("states", "changes")
+YES, NO = ("true", "yes"), ("false", "no")
+"""Words for 1 and 0."""
 MOST_MARKS = 0.1
 """Of the samples: with more of them, ones that stand alone are no marks of changes."""
 
@@ -46,12 +48,13 @@ def read_labels_as(
     if labels_are is None and ask and looks_like_changes(recordings):
         marks = [_marks(recording) for recording in recordings]
         n = sum(int(found.sum()) for found in marks if found is not None)
+        no, yes = _spelled(recordings)
         raise DataError(
-            f"{recordings[0].where}: the labels are 0 but for {n} single "
-            f"{'sample' if n == 1 else 'samples'} with 1{_in_all(recordings)}. If a 1 marks the "
-            "first sample of a new segment, say --labels-are changes (labels_are='changes' in "
-            "Python). If it is the state of that one sample, which makes it a segment of its own, "
-            "say --labels-are states"
+            f"{recordings[0].where}: the labels are {no} but for {n} single "
+            f"{'sample' if n == 1 else 'samples'} with {yes}{_in_all(recordings)}. If a {yes} "
+            "marks the first sample of a new segment, say --labels-are changes "
+            "(labels_are='changes' in Python). If it is the state of that one sample, which makes "
+            "it a segment of its own, say --labels-are states"
         )
     return list(recordings)
 
@@ -67,14 +70,25 @@ def looks_like_changes(recordings: Sequence[Recording]) -> bool:
     return alone and 0 < n <= MOST_MARKS * sum(marks.size for marks in ones)
 
 
+def _spelled(recordings: Sequence[Recording]) -> tuple[str, str]:
+    """How the labels of samples without and with a mark are written, where they are words."""
+    labels = [label for one in recordings if one.y is not None for label in one.y.tolist()]
+    words = {str(label).lower(): label for label in labels if isinstance(label, str)}
+    no, yes = (next((words[w] for w in known if w in words), None) for known in (NO, YES))
+    return ("0", "1") if no is None or yes is None else (no, yes)
+
+
 def _marks(recording: Recording) -> NDArray[np.bool_] | None:
-    """Where the labels are 1, all others being 0; None if they are anything else."""
+    """Where the labels are 1 or yes, all others being 0 or no; None if they are anything else."""
     if recording.y is None:
         return None
     texts = np.asarray(recording.y)
     if texts.dtype.kind == "b":
         return np.asarray(texts)
     values: Any = texts
+    words = {str(value).lower() for value in texts.tolist()} if texts.dtype.kind in "UO" else set()
+    if words and words <= {*YES, *NO}:
+        return np.array([str(value).lower() in YES for value in texts.tolist()])
     if texts.dtype.kind not in "iuf":
         try:
             values = texts.astype(np.float64)
@@ -90,7 +104,7 @@ def _from_marks(recording: Recording) -> Recording:
     marks = _marks(recording)
     if marks is None:
         kinds = dict.fromkeys(recording.y.tolist())
-        found = [value for value in kinds if str(value) not in ("0", "1")]
+        found = [value for value in kinds if str(value).lower() not in ("0", "1", *YES, *NO)]
         raise DataError(
             f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]!r}"
             + ("; where a label is blank write 0" if found[0] == -1 else "")

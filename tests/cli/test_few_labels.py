@@ -85,6 +85,20 @@ def test_regions_are_enough(run, place) -> None:
         assert message in err.replace("\n", " ")
 
 
+def test_labels_where_states_begin_are_named(run, tmp_path) -> None:
+    """They were taken for samples among which nothing is known, and 100 segments were learned."""
+    for i, r in enumerate(relevant_changes(3, n_samples=120, n_features=3, n_relevant=2, random_state=1)):
+        begins = np.diff(r.y, prepend=-1) != 0
+        frame = pd.DataFrame(r.X, columns=r.features).assign(
+            label=np.where(begins, [f"state {y}" for y in r.y], "")
+        )
+        frame.to_csv(tmp_path / f"r{i}.csv", index=False)
+    line = f"fit change-point {tmp_path} --rivals none --metric diagonal -o {tmp_path / 'm'}"
+    code, _, err = run(line)
+    assert code == 0
+    assert "every label stands alone among samples without one" in err.replace("\n", " ")
+
+
 @pytest.mark.parametrize("form", ["plain", "german", "excel", "utf-16", "comment"])
 def test_regions_are_read_as_spreadsheets_write_them(tmp_path, form) -> None:
     """Nothing but commas, points and UTF-8 was read."""

@@ -53,6 +53,23 @@ def test_one_file_of_labels_is_not_of_two_recordings(run, refused, tmp_path):
     assert "2 recordings of 200 samples" in err
 
 
+@pytest.mark.parametrize("words", [("False", "True"), ("no", "Yes")])
+def test_words_that_mark_changes_are_asked_about(run, refused, tmp_path, words):
+    """As pandas writes truth values: they were states, one for each mark and one between two."""
+    for i, recording in enumerate(TRAIN):
+        frame = pd.DataFrame(recording.X, columns=recording.features)
+        marks = np.diff(recording.y, prepend=recording.y[0]) != 0
+        frame.assign(label=np.where(marks, words[1], words[0])).to_csv(tmp_path / f"r{i}.csv")
+    message = refused("fit change-point", tmp_path)
+    assert f"the labels are {words[0]} but for" in message
+    assert f"If a {words[1]} marks the first sample of a new segment" in message
+    line = "fit change-point --labels-are changes --rivals none --metric diagonal --force -o marks"
+    code, _, err = run(line, tmp_path)
+    assert code == 0, err
+    segments = sum(1 + np.count_nonzero(np.diff(recording.y)) for recording in TRAIN)
+    assert f"and {segments} segments in all" in err
+
+
 @pytest.mark.parametrize("form", ["table", "folder"])
 def test_what_follows_a_point_in_a_name_may_tell_recordings_apart(run, tmp_path, form):
     names = ["rat.1", "rat.2", "mouse.left"]
