@@ -6,13 +6,16 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.model_selection import LeaveOneOut
+from sklearn.neighbors import KNeighborsClassifier
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
-from structsvm.errors import VerdictWarning
+from structsvm.errors import DataError, VerdictWarning
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, evaluate
-from structsvm.evaluation.verdict import Contrast, Verdict, contents, once_each
+from structsvm.evaluation.verdict import Contrast, Verdict, once_each
+from structsvm.features import StateScores
 from structsvm.model_selection.folds import split
+from structsvm.partitions.copies import contents
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
 
@@ -90,6 +93,29 @@ def test_the_report_tells_of_copies(learner):
     data = recordings(5, seed=1)
     page = report_page(learner, *repeated(data, [0, 1, 2, 3, 4, 4]))
     assert "(1 copy of them does not count again)" in page
+
+
+def test_scores_of_copies_are_by_a_classifier_that_has_seen_none_of_them():
+    """The nearest neighbour of a sample is in the copy, of which it knows the name."""
+    rng = np.random.default_rng(0)
+    Xs = [rng.normal(size=(60, 2)) for _ in range(6)]
+    ys = [np.repeat(rng.permutation(["a", "b", "c"]), 20) for _ in range(6)]
+    twice = [*range(6), *range(6)]
+    copied = repeated((Xs, ys), twice)
+    scores = StateScores(KNeighborsClassifier(1), lags=(0,))
+    found = scores.fit_transform(*copied)
+    named = [scores.classes_[F.argmax(axis=1)] for F in found]
+    right = np.mean([names == y for names, y in zip(named, copied[1], strict=True)])
+    assert 0.25 < right < 0.45
+    people = [i // 2 for i in twice]  # of different groups, too
+    people[6:] = [k + 3 for k in people[6:]]
+    again = scores.fit_transform(*copied, people)
+    named = [scores.classes_[F.argmax(axis=1)] for F in again]
+    assert np.mean([names == y for names, y in zip(named, copied[1], strict=True)]) < 0.45
+    assert len(scores.fit_transform(Xs[:1] * 3, ys[:1] * 3)) == 3  # nothing else to hold out
+    copied[1][0][:5] = copied[1][6][:5] = "d"
+    with pytest.raises(DataError, match="d only in recording 0"):
+        scores.fit_transform(*copied)
 
 
 def test_folds_of_copies():

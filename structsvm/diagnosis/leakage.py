@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from structsvm.diagnosis.findings import Finding
 from structsvm.diagnosis.samples import Examined
-from structsvm.evaluation.verdict import MIN_UNITS, contents
+from structsvm.evaluation.verdict import MIN_UNITS
+from structsvm.partitions.copies import contents
 from structsvm.support.arrays import Ints
 from structsvm.support.plain import some_of
 

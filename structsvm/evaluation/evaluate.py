@@ -22,8 +22,6 @@ from structsvm.evaluation.verdict import (
     LEARNED,
     Contrast,
     Verdict,
-    contents,
-    joined,
     once_each,
     rival_in_words,
 )
@@ -34,6 +32,7 @@ from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
+from structsvm.partitions.copies import contents, joined
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from structsvm.partitions.traits import RECORDINGS, Words
-from structsvm.solvers.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import finite
 
@@ -23,8 +20,6 @@ __all__ = [
     "Contrast",
     "Verdict",
     "chosen",
-    "contents",
-    "joined",
     "once_each",
     "rival_in_words",
     "rival_title",
@@ -45,29 +40,6 @@ MIN_UNITS = 5
 four, a fair coin does so too once in eight."""
 
 
-def contents(items: Sequence[Any]) -> Ints:
-    """A number for each recording, the same for those that are copies of each other, (N,)."""
-    return np.unique([fingerprint(item) for item in items], return_inverse=True)[1].astype(np.int64)
-
-
-def joined(units: Ints, numbers: Ints) -> Ints:
-    """The unit of each recording, (N,), where units that have copies in common are one.
-
-    Parameters
-    ----------
-    units : array of shape (N,)
-        Number of the group of each, 0, 1, ...
-    numbers : array of shape (N,)
-        As from :func:`contents`.
-    """
-    G = int(units.max()) + 1
-    links = coo_array(
-        (np.ones(units.size), (units, G + numbers)), shape=(G + int(numbers.max()) + 1,) * 2
-    )
-    component = connected_components(links, directed=False)[1][units]
-    return np.unique(component, return_inverse=True)[1].astype(np.int64)
-
-
 def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> Floats:
     """The mean over the copies of each recording.
 
@@ -75,7 +47,7 @@ def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> F
     ----------
     values : array of shape (N,)
     numbers : array of shape (N,)
-        As from :func:`contents`.
+        As from :func:`structsvm.partitions.copies.contents`.
     weights : array of shape (N,), optional
         Of the copies in their mean; where all of them are 0, the mean is 0.
     """

@@ -164,7 +164,8 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
         """Fit, and return probabilities of held-out boundaries, (T_i,) each, and whose they are."""
         recipe = self._boundary_recipe()
         states = read_boundaries(ys, arrays, recipe.owner)
-        near, folds = self._near(states), recipe.draw(states, groups, every_state=False)
+        near = self._near(states)
+        folds = recipe.draw(arrays, states, groups, every_state=False)
         held_out, models, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
         found = [p[:, 1] for p in held_out]
         self.slope_, self.intercept_ = _calibrated(found, self._near(states, times=2).codes)

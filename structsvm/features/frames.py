@@ -18,6 +18,7 @@ from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
 from structsvm.parallel import single_threaded
+from structsvm.partitions.copies import contents, joined
 from structsvm.partitions.samples import Standardizer, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solvers.fingerprint import fingerprint
@@ -312,15 +313,18 @@ class FrameRecipe:
         learned = states if near is None else near
         if len(units_of(groups, len(Xs))[0]) < 2:
             return None, self.fit(Xs, learned, groups)
-        folds = self.draw(states, groups, every_state=False)
+        folds = self.draw(Xs, states, groups, every_state=False)
         held_out, _, model = self.cross_fit(Xs, learned, folds, groups)
         return held_out, model
 
-    def draw(self, states: States, groups: Any, every_state: bool) -> DrawnFolds:
+    def draw(
+        self, Xs: Sequence[Floats], states: States, groups: Any, every_state: bool
+    ) -> DrawnFolds:
         """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
 
         There are no more than there are groups, or recordings where there are no groups. As few
-        states as possible are unknown in any fold.
+        states as possible are unknown in any fold. Copies of a recording are in one fold, unless
+        there is nothing but copies of one.
 
         Parameters
         ----------
@@ -339,6 +343,10 @@ class FrameRecipe:
                 f"n_folds of {self.owner} must be a number of 2 or more, got {self.n_folds!r}"
             )
         names, units = units_of(groups, len(states.codes), self.words)
+        apart = joined(units, contents(Xs))
+        if 0 < apart.max() < units.max():
+            first = np.unique(apart, return_index=True)[1]
+            names, units = [names[k] for k in units[first]], apart
         n_units, noun = len(names), self.words.whole if groups is None else "group"
         if n_units < 2:
             there = f"one {noun}" if groups is None else f"one group, {names[0]!r}"

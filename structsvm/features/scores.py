@@ -111,7 +111,7 @@ class NamedScores(RecordingTransformer):
         """Learn, and return probabilities of held-out states, (T_i, C) each, and whose they are."""
         recipe, arrays = self._recipe(), read_recordings(Xs)
         states = States.read(ys, arrays, recipe.owner, recipe.words)
-        folds = recipe.draw(states, groups, every_state=True)
+        folds = recipe.draw(arrays, states, groups, every_state=True)
         probabilities, models, model = recipe.cross_fit(arrays, states, folds, groups)
         self._keep(model, arrays, states)
         return probabilities, models
@@ -132,9 +132,10 @@ class StateScores(NamedScores):
 
     The score of a state is ``log(p + smoothing)``, minus the mean of that over the states, where
     ``p`` is its probability. :meth:`fit_transform` cross-fits: it scores each training recording by
-    a classifier that has not seen it, nor any other recording of its group, because a classifier
-    is surer of what it has seen than it will be of new recordings. :meth:`transform` scores others
-    by the mean of the probabilities of these classifiers and of one that learned from all.
+    a classifier that has not seen it or a copy of it, nor any other recording of its group, because
+    a classifier is surer of what it has seen than it will be of new recordings. :meth:`transform`
+    scores others by the mean of the probabilities of these classifiers and of one that learned from
+    all.
 
     The columns are those of ``classes_`` in every fold. Folds are drawn so that each one's
     classifier has seen every state; where no such folds are found, a state that it has not seen has

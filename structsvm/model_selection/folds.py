@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation.verdict import joined
+from structsvm.partitions.copies import joined
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import units_of
 from structsvm.partitions.traits import RECORDINGS, TABLES, Words

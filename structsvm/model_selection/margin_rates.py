@@ -9,10 +9,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.evaluation.verdict import contents
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import split
+from structsvm.partitions.copies import contents
 from structsvm.partitions.margins import MarginRates, boundary_margins, hits
 from structsvm.support.checks import is_whole
 from structsvm.support.progress import stage

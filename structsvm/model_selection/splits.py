@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation.verdict import contents
 from structsvm.learner.samples import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partitions.copies import contents
 from structsvm.partitions.traits import Words
 from structsvm.partitions.values import label_values
 from structsvm.rivals.recordings import are_names
