@@ -62,6 +62,19 @@ def test_where_learning_does_not_pay_a_better_classifier_is_named_too(untrained,
     assert judged(untrained=untrained, **{FRAMES: 1 + NOISE}).answer == said
 
 
+@pytest.mark.parametrize(
+    ("equal", "does"), [(1 + NOISE, "may do as well"), (0.6 + NOISE / 9, "do better")]
+)
+def test_learning_does_not_pay_where_segments_of_one_length_do_as_well(equal, does):
+    """A classifier that does better does not make it pay."""
+    losses = {"equal-segments": equal, FRAMES: 0.4 + NOISE / 9}
+    verdict = judged(("equal-segments", FRAMES), **losses)
+    assert not verdict.pays
+    said = f"Nothing shows that learning pays: segments of one length {does}."
+    assert verdict.answer == f"{said} A frame classifier (boosting) does better: use it."
+    assert verdict.use == FRAMES
+
+
 def test_metrics_are_never_called_classifiers():
     verdict = judged((), rca=1 + NOISE)
     assert verdict.enough is None

@@ -473,16 +473,20 @@ class Verdict:
                 f"Cannot tell: the difference is the same on every {self.words.whole}, so that "
                 "nothing is known of how it varies."
             )
-        if self._blind is not None and (self.enough is None or not self.enough.is_harm):
-            part, whole = self.words.part, self.words.whole
+        blind, part = self._blind, self.words.part
+        if blind is not None and (self.enough is None or not self.enough.is_harm):
+            whole = self.words.whole
             return (
                 f"Nothing shows that the {part}s follow from the features: {part}s of one length, "
                 f"whatever is in a {whole}, may do as well."
             )
-        if self.untrained.is_gain:
+        if self.pays:
             return f"Learning pays{self._but}."
         if self.untrained.is_harm:
             said = "Learning harms."
+        elif blind is not None:
+            does = "do better" if blind.is_harm else "may do as well"
+            said = f"Nothing shows that learning pays: {part}s of one length {does}."
         else:
             said = "Nothing shows that learning pays: the difference may be chance."
         if self.use is None:
