@@ -137,6 +137,33 @@ def test_what_a_task_prints_does_not_get_into_the_answers():
         assert session.map(print_something, 0) == [1, 2, 3]
 
 
+def test_a_python_that_prints_as_it_begins_and_paths_that_are_no_texts(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("print('hello')")
+    text = """
+        import pathlib
+        sys.path += [pathlib.Path("/nowhere")]
+        assert np.array_equal(fit(), expected)
+    """
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
+    subprocess.run(script(tmp_path, text), check=True, timeout=120, env=environment)
+
+
+@pytest.mark.parametrize("program", [None, "", "/nowhere/python"])
+def test_a_python_that_cannot_be_started(program, tmp_path):
+    text = f"""
+        from structsvm.errors import SettingsError
+        sys.executable = {program!r}
+        try:
+            fit()
+        except SettingsError as error:
+            assert "use backend='threads'" in str(error)
+        else:
+            raise AssertionError
+    """
+    subprocess.run(script(tmp_path, text), check=True, timeout=120)
+
+
 def test_messages_of_any_size():
     big = bytes(5_000_000)
     with Processes(2).open([b"1", b"2"]) as session:

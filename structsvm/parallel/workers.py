@@ -25,7 +25,7 @@ from typing import Any
 
 import cloudpickle
 
-from structsvm.errors import StructSVMError
+from structsvm.errors import SettingsError, StructSVMError
 
 logger = logging.getLogger("structsvm")
 
@@ -34,6 +34,10 @@ IDLE = 300
 
 LENGTH = struct.Struct("!Q")
 """What goes before a message."""
+
+READY = b"\x00structsvm\x00"
+"""What goes before the first answer: Python may have printed while it began, such as from a
+``sitecustomize``."""
 
 PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from structsvm.parallel.workers import serve; serve()"
@@ -60,13 +64,18 @@ class _Worker:
     """A process that answers calls, one at a time."""
 
     def __init__(self) -> None:
-        with _without_interrupts():  # Ctrl-C reaches the whole group: who starts it ends it
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM.format(path=sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-            )
+        path = [place for place in sys.path if isinstance(place, str)]  # as import does
+        program = [sys.executable, "-c", PROGRAM.format(path=path)]
+        pipe = subprocess.PIPE
+        self._is_ready = False
+        try:
+            with _without_interrupts():  # Ctrl-C reaches the whole group: who starts it ends it
+                self.process = subprocess.Popen(program, stdin=pipe, stdout=pipe, bufsize=0)
+        except (OSError, TypeError) as error:  # of a Python inside of another program
+            raise SettingsError(
+                f"no process can be started with {sys.executable!r} (sys.executable): {error}; "
+                "use backend='threads'"
+            ) from error
 
     def ask(self, message: bytes) -> None:
         """Send a call. A worker that is gone is found out by :meth:`answer`."""
@@ -77,6 +86,10 @@ class _Worker:
 
     def answer(self) -> tuple[bool, Any]:
         """Whether the call returned, and what it returned or raised; EOFError if it died."""
+        printed = b"" if self._is_ready else bytes(len(READY))
+        while not self._is_ready:
+            printed = printed[1:] + _exactly(self.process.stdout, 1)
+            self._is_ready = printed == READY
         returned, value = cloudpickle.loads(_read(self.process.stdout))
         return bool(returned), value
 
@@ -238,7 +251,11 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _write(pipe: Any, message: bytes) -> None:
-    left = memoryview(LENGTH.pack(len(message)) + message)
+    _send(pipe, LENGTH.pack(len(message)) + message)
+
+
+def _send(pipe: Any, content: bytes) -> None:
+    left = memoryview(content)
     while left:
         left = left[pipe.write(left) :]
 
@@ -272,6 +289,7 @@ def serve() -> None:
     os.dup2(nowhere, 0)
     os.dup2(2, 1)
     try:
+        _send(answers, READY)
         while _comes(calls):
             answer = _answer(_read(calls))
             sys.stdout.flush()
