@@ -1,5 +1,7 @@
 """One thread inside a call, the user's setting untouched outside it."""
 
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -7,7 +9,9 @@ import pytest
 import sklearn.cluster  # noqa: F401 (brings the OpenMP pool)
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from structsvm.parallel import single_threaded
+from structsvm.parallel import limits, single_threaded
+from structsvm.support import quiet
+from structsvm.support.quiet import without_warnings
 
 
 def pools() -> dict[tuple[str, str], int]:
@@ -61,3 +65,27 @@ def test_overlapping_calls_share_one_limit() -> None:
             jobs[0].result()
             assert jobs[1].result() == {1}
         assert pools() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_forked_child_knows_nothing_of_the_blocks_of_other_threads() -> None:
+    """Nor of their locks, which are held here while another thread forks."""
+
+    def blas() -> set[int]:
+        return {n for (api, _), n in pools().items() if api == "blas"}
+
+    def status_of_a_child() -> int:
+        child = os.fork()
+        if child:
+            return os.waitpid(child, 0)[1]
+        signal.alarm(20)  # it would wait for ever
+        try:
+            with single_threaded(), without_warnings(UserWarning):
+                inside = blas()
+            os._exit(0 if inside == {1} and 2 in blas() else 1)
+        finally:
+            os._exit(2)
+
+    outside = threadpool_limits(limits=2)
+    with outside, ThreadPoolExecutor() as threads, single_threaded(), limits._lock, quiet._lock:
+        assert threads.submit(status_of_a_child).result() == 0

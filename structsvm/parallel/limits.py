@@ -7,6 +7,7 @@ user's own setting comes back afterwards, also when calls overlap in several thr
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,40 +41,62 @@ def single_threaded() -> Iterator[None]:
         return
     controller = _controller(loaded)
     _enter(controller)
-    _here.loaded = loaded
+    _here.loaded, _here.blocks = loaded, _blocks_here() + 1
     try:
         with controller.select(user_api="openmp").limit(limits=1):
             yield
     finally:
-        _here.loaded = outer
+        _here.loaded, _here.blocks = outer, _blocks_here() - 1
         _leave()
 
 
 _here = local()
-"""The libraries that a block of this thread has limited, in ``loaded``."""
+"""The libraries that a block of this thread has limited, in ``loaded``, and how many ``blocks``
+of it limit some."""
 _lock = Lock()
 _inside: int = 0
 _limiter: Any = None
+
+
+def _blocks_here() -> int:
+    return getattr(_here, "blocks", 0)
 
 
 def _enter(controller: threadpoolctl.ThreadpoolController) -> None:
     global _inside, _limiter
     with _lock:
         if _inside == 0:
+            _restore()  # in a forked child, what blocks of other threads had limited
             _release_control()
             _limiter = controller.select(user_api="blas").limit(limits=1)
         _inside += 1
 
 
 def _leave() -> None:
-    global _inside, _limiter
+    global _inside
     with _lock:
         _inside -= 1
         if _inside == 0:
-            _release_control()
-            _limiter.restore_original_limits()
-            _release_control()
-            _limiter = None
+            _restore()
+
+
+def _restore() -> None:
+    global _limiter
+    if _limiter is not None:
+        _release_control()
+        _limiter.restore_original_limits()
+        _release_control()
+        _limiter = None
+
+
+def _forget() -> None:
+    """In a forked child, which has this thread alone: the others have left no lock and no block."""
+    global _lock, _inside
+    _lock, _inside = Lock(), _blocks_here()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _release_control() -> None:

@@ -75,6 +75,7 @@ class Run(CutRun):
         self._blocks = blocks_of(risk) if blocks is None else blocks
         self._session = SerialSession(self._blocks) if session is None else session
         self._home = [(block, j) for block in self._blocks for j in range(len(block.indices))]
+        self._sizes: Floats | None = None
 
     @property
     def n_samples(self) -> int:
@@ -287,10 +288,16 @@ class Run(CutRun):
         size = 2.0 * self._truths + np.abs(slope if size is None else size)
         self.certificate.update_lower(*plane_bound(self.risk, offset, slope, upper, size))
 
-    @cached_property
+    @property
     def _truths(self) -> Floats:
-        """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to."""
-        return np.asarray(np.add.reduce(self._session.map_shares(truth_sizes, self.risk.space.dim)))
+        """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to.
+
+        Not a cached_property, which locks out all other runs until Python 3.12.
+        """
+        if self._sizes is None:
+            sizes = self._session.map_shares(truth_sizes, self.risk.space.dim)
+            self._sizes = np.asarray(np.add.reduce(sizes))
+        return self._sizes
 
     def _budget(self, calls: int) -> float:
         """The seconds left for so many more oracle calls."""

@@ -6,6 +6,7 @@ blocks that overlap in several threads leave each other's behind, for good.
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -80,6 +81,16 @@ class _Here:
 
 _lock = Lock()
 _known: dict[tuple[type[Warning], str], _Here] = {}
+
+
+def _unlock() -> None:
+    """In a forked child, where the thread that held the lock is no more."""
+    global _lock
+    _lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 def _here(category: type[Warning], beginning: str) -> _Here:
