@@ -35,8 +35,8 @@ class NodeLabels:
     M: EquivalenceMatrix
     """Each node in the cluster that most of it belongs to."""
     counts: Floats
-    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes, or to 0
-    where no label is known, of which nothing is measured then."""
+    """How much of each node has each label, (T, K): rows sum to the sizes of the nodes, or to what
+    is labelled of them, by which alone is measured then."""
     names: NDArray[Any] | None = None
     """What the labels are called, (K,), if they are called anything."""
 
@@ -177,7 +177,8 @@ def node_names(y: Any, graph: FeatureGraph) -> Any:
 def node_codes(y: Any, graph: FeatureGraph) -> Any:
     """Labels of which some are missing, as one number for each node, -1 for a node without any.
 
-    A superpixel has the label of most of its labelled pixels. What is complete is left as it is.
+    A superpixel has the label of most of its labelled pixels; NodeLabels where each has some. What
+    is complete is left as it is.
 
     Parameters
     ----------
@@ -204,7 +205,10 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
     table = counts[:, known]
     if not known.any():
         return np.full(graph.n_samples, UNKNOWN)
-    return np.where(table.any(axis=1), kinds[known][table.argmax(axis=1)], UNKNOWN)
+    there, most = table.any(axis=1), table.argmax(axis=1)
+    if there.all():  # measured by the pixels that are labelled
+        return NodeLabels(EquivalenceMatrix.from_labels(most), table.astype(float), kinds[known])
+    return np.where(there, kinds[known][most], UNKNOWN)
 
 
 def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, OracleError, SettingsError
+from structsvm.learner.samples import partition_of
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partial_labels.labels import PartialLabels, as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -214,5 +215,5 @@ def _constraint(problem: PartitionProblem, sample: Sample, y: Any) -> Constraint
     given = problem.known_labels(y, sample)
     partial = as_partial(given, T, problem.traits.words.item)
     if partial is None:
-        partial = PartialLabels(problem.encode(given, sample).labels)
+        partial = PartialLabels(partition_of(problem.encode(given, sample)).labels)
     return partial.constraint(T, contiguous)
