@@ -50,7 +50,8 @@ def test_masks_and_pictures_are_label_maps_and_images(tmp_path):
     Image.fromarray(image).save(tmp_path / "image.png")
     Image.fromarray(np.uint8(128 * mask)).save(tmp_path / "mask.png")
     expected = overlay(image, mask.astype(int))
-    np.testing.assert_array_equal(overlay(image, mask), expected)
+    for labels in (mask, np.where(mask, 0xFF0000, 0)):
+        np.testing.assert_array_equal(overlay(image, labels), expected)
     picture, drawn = Image.open(tmp_path / "image.png"), tmp_path / "mask.png"
     np.testing.assert_array_equal(overlay(picture, drawn), expected)
     shown = plot_cut(str(tmp_path / "image.png"), Image.open(drawn)).images[0].get_array()

@@ -32,8 +32,8 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     image : array of shape (H, W) or (H, W, C), image of Pillow, or path of an image
         uint8 or uint16 over the range of its type, or floats in [0, 1].
     labels : array of int or bool of shape (H, W), image of Pillow, or path of one
-        Part of each pixel, 0, 1, ...; -1 where none is known, which has no colour. Of a picture,
-        every colour is a part.
+        Part of each pixel, 0, 1, ...; -1 where none is known, which has no colour. The values of a
+        mask, such as 0 and 255, are numbered if there are larger ones than there are colours.
     tint : float in [0, 1]
         0 draws the borders alone.
 
@@ -125,15 +125,14 @@ def _pixels(image: Any) -> NDArray[Any]:
 
 
 def _parts(labels: Any) -> NDArray[np.int64]:
-    """The part of each pixel, (H, W); the values of a picture are numbered."""
-    if is_picture(labels):
-        values = label_map_of(labels)
-        kinds = np.unique(values)
-        return np.asarray(np.searchsorted(kinds[kinds != -1], values) - (values == -1))
-    parts = label_values(labels)
+    """The part of each pixel, (H, W); large values are numbered, which would share colours."""
+    parts = label_map_of(labels) if is_picture(labels) else label_values(labels)
     if parts.dtype.kind not in "iub":
         raise DataError(f"labels of {parts.dtype} values: give integers 0, 1, ... for the parts")
-    return parts.astype(np.int64)
+    parts = parts.astype(np.int64)
+    if parts.max(initial=0) < len(OKABE_ITO):
+        return parts
+    return np.where(parts < 0, -1, np.searchsorted(np.unique(parts[parts >= 0]), parts))
 
 
 def _as_rgb(image: NDArray[Any]) -> NDArray[np.float64]:
