@@ -605,3 +605,24 @@ def test_moments_on_both_sides_of_a_gap_are_those_of_the_recording(browser, lear
         1001002,
         1001999,
     ]
+
+
+def test_paper_has_all_columns_and_is_light(browser, address, of_states):
+    screen = {"width": 718, "height": 1047, "deviceScaleFactor": 1, "mobile": False}  # of A4
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
+    script = (
+        "return [...document.querySelectorAll('th, td')].filter((cell) => {"
+        " const b = cell.getBoundingClientRect(); return b.right > innerWidth"
+        " || cell.scrollWidth > cell.clientWidth + 1; }).map((cell) => cell.textContent)"
+    )
+    paper = "return getComputedStyle(document.documentElement).getPropertyValue('--paper')"
+    try:
+        for page in (address, of_states):
+            browser.get(page)
+            assert browser.execute_script(script) == []
+            assert luminance(browser.execute_script(paper)) == pytest.approx(1)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -319,8 +319,13 @@ function mark(cluster, x, y, what) {
 // ---- images
 
 function drawImage(r, width) {
-  const [H, W] = r.size, [a, b] = view.window, names = Object.keys(r.cuts), gap = 10, top = 22;
+  const [H, W] = r.size, [a, b] = view.window, names = Object.keys(r.cuts), gap = 10;
   const columns = Math.max(Math.min(names.length, Math.floor(width / 200)), 1), wide = width / columns - gap;
+  const titles = names.map((name) => {
+    const count = name === "true" ? `, ${r.K}` : name in r.found ? `, ${r.found[name]}` : "";
+    return inLines(`${MARKS[name] || name}${count}`, 3, Math.floor(wide / 6.6));
+  });
+  const top = 9 + 13 * Math.max(...titles.map((lines) => lines.length));
   const high = wide * H / W, tall = (b - a) * H / W, rows = Math.ceil(names.length / columns);
   view.x = null;  // nothing to drag over
   view.centre = Math.min(Math.max(view.centre, tall / 2), H - tall / 2);
@@ -329,8 +334,7 @@ function drawImage(r, width) {
     const x = gap / 2 + (i % columns) * (wide + gap), y = top + Math.floor(i / columns) * (high + top + gap);
     const panel = svg("svg", { x, y, width: wide, height: high, viewBox: `${a} ${view.centre - tall / 2} ${b - a} ${tall}` },
       svg("image", { x: 0, y: 0, width: W, height: H, preserveAspectRatio: "none", href: r.cuts[name] }));
-    const count = name === "true" ? `, ${r.K}` : name in r.found ? `, ${r.found[name]}` : "";
-    drawn.append(text(x, y - 10, `${MARKS[name] || name}${count}`), panel);
+    drawn.append(...titles[i].map((line, k) => text(x, y - 10 - 13 * (titles[i].length - 1 - k), line)), panel);
   });
   return drawn;
 }
