@@ -1,4 +1,5 @@
 from structsvm.rivals.boundary_classifier import BoundaryClassifier as BoundaryClassifier
+from structsvm.rivals.consensus import Consensus as Consensus
 from structsvm.rivals.equal_segments import EqualSegments as EqualSegments
 from structsvm.rivals.frame_classifier import FrameClassifier as FrameClassifier
 from structsvm.rivals.recordings import candidates_of_recordings as candidates_of_recordings

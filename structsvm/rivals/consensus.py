@@ -1,0 +1,256 @@
+"""The segmentation that is nearest to those of several estimators, which may name its states."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.partitions.samples import Counts
+from structsvm.rivals.tuning import segment_numbers
+from structsvm.support.arrays import Floats, Ints
+
+
+class Consensus(BaseEstimator):  # type: ignore[misc]
+    """Segments recordings as near to all of its estimators as one segmentation can be.
+
+    With the segmentations ``M_i`` that the estimators find of a recording, it is the ``M`` of least
+    ``sum_i w_i |M - M_i|_F^2``, the loss that they were learned with: the median of the partitions
+    (Barthelemy and Monjardet, 1981), exactly, by dynamic programming over the boundaries that any
+    of them has. A change that most of them see is kept, and one that a single one sees is not.
+    Estimators that make different mistakes, such as a metric and classifiers, are better together
+    than each alone.
+
+    Parameters
+    ----------
+    estimators : sequence of (str, estimator)
+        Each with ``fit(Xs, ys, groups=None)`` and ``predict_breakpoints(Xs, n_clusters=None)``:
+        :class:`~structsvm.MetricLearner`, :class:`FrameClassifier`, :class:`BoundaryClassifier`.
+    weights : sequence of float, optional
+        ``w_i``, positive; 1 each by default.
+
+    Attributes
+    ----------
+    estimators_ : dict of str to estimator
+        Fitted, in their order.
+    classes_ : array or None
+        The names of the states that any of them knows; None if none names states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.rivals import BoundaryClassifier, Consensus
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1, 2], 10)
+    >>> Xs = [5.0 * (y == 1)[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(4)]
+    >>> both = Consensus(
+    ...     [("metric", MetricLearner()), ("edges", BoundaryClassifier("logistic", widths=(3,)))]
+    ... )
+    >>> both.fit(Xs, [[10, 20, 30]] * 4).predict_breakpoints(Xs[:1])
+    [[10, 20, 30]]
+    """
+
+    def __init__(
+        self, estimators: Sequence[tuple[str, Any]], weights: Sequence[float] | None = None
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+
+    def fit(self, Xs: Any, ys: Any, groups: Any = None) -> Self:
+        """Fit a clone of each estimator.
+
+        Parameters
+        ----------
+        Xs, ys, groups
+            As the estimators take them; ``groups`` is whom or what a recording is of.
+
+        Raises
+        ------
+        SettingsError
+            When ``estimators`` or ``weights`` have values they cannot have.
+        StructSVMError
+            When an estimator cannot learn; a note names it.
+        """
+        self._weights()
+        found: dict[str, Any] = {}
+        for name, estimator in self.estimators:
+            try:
+                found[name] = clone(estimator).fit(Xs, ys, groups=groups)
+            except Exception as error:
+                error.add_note(f"while fitting {name} of a consensus")
+                raise
+        self.estimators_ = found
+        return self
+
+    @property
+    def classes_(self) -> NDArray[Any] | None:
+        """The names of all states, sorted; None if no estimator names states."""
+        known = [member.classes_ for member in self.estimators_.values() if _names(member)]
+        return np.unique(np.concatenate(known)) if known else None
+
+    def predict(self, Xs: Any, n_clusters: Counts = None) -> list[Ints]:
+        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
+
+        Parameters
+        ----------
+        n_clusters : int or sequence of int, optional
+            Exactly so many segments in each recording; each estimator finds as many.
+        """
+        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
+
+    def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
+        """Return the segment ends of each recording, the last being T."""
+        check_is_fitted(self, "estimators_")
+        weights = self._weights()
+        members = self.estimators_.values()
+        found = [member.predict_breakpoints(Xs, n_clusters) for member in members]
+        known = n_clusters is not None
+        return [
+            nearest_segmentation(ends, weights, len(ends[0]) if known else None)
+            for ends in zip(*found, strict=True)
+        ]
+
+    def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Return the name of the state of each sample, (T_i,) each.
+
+        That of a segment is the one that the estimators that name states give most of its samples.
+
+        Raises
+        ------
+        SettingsError
+            When no estimator names states.
+        """
+        segmented = self.predict_breakpoints(Xs, n_clusters)
+        naming = [member for member in self.estimators_.values() if _names(member)]
+        if not naming:
+            raise SettingsError(
+                "no estimator of this consensus names states: add a FrameClassifier, or a "
+                "MetricLearner with features=StateScores()"
+            )
+        named = [member.predict_states(Xs, n_clusters) for member in naming]
+        return [
+            _most_frequent(ends, states)
+            for ends, states in zip(segmented, zip(*named, strict=True), strict=True)
+        ]
+
+    def _weights(self) -> Floats:
+        """The weight of each estimator.
+
+        Raises
+        ------
+        SettingsError
+            When there are none, names are not unique texts, or weights are not positive numbers.
+        """
+        pairs = self.estimators
+        is_list = isinstance(pairs, list | tuple) and len(pairs) > 0
+        if not is_list or not all(isinstance(p, tuple) and len(p) == 2 for p in pairs):
+            raise SettingsError(f"estimators must be a list of (name, estimator), got {pairs!r}")
+        names = [name for name, _ in pairs]
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise SettingsError(f"names of estimators must be different texts, got {names}")
+        for name, estimator in pairs:
+            if not (hasattr(estimator, "fit") and hasattr(estimator, "predict_breakpoints")):
+                raise SettingsError(f"{name} has no fit and predict_breakpoints: {estimator!r}")
+        if self.weights is None:
+            return np.ones(len(names))
+        try:
+            weights = np.array(self.weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            weights = np.empty(0)
+        if weights.shape != (len(names),) or not (np.isfinite(weights) & (weights > 0)).all():
+            raise SettingsError(
+                f"weights must be {len(names)} positive numbers, one for each estimator, "
+                f"got {self.weights!r}"
+            )
+        return weights
+
+
+def nearest_segmentation(
+    ends: Sequence[Sequence[int]], weights: Floats, n_segments: int | None = None
+) -> list[int]:
+    """The segment ends, the last being T, of the least ``sum_i w_i |M - M_i|_F^2``.
+
+    ``|M - M_i|^2`` is ``K + K_i - 2 Tr(M M_i)``, and ``Tr(M M_i)`` a sum over the segments of M. As
+    a boundary moves between two neighbours among those of the ``M_i``, each term of that sum is a
+    square over a length, which is convex: it is largest at an end. So M has no other boundaries.
+
+    Parameters
+    ----------
+    ends : sequence of segment ends, the last being T each
+    weights : array of shape (n,)
+        ``w_i``, positive.
+    n_segments : int, optional
+        The number of segments that each of them has, and the answer as well.
+
+    Raises
+    ------
+    DataError
+        When they are of recordings of different lengths.
+    """
+    if len({found[-1] for found in ends}) > 1:
+        lengths = sorted({found[-1] for found in ends})
+        raise DataError(f"segmentations of recordings of {lengths} samples have no consensus")
+    bounds = [np.array([0, *found], dtype=np.int64) for found in ends]
+    knots = np.unique(np.concatenate(bounds))
+    layers = 1 if n_segments is None else n_segments
+    # best[k, t]: of the first k + 1 segments up to knot t; or of any number of them.
+    best = np.full((layers + 1, knots.size), -np.inf)
+    best[0, 0] = 0.0
+    previous = np.zeros(best.shape, dtype=np.int64)
+    for t in range(1, knots.size):
+        gains = _gains(bounds, weights, knots[:t], int(knots[t]))
+        if n_segments is None:
+            totals = best[0, :t] + gains
+            previous[0, t] = totals.argmax()
+            best[0, t] = totals.max()
+        else:
+            ahead = best[:-1, :t] + gains
+            previous[1:, t] = ahead.argmax(axis=1)
+            best[1:, t] = ahead.max(axis=1)
+    path, t, k = [], knots.size - 1, 0 if n_segments is None else n_segments
+    while t > 0:
+        path.append(int(knots[t]))
+        t, k = int(previous[k, t]), max(0, k - 1)
+    return path[::-1]
+
+
+def _gains(bounds: Sequence[Ints], weights: Floats, starts: Ints, end: int) -> Floats:
+    """What segments from each start to the end add to ``sum_i w_i (2 Tr(M M_i) - K)``."""
+    total = np.full(starts.size, -float(weights.sum()))
+    for known, weight in zip(bounds, weights.tolist(), strict=True):
+        total += 2.0 * weight * _shared(known, starts, end) / (end - starts)
+    return total
+
+
+def _shared(known: Ints, starts: Ints, end: int) -> Floats:
+    """``sum_B |A n B|^2 / |B|`` of segments A from each start to the end, B those between bounds.
+
+    The segments B that lie within A add their lengths.
+    """
+    sizes = np.diff(known)
+    first = np.searchsorted(known, starts, side="right") - 1
+    last = int(np.searchsorted(known, end, side="left")) - 1
+    head, tail = known[first + 1] - starts, end - known[last]
+    apart = head**2 / sizes[first] + (known[last] - known[first + 1]) + tail**2 / sizes[last]
+    return np.asarray(np.where(first == last, (end - starts) ** 2 / sizes[last], apart))
+
+
+def _names(member: Any) -> bool:
+    return getattr(member, "classes_", None) is not None and hasattr(member, "predict_states")
+
+
+def _most_frequent(ends: Sequence[int], states: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """For each segment the name of most of its samples, the first of equally many, (T,)."""
+    named, start = np.empty_like(states[0]), 0
+    for end in ends:
+        counts = Counter(name for found in states for name in found[start:end].tolist())
+        named[start:end] = max(sorted(counts), key=lambda name: counts[name])
+        start = end
+    return named
