@@ -271,16 +271,20 @@ def test_labels_of_nodes():
         assert node_labels(y, graph).M == EquivalenceMatrix.from_labels([0, 0, 1, 1])
 
 
-@pytest.mark.parametrize("missing", [-1, None, np.nan, "nobody names it"])
+@pytest.mark.parametrize("missing", [-1, "nobody names it"])
 def test_a_mapping_may_leave_nodes_open(missing):
     graph = from_networkx(path())
-    y = {3: "b", 2: missing, 1: missing, 0: "a"}
+    a, b = (1, 2) if missing == -1 else ("a", "b")
+    y = {3: b, 2: missing, 1: missing, 0: a}
     if isinstance(missing, str):
         del y[1], y[2]
     assert node_codes(y, graph).tolist() == [0, -1, -1, 1]
-    assert node_codes({**y, 1: "a", 2: "b"}, graph) == {0: "a", 1: "a", 2: "b", 3: "b"}
+    assert node_codes({**y, 1: a, 2: b}, graph) == {0: a, 1: a, 2: b, 3: b}
     with pytest.raises(DataError, match="of several kinds"):
         node_codes({0: 1, 1: "1"}, graph)
+    for nothing in (None, np.nan):
+        with pytest.raises(DataError, match="that of node 1 "):
+            node_codes({0: 1, 1: nothing, 2: 2}, graph)
     with pytest.warns(DataWarning, match=r"'3' has a label and is no node \(2 in all\)"):
         assert node_codes({0: 1, "3": 2, "4": 1}, graph).tolist() == [0, -1, -1, -1]
     with pytest.raises(DataError, match="nodes are called like 0"):

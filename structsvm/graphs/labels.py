@@ -183,12 +183,12 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
     Parameters
     ----------
     y : as for :func:`node_labels`; -1 in a map or vector of numbers marks what has no label
-        Nodes that a mapping does not name, or for which it has -1, None or NaN, have none.
+        Nodes that a mapping does not name, or for which it has -1, have none.
 
     Raises
     ------
     DataError
-        When labels are of several kinds, or none of them is of a node.
+        When labels are of several kinds, a mapping has None or NaN, or none of them is of a node.
     """
     if isinstance(y, NodeLabels) or hasattr(y, "constraint"):
         return y
@@ -282,9 +282,12 @@ def _codes_by_name(y: Mapping[Any, Any], graph: FeatureGraph) -> Any:
         if len(strangers) == len(y):
             raise DataError(f"{told}: nodes are called like {graph.nodes[0]!r}")
         warn(f"{told}: its label is left out", DataWarning)
-    values = np.empty(graph.n_samples, dtype=object)
+    values, named = np.empty(graph.n_samples, dtype=object), [node in y for node in graph.nodes]
     values[:] = [y.get(node) for node in graph.nodes]
-    known = ~(missing_labels(values) | unlabelled(values))
+    missing = missing_labels(values) & named
+    if missing.any():
+        _refuse_open(values, missing, graph)
+    known = named & ~unlabelled(values)
     if known.all():
         return y
     codes = np.full(graph.n_samples, UNKNOWN)
