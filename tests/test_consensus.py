@@ -144,3 +144,5 @@ def test_without_names_there_are_no_states(data) -> None:
     with pytest.raises(SettingsError, match="names states: add a FrameClassifier"):
         found.predict_states(Xs)
     assert found.predict_breakpoints([np.zeros((1, 4))]) == [[1]]
+    with pytest.raises(DataError, match="takes a list of recordings"):
+        found.predict_breakpoints({"a": Xs[0]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -106,8 +106,16 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
 
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
-        """Return the segment ends of each recording, the last being T."""
+        """Return the segment ends of each recording, the last being T.
+
+        Raises
+        ------
+        DataError
+            When ``Xs`` is a mapping, or an estimator cannot use a recording.
+        """
         check_is_fitted(self, "estimators_")
+        if isinstance(Xs, Mapping):
+            raise DataError("a consensus takes a list of recordings: give list(Xs.values())")
         weights = self._weights()
         members = self.estimators_.values()
         found = [member.predict_breakpoints(Xs, n_clusters) for member in members]
