@@ -87,9 +87,8 @@ def test_regions_are_enough(run, place) -> None:
 
 def test_labels_where_states_begin_are_named(run, tmp_path) -> None:
     """They were taken for samples among which nothing is known, and 100 segments were learned."""
-    for i, r in enumerate(
-        relevant_changes(3, n_samples=120, n_features=3, n_relevant=2, random_state=1)
-    ):
+    made = relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=1)
+    for i, r in enumerate(made):
         begins = np.diff(r.y, prepend=-1) != 0
         frame = pd.DataFrame(r.X, columns=r.features).assign(
             label=np.where(begins, [f"state {y}" for y in r.y], "")
