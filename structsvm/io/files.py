@@ -19,7 +19,7 @@ from structsvm.io.indicators import read_labels_as
 from structsvm.io.label_tables import label_files
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_npz, read_table
-from structsvm.io.recording import Recording, listed, share_features
+from structsvm.io.recording import Recording, listed, share_features, spelled
 from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
 from structsvm.io.times import warn_about_times
 from structsvm.partitions.values import full_labels, of_one_kind
@@ -263,7 +263,7 @@ def find_recordings(
     if not files:
         raise DataError("no recordings were given: name files or folders")
     called = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
-    names = tuple(map(printable, _names(called)))
+    names = tuple(spelled(printable(name)) for name in _names(called))
     return Found(tuple(files.values()), names, tuple(skipped), tuple(predictions))
 
 

@@ -25,7 +25,7 @@ from structsvm.io.intervals import (
     separator_of,
     text_of_labels,
 )
-from structsvm.io.recording import Recording, listed
+from structsvm.io.recording import Recording, listed, spelled
 from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import UNKNOWN, known_where
 from structsvm.support.typed import refuse_other_types
@@ -109,7 +109,7 @@ def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: P
     """
     of_each: list[str] = []
     for recording in recordings:
-        stem = printable(Path(recording.source or "").stem)
+        stem = spelled(printable(Path(recording.source or "").stem))
         names = (recording.name, stem, name_of(recording.name))
         called = next((name for name in names if name in marks), None)
         if called is None and len(recordings) == len(marks) == 1:
@@ -147,6 +147,7 @@ def _read(path: Path) -> dict[str, Marks]:
     found: dict[str, Marks] = {}
     for file in label_files(path):
         for name, marks in _read_file(file).items():
+            name = spelled(name)
             if name in found:
                 raise DataError(f"{file}: a second file about {name}: leave one out")
             found[name] = marks

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.gaps import without_gaps
-from structsvm.io.recording import Origin, Recording, listed
+from structsvm.io.recording import Origin, Recording, listed, spelled
 from structsvm.io.text import (
     AS_DETECTED,
     COMMA_NUMBER,
@@ -346,7 +346,7 @@ def _together(recordings: Sequence[Recording]) -> str:
 
 def _file_name(value: Any) -> str:
     """The name of a recording, which may become that of a file."""
-    return re.sub(r"[/\\\x00-\x1f]", "_", str(value).strip())
+    return spelled(re.sub(r"[/\\\x00-\x1f]", "_", str(value).strip()))
 
 
 def _load_arrays(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -165,6 +166,11 @@ def arrays_and_labels(
             raise DataError(f"{recording.where} has no labels")
         labels.append(recording.y)
     return [recording.X for recording in recordings], labels
+
+
+def spelled(name: str) -> str:
+    """A name in one spelling: files of a Mac have ü as a u with two dots, tables as one letter."""
+    return unicodedata.normalize("NFC", name)
 
 
 def listed(names: Sequence[str], limit: int = 12) -> str:

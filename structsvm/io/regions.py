@@ -12,6 +12,7 @@ from typing import Any
 
 from structsvm.errors import DataError
 from structsvm.io.intervals import line_of_header, separator_of, text_of_labels
+from structsvm.io.recording import spelled
 from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
@@ -56,7 +57,7 @@ def read_regions(
                 region = _region(row, columns, times or {})
             except DataError as error:
                 raise DataError(f"{path}: line {before + rows.line_num}: {error}") from error
-            found.setdefault(row["recording"], []).append(region)
+            found.setdefault(spelled(row["recording"]), []).append(region)
     except csv.Error as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return found
@@ -83,7 +84,7 @@ def _region(
     values = [row[name] for name in columns[1:]]
     values[-1] = WHOLE.sub("", values[-1])
     if columns is IN_TIME:
-        values[:2] = _samples(values[:2], row["recording"], times)
+        values[:2] = _samples(values[:2], spelled(row["recording"]), times)
     return region_from(values)
 
 

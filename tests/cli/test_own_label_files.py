@@ -1,5 +1,7 @@
 """Files of labels as people have them beside their recordings."""
 
+import unicodedata
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -212,3 +214,19 @@ def test_comments_above_a_table_of_changes(run, tmp_path):
     code, _, err = run(LINE, data, "--labels", tmp_path / "changes.csv")
     assert code == 0, err
     assert f"and {len(ends) + 1} segments" in err
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_letters_with_dots_may_be_spelled_in_two_ways(run, tmp_path, form):
+    """Files of a Mac have other bytes than what is typed into a table."""
+    put(tmp_path / "data" / f"{unicodedata.normalize(form, 'mäuse')}.csv", TRAIN[0])
+    put(tmp_path / "data" / "b.csv", TRAIN[1])
+    rows_of(["mäuse", "b"]).to_csv(tmp_path / "labels.csv", index=False)
+    code, _, err = run(LINE, tmp_path / "data", "--labels", tmp_path / "labels.csv")
+    assert code == 0, err
+    regions = pd.DataFrame({"recording": ["mäuse"], "start": 0, "end": 200, "changes": "1+"})
+    regions.to_csv(tmp_path / "regions.csv", index=False)
+    code, _, err = run(
+        "predict labelled.structsvm", tmp_path / "data", "--regions", tmp_path / "regions.csv"
+    )
+    assert code == 0, err
