@@ -8,7 +8,7 @@ little, from the cross-validation, in which every sample was held out once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +35,7 @@ from structsvm.errors import (
 )
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.evaluation.verdict import LEARNED, Verdict, rival_in_words
-from structsvm.io.recording import Recording
+from structsvm.io.recording import Recording, listed
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
@@ -115,6 +115,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     whole = _checked(args, terminal, kind)
     split = _question(whole.given, args, kind)
     train, test = _divided(whole, split, kind)
+    _check_predictions(args, terminal, kind, written.predictions, test.given.names)
     terminal.note(_about(train, test, split))
     if split in (ROWS, CLUSTERS):
         _warn_of_copies(train, test, terminal)
@@ -140,6 +141,24 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         ) from interrupt
     _tell(search, result, written, terminal)
     return 0
+
+
+def _check_predictions(
+    args: argparse.Namespace, terminal: Terminal, kind: Kind, folder: Path, names: Sequence[str]
+) -> None:
+    """Refuse predictions that exist, as other outputs; a warning names those of other recordings.
+
+    Which recordings are held out, and predicted, is known only now.
+    """
+    places = writer_for(kind.problem, "png").places(folder, names)
+    inside = folder.iterdir() if folder.is_dir() else ()
+    others = sorted(path.name for path in inside if path.is_file() and path not in places)
+    if others:
+        terminal.warn(
+            f"{folder} holds {listed(others, 3)} from before, which this run does not write: they "
+            "are not predictions of what it holds out"
+        )
+    check_outputs(args, places)
 
 
 def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Checked:

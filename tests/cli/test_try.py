@@ -162,3 +162,17 @@ def test_ctrl_c_after_choosing_leaves_the_model(run, recordings, tmp_path, monke
     assert (code, out) == (130, "")
     assert f"interrupted after choosing: {model} holds what was learned" in err
     assert run("predict", model, recordings)[0] == 0
+
+
+def test_predictions_that_exist_are_replaced_with_force_only(run, recordings, tmp_path):
+    """They were written over where the model and the report beside them were gone."""
+    place = tmp_path / "out" / "predicted"
+    place.mkdir(parents=True)
+    for recording in recordings.iterdir():
+        (place / f"{recording.stem}_segments.csv").write_text("corrected by hand")
+    code, _, err = run(f"try change-point {recordings} -o {tmp_path}/out")
+    assert code == 1
+    said = err.replace("\n", " ")
+    assert "_segments.csv exists: name another file, or replace it with --force" in said
+    assert "from before, which this run does not write: they are not predictions" in said
+    assert {file.read_text() for file in place.iterdir()} == {"corrected by hand"}
