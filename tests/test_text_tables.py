@@ -308,3 +308,14 @@ def test_a_row_of_values_among_the_skipped_lines_is_named(tmp_path):
     with pytest.warns(DataWarning, match=r"line 2 left out, with values .* --skip-lines 0"):
         (found,) = read_recordings(path, skip_lines=[2])
     assert len(found.X) == 2
+
+
+def test_what_mac_and_excel_put_beside_a_table_is_none(tmp_path):
+    with zipfile.ZipFile(tmp_path / "one.csv.zip", "w") as archive:
+        archive.writestr("one.csv", TABLE)
+        archive.writestr("__MACOSX/._one.csv", b"\0\5\x16\7")
+    (tmp_path / "~$two.xlsx").write_bytes(b"of an open workbook")
+    german = TABLE.replace(",", ";").replace(".", ",")
+    (tmp_path / "two.csv").write_text(f"sep=;\n{german}")
+    for found in read_recordings(tmp_path):
+        assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]

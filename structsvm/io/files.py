@@ -37,6 +37,8 @@ OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
 PREDICTIONS = ("_segments", "_clusters")
 """What the name of a table of predictions adds to that of what it was made from."""
+UNSEEN = (".", "~$")
+"""How the names of files begin that people do not see: hidden ones, and those of open workbooks."""
 INDEX = "index.csv"
 """A table of contents rather than a recording, when other files lie beside it."""
 
@@ -523,7 +525,7 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path], lis
     What may be recordings is read, or there is an error: a metric that was learned from half of a
     folder looks like any other.
     """
-    inside = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    inside = sorted(path for path in folder.iterdir() if not path.name.startswith(UNSEEN))
     files = [path for path in inside if path.is_file() and path.resolve() not in apart]
     chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]
     chosen = chosen or [path for path in files if kind_of(path) in MEDIA]

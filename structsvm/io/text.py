@@ -42,6 +42,8 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 """First bytes that tell an encoding."""
+OF_A_MAC = "__MACOSX/"
+"""The folder that a Mac puts into every archive, beside the files."""
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
@@ -51,6 +53,8 @@ NAMED = 5
 """Lines that a message names."""
 COMMENT = "#"
 """How a line begins that is none of the table."""
+OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
+"""The first line of a text that tells Excel what separates its columns."""
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
 
 
@@ -192,7 +196,7 @@ def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
     """
     lines, above = text.split("\n"), []
     for k, line in enumerate(lines, 1):
-        if line.startswith(COMMENT):
+        if line.startswith(COMMENT) or (k == 1 and OF_EXCEL.fullmatch(line)):
             above.append(k)
         elif line.strip():
             break
@@ -330,7 +334,11 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
     suffix, size = path.suffix.lower(), path.stat().st_size
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
-            members = [info for info in archive.infolist() if not info.is_dir()]
+            members = [
+                info
+                for info in archive.infolist()
+                if not (info.is_dir() or info.filename.startswith(OF_A_MAC))
+            ]
             if len(members) != 1:
                 names = listed([info.filename for info in members], 3)
                 raise DataError(f"{path}: an archive of one table is read, it holds {names}")
