@@ -206,7 +206,8 @@ def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
     header = last[len(COMMENT) :].strip() if last[len(COMMENT) :][:1].isspace() else last.strip()
     rest = "\n".join([header, *lines[above[-1] :]])
     rows = _head(rest, typed.separator or _separator(rest, typed.decimal))[:2]
-    if len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(_is_number, rows[1])):
+    named = last.startswith(COMMENT)
+    if named and len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(_is_number, rows[1])):
         lines[above.pop() - 1] = header
     return _blanked("\n".join(lines), above), above
 
