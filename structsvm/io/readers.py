@@ -20,6 +20,7 @@ from structsvm.io.gaps import without_gaps
 from structsvm.io.recording import Origin, Recording, listed, spelled
 from structsvm.io.text import (
     AS_DETECTED,
+    CALLED,
     COMMA_NUMBER,
     COMMENT,
     TEXT_KINDS,
@@ -670,6 +671,9 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Ori
         blank = "; if it stands for a missing value, leave its cells blank"
     if origin.format is not None and all(map(COMMA_NUMBER.fullmatch, values)):
         blank = "; if the comma is the decimal mark, say --decimal , (decimal=',')"
+    if origin.format is not None and len(frame.columns) == 1:
+        between = CALLED.get(origin.format.separator, repr(origin.format.separator))
+        blank = f"; its rows were read with {between} between columns: --separator names another"
     options = " ".join(f"--ignore {shlex.quote(name)}" for name in shown)
     raise DataError(
         f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "

@@ -168,3 +168,11 @@ def test_columns_without_a_name_are_written_without_one(run, german, tmp_path):
     after = (tmp_path / "out" / "one_segments.csv").read_text().splitlines()
     assert after[0] == f"{before[0]},segment"
     assert after[1] == f"{before[1]},0"
+
+
+def test_a_separator_that_is_remembered_and_another_one(run, german, tmp_path, refused):
+    model, _ = fitted(run, tmp_path, german / "german", "--separator", ";", "--decimal", ",")
+    message = refused("predict", model, german / "plain")
+    assert "read with ';' between columns: --separator names another" in message
+    line = "predict --separator , --decimal ."
+    assert run(line, model, german / "plain")[1] == run("predict", model, german / "german")[1]
