@@ -172,6 +172,7 @@ def test_times_of_a_zone_are_on_its_clock(tmp_path, kind):
     found = read_recording(path, time_column="when", need_labels=False)
     assert found.time.text(10) == str(BERLIN[10]) == "2024-05-01 09:40:00+02:00"
     assert str(found.time.edges[10]) == "2024-05-01T09:35:00.000000000"  # as pictures show it
+    assert found.time.title == "when"  # which are not in UTC
     for moment in (BERLIN[10], BERLIN[10].tz_localize(None), BERLIN[10].tz_convert("UTC")):
         assert found.time.sample_at(str(moment)) == 10
 
@@ -184,6 +185,7 @@ def test_a_moment_without_a_zone_where_it_matters():
     frame = pd.DataFrame({"who": 1, "x": 0.0, "when": spring})
     (found,) = from_long(frame, recording="who", time="when")
     assert found.time.sample_at(str(spring[30])) == 30
+    assert found.time.title == "when (UTC)"
     with pytest.raises(DataError, match=r"no time zone, and the clock of 'when' is put forward"):
         found.time.sample_at(str(spring[30].tz_localize(None)))
 

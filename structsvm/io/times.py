@@ -74,8 +74,9 @@ class TimeAxis:
 
     @property
     def title(self) -> str:
-        """The name, and that the values are in UTC where the clock is another one."""
-        return self.name if self.offset is None else f"{self.name} (UTC)"
+        """The name, and that the values are in UTC where they are, not on a clock ahead of it."""
+        in_utc = self.offset is not None and not _ahead(self.offset)
+        return f"{self.name} (UTC)" if in_utc else self.name
 
     def __len__(self) -> int:
         """Return the number of samples, T."""
