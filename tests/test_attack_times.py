@@ -142,6 +142,21 @@ def test_a_clock_passes_midnight(tmp_path):
         read(tmp_path, moments.strftime("%H:%M").tolist()[::-1])
 
 
+def test_a_clock_passes_midnight_in_one_of_several_recordings(tmp_path):
+    starts = {"a": "08:00", "b": "08:30", "c": "22:00"}
+    tables = [
+        pd.DataFrame({"who": who, "x": 7.0 * np.arange(20) % 20, "when": times.strftime("%H:%M")})
+        for who, start in starts.items()
+        for times in [pd.date_range(f"2024-01-01 {start}", periods=20, freq="15min")]
+    ]
+    pd.concat(tables).to_csv(tmp_path / "all.csv", index=False)
+    found = read_recordings(
+        tmp_path / "all.csv", recording_column="who", time_column="when", need_labels=False
+    )
+    assert [one.X[:, 0].tolist() for one in found] == [[7 * t % 20 for t in range(20)]] * 3
+    assert all(one.time.is_regular for one in found)
+
+
 @pytest.mark.parametrize(
     ("style", "told"),
     [

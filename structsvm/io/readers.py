@@ -316,7 +316,8 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
     """The recordings with their samples in the order of time, where times are known."""
     found, moved, column = [], [], ""
     for recording in recordings:
-        time = recording.time
+        time = None if recording.time is None else recording.time.past_midnight()
+        recording = replace(recording, time=time)
         if time is not None and (time.values[1:] < time.values[:-1]).any():
             recording = recording.at(np.argsort(time.values, kind="stable"))
             moved.append(recording.name)

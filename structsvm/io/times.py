@@ -190,6 +190,20 @@ class TimeAxis:
         later = found + np.timedelta64(1, "D")
         return later if later - self.values[-1] < first - found else found
 
+    def past_midnight(self) -> TimeAxis:
+        """The times of a recording, those of a clock on days that follow where they pass midnight.
+
+        They do if whenever they fall, they do so by more than half a day; rows in disorder do not.
+        """
+        if not self.clock or self.values.dtype.kind != "M":
+            return self
+        steps = np.diff(self.values)
+        falls = steps < np.timedelta64(0)
+        if not falls.any() or (steps[falls] >= -HALF_A_DAY).any():
+            return self
+        days = np.concatenate([[0], np.cumsum(falls)])
+        return replace(self, values=self.values + days * np.timedelta64(1, "D"))
+
     def at(self, rows: NDArray[np.int64]) -> TimeAxis:
         """The times of some samples."""
         written = None if self.written is None else tuple(self.written[i] for i in rows.tolist())
@@ -290,7 +304,7 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
         found = pandas.to_datetime(found, utc=True).dt.tz_localize(None)
         values = found.to_numpy().astype("datetime64[ns]")
         offset = None if clock else _offset(column)
-        values = _past_midnight(values) if clock else values + _ahead(offset)
+        values = values + _ahead(offset)
     else:
         values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
     keep_text = (keep_text and (clock or kind == "M")) or hasattr(column.dtype, "tz")
@@ -348,18 +362,6 @@ def _seconds(text: str, whole: bool) -> float | None:
     if found is None or not (whole or found[3]):
         return None
     return round(60 * int(found[1]) + float(found[2].replace(",", ".")), 9)
-
-
-def _past_midnight(values: NDArray[Any]) -> NDArray[Any]:
-    """Times of a day as those of days that follow, where they pass midnight.
-
-    They do if whenever they fall, they do so by more than half a day; rows in disorder do not.
-    """
-    falls = np.diff(values) < np.timedelta64(0)
-    if (np.diff(values)[falls] >= -HALF_A_DAY).any():
-        return values
-    days = np.concatenate([[0], np.cumsum(falls)])
-    return np.asarray(values + days * np.timedelta64(1, "D"))
 
 
 def first_of_no_time(column: Any) -> int:
