@@ -23,6 +23,7 @@ from structsvm.io.text import (
     CALLED,
     COMMA_NUMBER,
     COMMENT,
+    ROWS,
     TEXT_KINDS,
     TextFormat,
     Typed,
@@ -30,6 +31,7 @@ from structsvm.io.text import (
     kind_of,
     lines_of,
     read_text,
+    refuse_thousands_in,
     without_blanks,
 )
 from structsvm.io.times import TimeAxis, first_of_no_time, read_times
@@ -479,7 +481,10 @@ def read_frame(
         text, written = read_text(path, typed, max_bytes)
         if as_text:
             return _as_text(text, written), written
-        return _text_frame(path, text, written, label_column, recording_column), written
+        frame = _text_frame(path, text, written, label_column, recording_column)
+        if typed.decimal is None and (written.separator, written.decimal) == (";", "."):
+            _refuse_late_thousands(path, text, written, frame)
+        return frame, written
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
     except pandas.errors.ParserWarning as error:
@@ -596,6 +601,35 @@ def _text_frame(
     found = _without_nothing(frame)
     found.attrs[LINES] = lines_of(text, written.separator, len(frame))
     return found
+
+
+def _refuse_late_thousands(path: Path, text: str, written: TextFormat, frame: Any) -> None:
+    """Refuse thousands with a point that come after many smaller numbers, in text with semicolons.
+
+    Raises
+    ------
+    DataError
+        Naming a value.
+    """
+    header = [name.strip() for name in next(iter(written.rows(text)))]
+    columns = [
+        header.index(name)
+        for name in frame.columns
+        if name in header and _may_be_counts(frame[name])
+    ]
+    if columns:
+        refuse_thousands_in(path, text, written.separator, columns)
+
+
+def _may_be_counts(column: Any) -> bool:
+    """Whether a column begins with whole numbers, and has thousandths from one on after them."""
+    if getattr(column.dtype, "kind", "O") != "f":
+        return False
+    values = np.abs(column.dropna().to_numpy())
+    parts = values[values != np.round(values)]
+    thousandths = np.isclose(1000 * parts, np.round(1000 * parts), rtol=0, atol=1e-6)
+    begins = values[:ROWS] == np.round(values[:ROWS])
+    return bool(parts.size and begins.all() and (parts >= 1).all() and thousandths.all())
 
 
 def _without_nothing(frame: Any) -> Any:

@@ -194,6 +194,9 @@ def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
     The last of them is the header, as ``numpy.savetxt`` writes it, if it has a name for each of the
     values in the line below.
     """
+    first = re.search(r"\S", text)
+    if first is None or not (text.startswith(COMMENT, first.start()) or OF_EXCEL.match(text)):
+        return text, []
     lines, above = text.split("\n"), []
     for k, line in enumerate(lines, 1):
         if line.startswith(COMMENT) or (k == 1 and OF_EXCEL.fullmatch(line)):
@@ -428,26 +431,22 @@ def decimal_of(path: Path, text: str, separator: str, *, has_option: bool = True
         _refuse_thousands(path, rows, ",", COMMA_NUMBER, has_option)
         return ","
     if separator == ";":  # of those who write the comma as the decimal mark
-        counts = _rows_of_counts(text, separator, rows)
-        _refuse_thousands(path, [*rows, *counts], ".", POINT_NUMBER, has_option)
+        _refuse_thousands(path, rows, ".", POINT_NUMBER, has_option)
     return "."
 
 
-def _rows_of_counts(text: str, separator: str, head: Sequence[Sequence[str]]) -> list[list[str]]:
-    """All rows of the columns that begin with whole numbers below a thousand; other cells blank."""
-    columns = [
-        j
-        for j, column in enumerate(zip(*head, strict=False))
-        if all(BELOW_THOUSAND.fullmatch(value) or value.strip() in ("", "0") for value in column)
-    ]
-    if len(head) < ROWS - 1 or not columns:
-        return []
-    last = columns[-1]
-    return [
-        [row[j] if j in columns else "" for j in range(last + 1)]
-        for row in TextFormat(separator).rows(text)
-        if len(row) > last
-    ]
+def refuse_thousands_in(path: Path, text: str, separator: str, columns: Sequence[int]) -> None:
+    """Refuse columns in which just what is above a thousand has a point, before three digits.
+
+    Raises
+    ------
+    DataError
+        Naming a value.
+    """
+    last = max(columns)
+    rows = TextFormat(separator).rows(text)
+    cells = [[row[j] for j in columns] for row in rows if len(row) > last]
+    _refuse_thousands(path, cells, ".", POINT_NUMBER, has_option=True)
 
 
 def _refuse_thousands(
