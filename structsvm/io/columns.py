@@ -23,6 +23,10 @@ IDENTIFIERS = {
 """Words in the name of a column that tell whose or which a row is, and not what was measured."""
 
 
+PREDICTED, AGAIN = ("segment", "cluster"), "_predicted"
+"""Names of the columns that predictions add to a table, and how the second of a name ends."""
+
+
 def warn_about_columns(recordings: Sequence[Recording]) -> None:
     """Warn of features that look like time, row numbers or identifiers; none is left out.
 
@@ -67,6 +71,14 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
             f"{_columns(rising)} from the first row to the last, as time and row numbers do, and "
             f"would be learned from: unless {what} measured, {time}leave it out, --ignore "
             f"{rising[-1]} (in Python {'' if timed else 'time_column= and '}ignore=)"
+        )
+    predicted = [name for name in left if name.removesuffix(AGAIN) in PREDICTED]
+    found = [name for name in odd(_is_whole) if name in predicted and name not in rising]
+    if found:
+        _warn(
+            f"{listed(found)} is called as predictions call theirs, holds whole numbers, and would "
+            f"be learned from: leave it out, --ignore {found[0]} (ignore=), or name it as the "
+            f"labels, --label-column {found[0]} (label_column=), unless it was measured"
         )
     left = [name for name in left if name not in rising and _is_identifier(name)]
     numbers = odd(_is_whole)

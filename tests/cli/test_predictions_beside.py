@@ -66,3 +66,21 @@ def test_label_maps_and_overlays_are_no_images(run, images, tmp_path):
     assert code == 1
     assert "i0_mask.png lies in" in err
     assert "never written over" in err
+
+
+def test_predictions_that_are_learned_from_are_named(run, tmp_path):
+    """Their segments were a feature like others, which tells the labels."""
+    assert run("predict m.structsvm train -o", tmp_path / "out")[0] == 0
+    code, _, err = run(
+        "fit change-point",
+        tmp_path / "out",
+        "--rivals",
+        "none",
+        "-o",
+        tmp_path / "again",
+        "--metric",
+        "diagonal",
+    )
+    assert code == 0, err
+    assert "'segment' is called as predictions call theirs" in err.replace("\n", " ")
+    assert "--ignore segment" in err
