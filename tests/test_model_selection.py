@@ -349,6 +349,23 @@ def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
     assert np.isnan(standard_error(values, np.zeros(24, dtype=int)))
 
 
+@pytest.mark.parametrize("sizes", [[4] * 6, [2, 3, 5, 8, 12], [1] * 4 + [20]])
+@pytest.mark.parametrize("between", [0.0, 2.0])
+def test_intervals_of_groups_hold_the_truth_whatever_their_sizes(sizes, between):
+    """The mean of five groups, one of which has most of the recordings, varies as that one does."""
+    rng, draws = np.random.default_rng(1), 2000
+    units = np.repeat(np.arange(len(sizes)), sizes)
+    held = 0
+    for _ in range(draws):
+        gains = between * rng.normal(size=len(sizes))[units] + rng.normal(size=units.size)
+        found = Contrast.of("untrained", gains, units)
+        held += found.low <= 0 <= found.high
+    assert held / draws > 0.93
+    even = len(set(sizes)) == 1
+    assert found.freedom == pytest.approx(5) if even else found.freedom < len(sizes) - 1
+    assert even == (found.se == pytest.approx(standard_error(gains, units)))
+
+
 @pytest.mark.parametrize(
     ("shift", "rca_shift", "answer"),
     [

@@ -150,6 +150,9 @@ class Contrast:
     won: int
     lost: int
     """Recordings on which the learned metric is better, and worse; the others are ties."""
+    freedom: float = np.nan
+    """Degrees of freedom of the interval: one less than there are units, and fewer where some of
+    them weigh more than others; NaN for a single unit."""
 
     @classmethod
     def of(
@@ -163,14 +166,14 @@ class Contrast:
         """Mean, interval and counts; arguments as those of :func:`standard_error`."""
         weights = np.ones(differences.size) if weights is None else weights
         mean = float(np.average(differences, weights=weights))
-        se = standard_error(differences, units, weights, draws)
+        se, freedom = _spread(differences, units, weights, draws)
         G = _count(units, weights) // draws
         half = np.inf
         if G >= 2 and not _no_wider_than_rounding(se, mean):
-            half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, G - 1)) * se
+            half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
         counted = differences[weights > 0]
         won, lost = int((counted > 1e-9).sum()), int((counted < -1e-9).sum())
-        return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost)
+        return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost, freedom)
 
     @classmethod
     def paired(
@@ -189,7 +192,7 @@ class Contrast:
         if n < 2 or not np.isfinite(self.high):
             return self
         share = (1.0 - CONFIDENCE) / 2
-        half = float(stats.t.ppf(1.0 - share / n, self.units - 1)) * self.se
+        half = float(stats.t.ppf(1.0 - share / n, self.freedom)) * self.se
         return replace(self, high=self.mean + half)
 
     @property
@@ -223,6 +226,26 @@ class Contrast:
         elif np.isfinite(self.low):
             counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
         return f"{abs(self.mean):.2g} {word} than that of {rival_in_words(self.rival)} ({counts})"
+
+
+def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tuple[float, float]:
+    """Standard error of the mean, and the degrees of freedom of its interval.
+
+    A unit that weighs much draws the mean towards itself, which hides how far it is from the
+    others. Its deviation counts for more therefore, and the interval has fewer degrees of freedom
+    (Bell and McCaffrey, 2002; Imbens and Kolesar, 2016). Of units that weigh the same, both are as
+    in :func:`standard_error`. Arguments are those of that function.
+    """
+    mean, total = np.average(differences, weights=weights), weights.sum()
+    sums = np.bincount(units, weights=weights * (differences - mean)) / total
+    shares = np.bincount(units, weights=weights) / total
+    if shares.max() >= 1.0:
+        return np.nan, np.nan
+    se = float(np.sqrt(draws * np.sum(sums**2 / (1.0 - shares))))
+    if draws > 1:
+        return se, _count(units, weights) // draws - 1.0
+    pull = shares**2 / (1.0 - shares)
+    return se, float(1.0 / (np.sum(shares**2) + pull.sum() ** 2 - np.sum(pull**2)))
 
 
 def _no_wider_than_rounding(se: float, mean: float) -> bool:
