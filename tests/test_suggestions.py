@@ -10,6 +10,9 @@ from structsvm.errors import SettingsError
 from structsvm.partial_labels.suggest import suggest_labels
 from structsvm.partitions.trace_objective import TraceObjective
 
+RISE = [*range(12), 12, *[-1] * 11]
+"""The first twelve samples are segments of their own."""
+
 
 @pytest.fixture(scope="module")
 def learner():
@@ -29,9 +32,25 @@ def test_the_margin_is_that_of_another_number_of_changes(learner) -> None:
     for asked in found:
         counts = boundary[:, asked.start + 1 : asked.end].sum(axis=1)
         now = counts[values.argmax()]
-        near = np.abs(counts - now) == 1
-        margin = (values.max() - values[near].max()) / learner.penalty_
+        margin = (values.max() - values[counts != now].max()) / learner.penalty_
         assert asked.margin == pytest.approx(margin)
+
+
+def test_a_stretch_that_comes_and_goes_makes_two_changes(learner) -> None:
+    """No segmentation with a single change is nearly as good as that with both of a short rise."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((1, 4)), 24, axis=0) + 0.01 * rng.standard_normal((24, 4))
+    X[:12:2] += 3.0  # so that the rise is not all that varies
+    for height in np.linspace(0.25, 8.0, 32):
+        X[16:18] = X[20] + height
+        Z = learner.inputs_.standardizer(X) @ learner.components_.T
+        values = segment_scores(TraceObjective(Z[12:], shift=-learner.penalty_))
+        boundary = segmentations(12)[0]
+        (asked,) = suggest_labels(learner, [X], PartialLabels(RISE), length=12, n=1)
+        assert (asked.start, asked.end) == (12, 24)
+        counts = boundary.sum(axis=1)
+        margin = values.max() - values[counts != counts[values.argmax()]].max()
+        assert asked.margin == pytest.approx(margin / learner.penalty_)
 
 
 def test_what_is_labelled_is_not_asked_for(learner) -> None:

@@ -48,8 +48,9 @@ def suggest_labels(
     """The stretches about which the learned metric is least certain.
 
     Those of smallest margin between the best and the second-best labelling of the stretch: the best
-    segmentation of the recording, and the best one that has another number of changes there, both
-    exact (:class:`~structsvm.oracles.sequential.SequentialOracle`). Labelling these measured worse
+    segmentation of the recording, and the best one that has another number of changes there (up to
+    two more or fewer, where it has any), both exact
+    (:class:`~structsvm.oracles.sequential.SequentialOracle`). Labelling these measured worse
     than labelling at random (docs/results.md): they show where the model hesitates.
 
     Parameters
@@ -141,12 +142,17 @@ def _margins(
 def _best_with_another_count(
     oracle: Oracle, objective: TraceObjective, constraint: Constraint, now: Region
 ) -> float:
-    """The largest value with one change more or fewer in a region; -inf if there is none."""
+    """The largest value with another number of changes in a region; -inf if there is none.
+
+    Where there is a change already, up to two more or fewer: a stretch that comes and goes, or that
+    is left out, makes two.
+    """
     values = [-np.inf]
-    for changes in (now.changes - 1, now.changes + 1):
-        if changes < 0:
-            continue
-        other = replace(now, changes=changes)
+    near = range(max(now.changes - 2, 0), now.changes + 3)
+    others = [replace(now, changes=changes) for changes in near if changes != now.changes]
+    if now.changes == 0:
+        others = [replace(now, changes=1, or_more=True)]
+    for other in others:
         limited = replace(constraint, regions=(*constraint.regions, other))
         try:
             values.append(oracle.ask(objective, limited).value)
