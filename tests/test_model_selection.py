@@ -393,6 +393,9 @@ def test_verdict_in_words(shift, rca_shift, answer):
 def test_a_verdict_on_one_unit_has_no_interval():
     contrast = Contrast.of("untrained", np.ones(4), np.zeros(4, dtype=int))
     assert (contrast.low, contrast.high) == (-np.inf, np.inf)
+    weights = np.random.default_rng(0).random(999)
+    gains, one = np.random.default_rng(1).normal(size=999), np.zeros(999, dtype=int)
+    assert np.isnan(Contrast.of("untrained", gains, one, weights).se)
     plain = Verdict(contrast, None, 1.0, "full", True).to_dict()
     assert plain["contrasts"]["untrained"]["low"] is None
     assert list(plain["contrasts"]) == ["untrained"]

@@ -239,7 +239,7 @@ def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tu
     mean, total = np.average(differences, weights=weights), weights.sum()
     sums = np.bincount(units, weights=weights * (differences - mean)) / total
     shares = np.bincount(units, weights=weights) / total
-    if shares.max() >= 1.0:
+    if _count(units, weights) < 2 or shares.max() >= 1.0:
         return np.nan, np.nan
     se = float(np.sqrt(draws * np.sum(sums**2 / (1.0 - shares))))
     if draws > 1:
