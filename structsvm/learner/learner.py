@@ -246,7 +246,8 @@ class MetricLearner(ProblemParameters):
             without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is refused
         sample_weight : array of shape (N,), optional
             How much each sample counts, in the objective as in all that is measured on the
-            training labels; 2 stands for one that is there twice, 0 for one that is not. If the
+            training labels; 2 stands for one that is there twice, 0 for one that is not.
+            Classifiers of rivals and features take all alike, but for those of weight 0. If the
             samples are a mapping, labels, weights and groups may be mappings with the same keys.
         feature_names : sequence of str, optional
             Taken from data frames when not given.
