@@ -411,6 +411,7 @@ def evaluate(
     words = words_of(learner.problem_, samples)
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
+    units_of(groups, len(truths), words)  # refused before anything is partitioned
     guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
     for name, rival in (rivals or {}).items():

@@ -25,7 +25,7 @@ from structsvm.learner.samples import is_image
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts, asked_counts
+from structsvm.partitions.samples import Counts, asked_counts, units_of
 from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.plain import counted
 from structsvm.support.progress import share
@@ -91,6 +91,7 @@ class HeldOut:
         names = [str(i) for i in range(len(measured))] if names is None else list(names)
         if len(names) != len(measured):
             raise DataError(f"{words.wholes(len(measured))} but {counted(len(names), 'name')}")
+        units_of(groups, len(measured), words)  # refused before anything is partitioned
         axes = _time_axes(form.axes if times is None else times, measured, words)
         with share("features", 0.0, MADE):
             samples = learner.inputs_(measured)
