@@ -463,3 +463,44 @@ def test_fit_names_what_encode_returned(y: list[int], complaint: str) -> None:
     Xs = [np.arange(8.0).reshape(4, 2)] * 2
     with pytest.raises(PluginError, match=complaint):
         MetricLearner(Encodes()).fit(Xs, [[0, 0, 1, 1], y])
+
+
+@dataclass(frozen=True)
+class Reads(Segments):
+    change: Any = None
+
+    def read(self, Xs: Any, feature_names: Any = None, n_features: Any = None) -> Any:
+        return self.change(super().read(Xs, feature_names, n_features))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda found: found[0], r"Reads\.read returned .*: return a list of Sample\(X, side\)"),
+        (lambda found: ((s for s in found[0]), found[1]), r"Reads\.read returned a tuple"),
+        (
+            lambda found: ([Sample(s.X.astype(np.float32)) for s in found[0]], found[1]),
+            r"X of recording 0 an array of float32 of shape .*: give an array \(T, P\)",
+        ),
+        (
+            lambda found: ([Sample(s.X[:, 0]) for s in found[0]], found[1]),
+            r"of float64 of shape \(\d+,\)",
+        ),
+    ],
+    ids=["bare", "generator", "single precision", "vector"],
+)
+def test_fit_names_what_read_returned(change: Any, complaint: str) -> None:
+    with pytest.raises(PluginError, match=complaint):
+        MetricLearner(Reads(change)).fit(*recordings())
+
+
+class WritesLabels(Segments):
+    def encode(self, y: Any, sample: Any) -> Any:
+        M = super().encode(y, sample)
+        y[-1] = 7
+        return M
+
+
+def test_a_problem_that_writes_to_the_labels_is_named_by_the_check() -> None:
+    with pytest.raises(PluginError, match="encode modified its input, of sample 0: copy before"):
+        check_problem(WritesLabels(), *recordings())

@@ -37,7 +37,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
@@ -50,7 +50,6 @@ from structsvm.status import Status
 from structsvm.storage.unstored import Unstored
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole, refuse_unlisted
-from structsvm.support.contract import asked
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
@@ -668,8 +667,8 @@ class MetricLearner(ProblemParameters):
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         samples = Form.of(Xs, names).samples
-        with self._workers(), asked(self.problem_, "read"):
-            return self.problem_.read(samples, names, self.n_features_in_)[0]
+        with self._workers():
+            return read_samples(self.problem_, samples, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
         """Return the labels of samples as equivalence matrices, checked."""

@@ -19,13 +19,12 @@ from structsvm.partial_labels.complete import (
 )
 from structsvm.partitions.deferred import Step
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem, has_rows
+from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
 from structsvm.partitions.sample import Sample, all_made_by
 from structsvm.partitions.samples import check_weights, units_of
 from structsvm.partitions.traits import Words
 from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.contract import asked
 from structsvm.support.plain import counted
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
@@ -108,8 +107,7 @@ class TrainingSet:
         form = Form.of(Xs)
         ys = form.labels(ys)
         named = form.features if feature_names is None else feature_names
-        with asked(problem, "read"):
-            samples, names = problem.read(form.samples, named, n_features)
+        samples, names = read_samples(problem, form.samples, named, n_features)
         words = problem.traits.words
         sample_weight = form.in_order(sample_weight, "weights")
         weights = check_weights(sample_weight, len(samples), words)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning, warn
+from structsvm.errors import DataError, DataWarning, PluginError, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
@@ -34,6 +34,7 @@ from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import Contract, asked, hook
+from structsvm.support.plain import shown
 
 DOUBT = 0.1
 """What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
@@ -381,6 +382,40 @@ def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
             "or cut the recording where it jumps",
             DataWarning,
         )
+
+
+def read_samples(
+    problem: PartitionProblem, Xs: Any, names: Sequence[str] | None, n_features: int | None
+) -> tuple[list[Sample], list[str] | None]:
+    """What :meth:`PartitionProblem.read` makes of samples, looked at before it is learned from.
+
+    Raises
+    ------
+    DataError
+        As ``read``.
+    PluginError
+        If it returned something else than samples, or other numbers than double precision.
+    """
+    with asked(problem, "read"):
+        found: Any = problem.read(Xs, names, n_features)
+    called = f"{type(problem).__name__}.read"
+    fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
+    if not (fits and all(isinstance(sample, Sample) for sample in found[0])):
+        raise PluginError(
+            f"{called} returned {shown(found)}: return a list of Sample(X, side), and the names of "
+            "the features or None"
+        )
+    for i, sample in enumerate(found[0]):
+        X = sample.data
+        if not (sample.is_deferred or isinstance(X, np.ndarray)) or (
+            isinstance(X, np.ndarray) and (X.ndim != 2 or X.dtype != np.float64)
+        ):
+            raise PluginError(
+                f"{called} made X of {problem.traits.words.whole} {i} {shown(X)}: give an "
+                "array (T, P) of float64"
+            )
+    read: tuple[list[Sample], list[str] | None] = found
+    return read
 
 
 def disagreement(

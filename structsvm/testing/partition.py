@@ -27,6 +27,7 @@ from structsvm.support.arrays import Floats
 from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
+from structsvm.support.unchanged import Snapshot
 from structsvm.testing._composite import check_composite
 from structsvm.testing._given import GivenSample
 from structsvm.testing.oracle import check_oracle
@@ -266,9 +267,13 @@ class Kit:
         return getattr(truth, "M", truth)
 
     def _named(self, method: str, i: int | None, *arguments: Any) -> Any:
-        """What a method returns; a PluginError where it fails otherwise than it may."""
+        """What a method returns, which leaves alone what it is given.
+
+        A PluginError where it fails otherwise than it may, or writes to its input.
+        """
+        before = Snapshot(arguments)
         try:
-            return getattr(self.problem, method)(*arguments)
+            answer = getattr(self.problem, method)(*arguments)
         except StructSVMError as error:
             if i is None:
                 raise
@@ -277,6 +282,12 @@ class Kit:
             where = "" if i is None else f" [sample {i}]"
             called = culprit(error) or f"{self.name}.{method}"
             raise PluginError(f"{called} raised {type(error).__name__}: {error}{where}") from error
+        self.require(
+            before.still_holds(arguments),
+            f"{method} modified its input{'' if i is None else f', of sample {i}'}: copy before "
+            "writing",
+        )
+        return answer
 
     def _check_refusals(self, sample: Sample) -> None:
         T = sample.n_samples
