@@ -37,6 +37,7 @@ from structsvm.errors import OracleError, PluginError
 from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.counted import counted_path
 from structsvm.oracles._segments.prefixes import Allowed, Prefixes, add_truth, squares
+from structsvm.oracles._segments.rounding import rounding_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
@@ -51,6 +52,10 @@ Rule = Callable[[Any, Any, int], Any]
 ROUNDING = 1e-11
 """A start is left out only where it is worse by this part of the scatter, and not by rounding."""
 
+
+DOUBTFUL = 1e-6
+"""What rounding may be of the price of a segment before the answer says so: what is less is in what
+bounds of the objective allow for their sums."""
 
 KNOWN = ", with changes where they are known to be"
 
@@ -108,7 +113,7 @@ class AllowedSegmentsOracle(Oracle):
             )
         y = EquivalenceMatrix.from_breakpoints(found[1:])
         value = objective.value(y)
-        return Argmax(y, value, value, Quality.EXACT)
+        return Argmax(y, value, value + rounding_of(objective, value, DOUBTFUL), Quality.EXACT)
 
 
 def _path(

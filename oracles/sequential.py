@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -11,6 +10,7 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
+from structsvm.oracles._segments.rounding import may_round, rounding_of
 from structsvm.oracles._segments.search import SegmentSearch, path_of_known_length, splitting_price
 from structsvm.oracles._segments.stages import path_in_stages
 from structsvm.oracles._segments.table import truth_of
@@ -30,20 +30,12 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, BatchOracle, Cons
 from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.blocks import scatter
 from structsvm.support.plain import read_only
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""
 SHORT = 1024
 """Samples up to which the scores of all segments are written down for a path of prices."""
-
-ROUNDING = 2.0**-51
-"""Of the prefix sums, for each unit of scatter; measured at 2^-53 or less in
-``tests/test_exact_arithmetic.py``."""
-
-NEGLIGIBLE = 1e-10
-"""What rounding may be of the price of a segment, or of the noise, before the answer says so."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +105,7 @@ class SequentialOracle(BatchOracle):
         path = self._search(search, K) if evident is None else evident
         y = EquivalenceMatrix.from_breakpoints(boundaries.knots[path[1:]])
         value = search.value(path) + objective.shift * y.n_clusters + search.table.constant
-        rounding = 0.0 if evident is not None else _rounding(objective, value)
+        rounding = 0.0 if evident is not None else rounding_of(objective, value)
         return Argmax(y, value, value + rounding, Quality.EXACT)
 
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
@@ -316,47 +308,15 @@ def _segmentation(path: Ints) -> EquivalenceMatrix:
 def _found(objective: TraceObjective, found: Found) -> Argmax:
     y = EquivalenceMatrix.from_search(found.labels, found.path)
     value = found.score + objective.shift * y.n_clusters + found.constant
-    uncertain = objective.Z.shape[1] > 0 and _may_round(objective, found.scatter)
-    rounding = _rounding(objective, value) if uncertain else 0.0
+    uncertain = objective.Z.shape[1] > 0 and may_round(objective, found.scatter)
+    rounding = rounding_of(objective, value) if uncertain else 0.0
     return Argmax(y, value, value + rounding, Quality.EXACT)
 
 
 def _argmax(objective: TraceObjective, ends: Ints) -> Argmax:
     y = EquivalenceMatrix.from_breakpoints(ends[1:])
     value = objective.value(y)
-    return Argmax(y, value, value + _rounding(objective, value), Quality.EXACT)
-
-
-def _rounding(objective: TraceObjective, value: float) -> float:
-    """By how much rounding may make a segmentation look better than the best one.
-
-    Scores come from prefix sums of the centred samples, whose errors grow as ``sqrt(T)``, and are
-    wrong in proportion to the scatter, of which a few large jumps may be nearly all: jumps of 1e7
-    times the noise leave no digit for changes of its size. Zero where that is far below what
-    decides: the price of a segment or, without one, the noise (the median square of a step).
-    """
-    Z, T = objective.Z, objective.n_samples
-    error, price = _error_and_price(objective, scatter(Z))
-    if price == 0.0 and T > 1:
-        price = float(np.median(np.square(np.diff(Z, axis=0)).sum(axis=1)))
-    if price == 0.0 or error <= NEGLIGIBLE * price:
-        return 0.0
-    return error + float(np.spacing(abs(value)))
-
-
-def _may_round(objective: TraceObjective, scatter: float) -> bool:
-    """Whether rounding may matter, where the scatter is known to more digits than that takes."""
-    error, price = _error_and_price(objective, scatter)
-    return price == 0.0 or 1.001 * error > NEGLIGIBLE * price
-
-
-def _error_and_price(objective: TraceObjective, scatter: float) -> tuple[float, float]:
-    """The errors of scores, and the price of a segment with what the loss makes of it."""
-    price = abs(objective.shift)
-    if objective.truth is not None and objective.has_truth:
-        scatter += objective.truth_weight * objective.truth.n_clusters
-        price += objective.truth_weight
-    return ROUNDING * math.sqrt(objective.n_samples) * scatter, price
+    return Argmax(y, value, value + rounding_of(objective, value), Quality.EXACT)
 
 
 def _no_segmentation(K: int | None) -> str:

@@ -167,18 +167,22 @@ class TestSettingsAndValues:
         assert learner.predict_breakpoints([1e120 * Xs[0]]) == same.predict_breakpoints([Xs[0]])
 
 
-def test_jumps_that_leave_the_noise_no_digits_are_warned_of(data):
-    X = data[0][0][:, :1]
+@pytest.mark.parametrize(
+    "problem",
+    [ChangePoint(), ChangePoint(min_length=2), ChangePoint(missing="mask")],
+    ids=["all", "lengths", "masked"],
+)
+def test_jumps_that_leave_the_noise_no_digits_are_warned_of(data, problem):
+    X = data[0][0][:, :1].copy()
+    if problem.missing == "mask":
+        X[3] = np.nan
     metric = Metric(np.eye(1), 10.0)
-    quiet = metric.decode(ChangePoint(), Sample(X))
+    quiet = metric.decode(problem, Sample(X))
     steps = 1e8 * (np.arange(len(X)) >= 25)[:, None]
     with pytest.warns(DataWarning, match="rounding may hide changes"):
-        metric.decode(ChangePoint(), Sample(X + steps))
+        metric.decode(problem, Sample(X + steps))
     steps = 1e4 * (np.arange(len(X)) >= 20)[:, None]
-    assert set(quiet.breakpoints) <= {
-        20,
-        *metric.decode(ChangePoint(), Sample(X + steps)).breakpoints,
-    }
+    assert set(quiet.breakpoints) <= {20, *metric.decode(problem, Sample(X + steps)).breakpoints}
 
 
 class TestContradiction:
