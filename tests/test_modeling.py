@@ -233,6 +233,24 @@ def test_an_oracle_that_depends_on_a_parameter_says_so():
         assert solved(problem) == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_a_parameter_of_an_oracle_may_be_complex(shape):
+    """Planes for another imaginary part are planes of another function."""
+    x, phase = cp.Variable(2), cp.Parameter(shape, complex=True)
+    slopes = np.array([[1.0, 0.0], [0.0, 1.0]])
+
+    def oracle(at, value):
+        heights = slopes @ at + np.ravel(value)[-1].imag * np.array([1.0, -1.0])
+        k = heights.argmax()
+        return heights[k], slopes[k]
+
+    problem = cp.Problem(cp.Minimize(OracleMax(x, oracle, parameters=[phase]) + cp.sum_squares(x)))
+    for turn in (3.0, -3.0):
+        phase.value = np.full(shape, 1.0 + 1j * turn)
+        problem.solve(method="cutting-plane", tol=1e-6)
+        np.testing.assert_allclose(x.value, [-0.5, 0.0] if turn > 0 else [0.0, -0.5], atol=1e-4)
+
+
 def test_a_parameter_may_stand_in_the_argument():
     rng = np.random.default_rng(13)
     A, c, oracle = family(rng)

@@ -121,6 +121,6 @@ class Pool:
 def marks(values: Sequence[Any]) -> tuple[bytes, ...]:
     """Values of parameters, and words, to be compared."""
     return tuple(
-        value.encode() if isinstance(value, str) else np.asarray(value, dtype=np.float64).tobytes()
+        value.encode() if isinstance(value, str) else np.asarray(value, dtype=complex).tobytes()
         for value in values
     )
