@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from structsvm.errors import DataError, PluginError, SettingsError
+from structsvm.errors import DataError, PluginError, SettingsError, StructSVMError
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Solution
 from structsvm.status import Quality
@@ -195,14 +195,22 @@ class Regularized:
         Raises
         ------
         SettingsError
-            When ``constraints`` returned anything but a list of cvxpy constraints, or one with
-            boolean or integer variables.
+            When ``constraints`` fails, or returned anything but a list of cvxpy constraints, or
+            one with a parameter without a value, or with boolean or integer variables.
         """
         if self.constraints is None:
             return []
         import cvxpy as cp
 
-        found: Any = self.constraints(B)
+        try:
+            found: Any = self.constraints(B)
+        except StructSVMError:
+            raise
+        except Exception as error:
+            raise SettingsError(
+                f"constraints raised {type(error).__name__} for a metric of shape {B.shape}: "
+                f"{error}"
+            ) from error
         if not isinstance(found, list | tuple) or not all(
             isinstance(constraint, cp.Constraint) for constraint in found
         ):
@@ -210,6 +218,12 @@ class Regularized:
                 f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
                 "[cp.trace(B) <= 1]"
             )
+        for parameter in {p for constraint in found for p in constraint.parameters()}:
+            if parameter.value is None:
+                raise SettingsError(
+                    f"constraints use the parameter {parameter.name()}, which has no value: give "
+                    "it one"
+                )
         for variable in {v for constraint in found for v in constraint.variables()}:
             if variable.attributes["boolean"] or variable.attributes["integer"]:
                 raise SettingsError(

@@ -275,6 +275,20 @@ def test_constraints_that_are_no_list_are_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("constraints", "complaint"),
+    [
+        (lambda w: [w[9] <= 1], r"constraints raised IndexError for a metric of shape \(6,\)"),
+        (lambda w: [w <= np.ones(3)], "constraints raised ValueError for a metric of shape"),
+        (lambda w: [cp.sum(w) <= cp.Parameter(name="most")], "parameter most, which has no value"),
+    ],
+    ids=["index", "shape", "parameter"],
+)
+def test_constraints_that_fail_are_named(constraints: Any, complaint: str) -> None:
+    with pytest.raises(SettingsError, match=complaint):
+        SOLVERS[0].solve(risk(constraints=constraints))
+
+
+@pytest.mark.parametrize(
     ("omega", "error", "complaint"),
     [
         (cp.sum, (MasterError, SettingsError), "the regularizer is not nonnegative"),
