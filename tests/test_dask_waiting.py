@@ -64,3 +64,31 @@ def test_no_worker_comes(workers, client, monkeypatch):
         with pytest.raises(StructSVMError, match=r"no new one came in 0\.5 seconds"):
             session.map(add, 2)
     assert time.monotonic() < started + 60
+
+
+def test_clients_that_cannot_be_asked(workers, client):
+    with distributed.Client(workers, set_as_default=False) as closed:
+        pass
+
+    async def complaint():
+        return refused(client)
+
+    def refused(one):
+        with pytest.raises(SettingsError) as caught, Dask(one).open([1, 2]):
+            pass
+        return str(caught.value)
+
+    assert "is closed: make one that is open" in refused(closed)
+    assert "is a str: make one that is open" in refused("tcp://a:1")
+    assert "is asynchronous: make one that is open" in client.sync(complaint)
+
+
+def test_a_task_does_not_wait_for_its_own_thread(workers, client):
+    """The only thread of the cluster, which a task learns in, does the work of the task as well."""
+
+    def learn():
+        with Dask().open([1, 2]) as session:
+            return session.map(add, 1)
+
+    workers.scale(1)
+    assert client.submit(learn).result(30) == [2, 3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,15 +54,18 @@ class Dask(Backend):
         Raises
         ------
         SettingsError
-            If the cluster has no workers and none join within the waiting time.
+            If the client is closed or asynchronous, or the cluster has no workers and none join
+            within the waiting time.
         """
         client = self._client()
+        _refuse_no_client(client)
         slots = _slots(client)
         if not slots:
             raise SettingsError(
                 f"the Dask cluster has no workers, and had none for {WAIT:g} seconds: start some"
             )
-        yield _OnDask(client, split_shares(parts, len(slots)))
+        with _thread_given_back():
+            yield _OnDask(client, split_shares(parts, len(slots)))
 
     def _client(self) -> Any:
         if self.client is not None:
@@ -129,6 +132,35 @@ class _OnDask(Session):
         return self._client.submit(
             _work_on_share, task, share, argument, pure=False, workers=[address]
         )
+
+
+def _refuse_no_client(client: Any) -> None:
+    """Check that a client can be asked, and waits for its answers.
+
+    Raises
+    ------
+    SettingsError
+        Naming the way out.
+    """
+    status = getattr(client, "status", f"a {type(client).__name__}")
+    is_one = hasattr(client, "asynchronous") and status not in ("closing", "closed")
+    if not is_one or client.asynchronous:
+        raise SettingsError(
+            f"the Dask client is {'asynchronous' if is_one else status}: make one that is open and "
+            "waits for its answers, Client(address), and give backend=Dask(client)"
+        )
+
+
+@contextmanager
+def _thread_given_back() -> Iterator[None]:
+    """In a task of Dask, let other tasks have its thread: it waits for them, and has a place."""
+    from distributed import get_worker, worker_client
+
+    with ExitStack() as stack:
+        with suppress(ValueError):  # this is no task
+            get_worker()
+            stack.enter_context(worker_client())
+        yield
 
 
 def _slots(client: Any) -> list[str]:
