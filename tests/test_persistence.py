@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from copy import copy
 
 import cvxpy as cp
 import numpy as np
@@ -135,6 +136,11 @@ class TestRoundTrip:
                 strict=True,
             ):
                 assert a == b
+
+    def test_a_copy_that_is_given_rivals_leaves_the_other_alone(self):
+        mine = fitted()
+        other = copy(mine).fit_baselines(XS[:3], YS[:3])
+        assert mine.baselines_.keys() == {"untrained"} != other.baselines_.keys()
 
     def test_what_transform_returns_comes_back(self, tmp_path):
         save(fitted().set_output(transform="pandas"), tmp_path / "m")

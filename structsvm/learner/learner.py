@@ -1000,8 +1000,8 @@ class MetricLearner(ProblemParameters):
         seen: Callable[[], TrainingSet],
     ) -> None:
         metrics, estimators = tune(which, measured, seen, self.features)
-        self.baselines_ |= metrics
-        self.rivals_ |= estimators
+        self.baselines_ = self.baselines_ | metrics  # and not those of a copy of this learner
+        self.rivals_ = self.rivals_ | estimators
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:
