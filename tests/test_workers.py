@@ -15,7 +15,7 @@ from structsvm.parallel import Processes
 from structsvm.parallel.workers import worker_pids
 
 FIT = """
-    import multiprocessing, os, signal, sys, time
+    import multiprocessing, os, signal, sys, time, warnings
     import numpy as np
     from structsvm import MetricLearner
 
@@ -71,6 +71,9 @@ def test_a_child_that_may_have_no_children_has_workers(tmp_path):
     text = """
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             assert np.array_equal(pool.apply_async(fit).get(60), expected)
+            pool.apply_async(warnings.simplefilter, ["error"]).get(60)
+            for backend in ("threads", "auto", "processes"):
+                assert np.array_equal(pool.apply_async(fit, [backend]).get(60), expected)
     """
     subprocess.run(script(tmp_path, text), check=True, timeout=120)
 

@@ -9,8 +9,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import joblib
-
 from structsvm.errors import SettingsError
 from structsvm.parallel.base import (
     Backend,
@@ -19,6 +17,7 @@ from structsvm.parallel.base import (
     Session,
     ShareResult,
     ShareTask,
+    n_workers,
     work,
 )
 from structsvm.parallel.cluster import Dask
@@ -98,12 +97,12 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
         )
     if name == "dask":
         return Dask()
-    n_workers = joblib.effective_n_jobs(1 if n_jobs is None else n_jobs)
-    if name == "serial" or n_workers == 1:
+    n = n_workers(1 if n_jobs is None else n_jobs)
+    if name == "serial" or n == 1:
         return Serial()
     kinds: dict[str, type[Auto | Threads | Processes]]
     kinds = {"auto": Auto, "threads": Threads, "processes": Processes}
-    return kinds[str(name)](n_workers)
+    return kinds[str(name)](n)
 
 
 class _Chosen(Session):

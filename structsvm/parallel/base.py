@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import joblib
+
 from structsvm.errors import SettingsError
 from structsvm.parallel.limits import single_threaded
+from structsvm.support.quiet import without_warnings
 
 Task = Callable[[Any, Any], Any]
 """Takes a part and the argument."""
@@ -125,6 +128,15 @@ def sendable() -> Iterator[None]:
 
 def _of_each(task: Task, share: Iterable[Any], argument: Any) -> list[Any]:
     return [task(part, argument) for part in share]
+
+
+def n_workers(n_jobs: int) -> int:
+    """How many workers there are to be, as joblib counts them: one inside of other workers.
+
+    What joblib says there is about its own kinds of workers, which are not started here.
+    """
+    with without_warnings(UserWarning):
+        return int(joblib.effective_n_jobs(n_jobs))
 
 
 def split_shares(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:

@@ -16,7 +16,6 @@ from threading import RLock, Thread
 from typing import Any
 
 import cloudpickle
-import joblib
 
 from structsvm.errors import StructSVMError
 from structsvm.parallel import leftovers
@@ -26,6 +25,7 @@ from structsvm.parallel.base import (
     Session,
     ShareResult,
     ShareTask,
+    n_workers,
     sendable,
     split_shares,
     take_turns,
@@ -59,7 +59,7 @@ class Threads(Backend):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Share the parts with the threads, which need no copies of them."""
-        session = _InThreads(parts, min(len(parts), joblib.effective_n_jobs(self.n_jobs)))
+        session = _InThreads(parts, min(len(parts), n_workers(self.n_jobs)))
         try:
             yield session
         finally:
@@ -92,7 +92,7 @@ class Processes(Backend):
         """Write the shares into a folder that lasts as long as the block."""
         leftovers.remove()
         with TemporaryDirectory(prefix=leftovers.prefix()) as folder:
-            shares = split_shares(parts, joblib.effective_n_jobs(self.n_jobs))
+            shares = split_shares(parts, n_workers(self.n_jobs))
             paths = [str(Path(folder, str(k))) for k in range(len(shares))]
             with sendable():
                 for path, share in zip(paths, shares, strict=True):
