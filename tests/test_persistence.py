@@ -24,6 +24,7 @@ from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.features import HermiteMoments, Lags, Union
 from structsvm.io import arrays_and_labels
 from structsvm.learner.files import load, read_header, save
+from structsvm.masters.auto import AutoMaster
 from structsvm.parallel import Serial, Threads
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
@@ -225,6 +226,17 @@ class TestWhatCannotBeStored:
         after = load(tmp_path / "m")
         assert after.predict_breakpoints(XS) == fitted().predict_breakpoints(XS)
         with pytest.raises(SettingsError, match=r"backend was .*set_params\(backend=...\)"):
+            after.fit(XS, YS)
+
+    def test_a_master_of_ones_own_inside_a_solver(self, tmp_path):
+        class Mine(AutoMaster):
+            pass
+
+        before = fitted(solver=CuttingPlane(master=Mine()))
+        save(before, tmp_path / "m")
+        after = load(tmp_path / "m")
+        assert after.predict_breakpoints(XS) == before.predict_breakpoints(XS)
+        with pytest.raises(SettingsError, match=r"solver was CuttingPlane.*solver=\.\.\.\)"):
             after.fit(XS, YS)
 
     def test_a_class_of_ones_own(self, tmp_path):

@@ -184,7 +184,17 @@ def _parameters(
 ) -> dict[str, Any]:
     """The parameters of an estimator, but for those that are written apart from them."""
     given = learner.get_params(deep=False)
-    return {name: codec.pack(v, arrays) for name, v in given.items() if name not in apart}
+    return {name: _parameter(codec, v, arrays) for name, v in given.items() if name not in apart}
+
+
+def _parameter(codec: Codec, value: Any, arrays: dict[str, Any]) -> Any:
+    """A parameter, which is lost as a whole where a part of it is: no rest would be of use."""
+    own = dict(arrays)
+    packed = codec.pack(value, own)
+    if lost_in(packed) is None:
+        arrays |= own
+        return packed
+    return packed if "unstored" in packed else {"unstored": repr(value)}
 
 
 @refuse_other_types
