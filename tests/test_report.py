@@ -247,8 +247,16 @@ def test_images_in_files_are_drawn_as_images(cutter, tmp_path):
     for i, image in enumerate(arrays):
         Image.fromarray(image).save(tmp_path / f"{i}.png")
     files = [tmp_path / "0.png", str(tmp_path / "1.png")]
+    for i, mask in enumerate(masks):
+        Image.fromarray(np.uint8(255 * mask)).save(tmp_path / f"{i}_mask.png")
     expected = report_page(cutter, arrays, masks)
     assert report_page(cutter, files, masks) == expected
+    drawn = [tmp_path / f"{i}_mask.png" for i in range(2)]
+    assert report_page(cutter, files, drawn) == expected
+    one = report_page(cutter, arrays[:1], masks[:1])
+    assert (
+        report_page(cutter, files[0], drawn[0]) == report_page(cutter, files[:1], drawn[:1]) == one
+    )
     assert report_page(cutter, [Image.open(file) for file in files], masks) == expected
 
 

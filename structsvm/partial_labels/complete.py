@@ -34,7 +34,7 @@ from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.reading import labels_that_came
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import GRAPHS, Words
+from structsvm.partitions.traits import GRAPHS, IMAGES, Words
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.support.arrays import Floats
@@ -232,19 +232,20 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
     if len(labels) != len(samples):
         raise DataError(f"{words.wholes(len(samples))} but {counted(len(labels), 'labelling')}")
-    if words == GRAPHS:
+    if words in (GRAPHS, IMAGES):
         return [label_map_of(y) if is_picture(y) else y for y in labels]
     return labels
 
 
 def _is_single(ys: Any, words: Words) -> bool:
     """Whether these are the labels of one sample rather than a list of such."""
-    if words == GRAPHS and is_picture(ys):
+    pictured = words in (GRAPHS, IMAGES)
+    if pictured and is_picture(ys):
         return True
-    if words == GRAPHS and isinstance(ys, list | tuple) and len(ys) == 1 and is_picture(ys[0]):
+    if pictured and isinstance(ys, list | tuple) and len(ys) == 1 and is_picture(ys[0]):
         return False
     if isinstance(ys, np.ndarray) and ys.dtype != object:
-        return words == GRAPHS or ys.ndim != 2 or len(ys) != 1  # (1, T) is a list of one
+        return pictured or ys.ndim != 2 or len(ys) != 1  # (1, T) is a list of one
     if isinstance(ys, Mapping):
         return True
     try:

@@ -296,8 +296,8 @@ function drawScatter(r, width) {
     inside.append(mark(p[shown], x(p[0]), y(p[1]), `${DATA.item} ${p[5]}: ${DATA.part} ${r.names[p[2]]}, true ${r.names[p[3]]}`));
     if (p[4]) inside.append(svg("circle", { cx: x(p[0]), cy: y(p[1]), r: 8, fill: "none", stroke: "var(--ink)" }));
   });
-  drawn.append(xAxis(x, a, b, height - 28, width / 80), text(width - RIGHT, height - 38, DATA.axes[0], { "text-anchor": "end", class: "soft" }));
-  if (DATA.axes.length > 1) drawn.append(text(8, 14, DATA.axes[1], { class: "soft" }));
+  drawn.append(xAxis(x, a, b, height - 28, width / 80), text(width - RIGHT, height - 38, short(DATA.axes[0], width / 7 - 8), { "text-anchor": "end", class: "soft" }));
+  if (DATA.axes.length > 1) drawn.append(text(8, 14, short(DATA.axes[1], width / 7 - 8), { class: "soft" }));
   return drawn;
 }
 
