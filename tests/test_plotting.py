@@ -20,7 +20,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, perfect_in_words, score_titles
 from structsvm.io import arrays_and_labels
-from structsvm.io.times import time_axis
+from structsvm.io.times import TimeAxis, time_axis
 from structsvm.model_selection import WeightStability
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
@@ -188,6 +188,19 @@ class TestSegmentation:
         assert len(boxes) > 3
         assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
         plt.close(axes.figure)
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("step", ["s", "min", "h", "D"])
+    def test_every_length_has_ticks_and_a_clock_no_day(self, learner, tmp_path, step):
+        values = pd.date_range("2024-03-30 20:00", periods=240, freq=step).to_numpy()
+        X = np.tile(RECORDINGS[0].X, (2, 1))[:240]
+        for clock in (False, True):
+            axes = plot_segmentation(learner, X, times=TimeAxis("time", values, clock=clock))
+            axes.figure.savefig(tmp_path / "clock.png")
+            assert 3 <= sum(text.get_text() != "" for text in axes.get_xticklabels()) <= 10
+            offset = axes.xaxis.get_major_formatter().get_offset()
+            assert ("2024" in offset) != clock
+            plt.close(axes.figure)
 
     def test_long_names_leave_room_for_the_recording(self, tmp_path):
         names = [f"a_very_long_name_{'of_a_sensor_' * 20}{k}" for k in range(6)]

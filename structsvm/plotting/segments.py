@@ -241,9 +241,10 @@ def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
     if axis.values.dtype.kind != "M":
         return
     dates = require("matplotlib.dates", "plot", "plotting")
-    locator = dates.AutoDateLocator(maxticks=8)
+    locator = dates.AutoDateLocator(minticks=3, maxticks=8)  # between which it has steps for all
     ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+    formatter = dates.ConciseDateFormatter(locator, show_offset=not axis.clock)  # of no day
+    ax.xaxis.set_major_formatter(formatter)
 
 
 def _draw_trace(ax: Axes, places: NDArray[Any], values: Floats) -> None:
