@@ -28,8 +28,11 @@ def recordings(n, rng, noise=0.7):
 def test_no_training_recording_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):
     Xs = recordings(6, rng)
     groups = ["ann", "bob", "ann", "cyd", "bob", "cyd"]
-    # Recordings of one person are the same, so that having seen the group is as good as the person.
-    Xs = [Xs[groups.index(g)] for g in groups]
+    # Those of one person are the same but for a sample: to have seen one is to have seen all.
+    Xs = [
+        Xs[groups.index(g)] + (i * (np.arange(len(Xs[0])) == 0))[:, None]
+        for i, g in enumerate(groups)
+    ]
     scores = StateScores(Spy(), lags=(0,), n_folds=3, standardize=None)
     honest = scores.fit_transform(Xs, [NAMES] * 6, groups)
     assert not np.any(honest), "a spy is sure of nothing but what it has seen"
@@ -158,20 +161,21 @@ def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
 @pytest.mark.parametrize("seed", range(10))
 def test_folds_are_drawn_so_that_every_state_is_known_to_each(seed):
     y, rare = np.repeat(["a", "b"], 5), np.repeat(["a", "c"], 5)
-    Xs = [np.zeros((10, 1))] * 8
+    Xs = [np.full((10, 1), i) for i in range(8)]
     states = States.read([y] * 6 + [rare] * 2, Xs, "a test")
-    folds = replace(RECIPE, n_folds=2, random_state=seed).draw(states, None, every_state=True)
+    folds = replace(RECIPE, n_folds=2, random_state=seed).draw(Xs, states, None, every_state=True)
     assert folds.fold[6] != folds.fold[7]
 
 
 def test_folds_divide_no_group_and_are_even():
     groups = np.repeat(list("abcdefg"), 3)
+    Xs = [np.full((4, 1), i) for i in range(21)]
     same = States(np.array(["a"]), [np.zeros(4, int)] * 21)
-    folds = replace(RECIPE, n_folds=3, random_state=1).draw(same, groups, every_state=True)
+    folds = replace(RECIPE, n_folds=3, random_state=1).draw(Xs, same, groups, every_state=True)
     assert all(len(set(folds.fold[groups == g])) == 1 for g in "abcdefg")
     assert sorted(np.bincount(folds.fold)) == [6, 6, 9]
     few = States(same.classes, same.codes[:3])
-    assert RECIPE.draw(few, None, every_state=True).n_folds == 3
+    assert RECIPE.draw(Xs[:3], few, None, every_state=True).n_folds == 3
 
 
 class Fails(ClassifierMixin, BaseEstimator):
