@@ -10,18 +10,18 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "generic_svm"))
 
 import chain
+import few_weights
 import multiclass
 import slack_rescaling
-import sparse
 
 __all__ = [
     "blobs",
     "chain",
     "every_labelling",
+    "few_weights",
     "multiclass",
     "program",
     "slack_rescaling",
-    "sparse",
 ]
 
 

@@ -12,10 +12,10 @@ from generic_examples import (
     blobs,
     chain,
     every_labelling,
+    few_weights,
     multiclass,
     program,
     slack_rescaling,
-    sparse,
 )
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
@@ -153,10 +153,10 @@ def nuclear(w, n_classes=3):
 
 
 @pytest.mark.parametrize("omega", [cp.norm1, nuclear])
-@pytest.mark.parametrize("constraints", [None, sparse.balanced])
+@pytest.mark.parametrize("constraints", [None, few_weights.balanced])
 def test_cvxpy_reaches_the_optimum_over_all_labellings(rng, omega, constraints):
     X, y = blobs(rng)
-    problem, lam = sparse.Wines(3), 0.05
+    problem, lam = few_weights.Wines(3), 0.05
     scaled = partial(_scaled, omega, lam)
     best = program(
         problem, X, y, lambda _: range(3), np.full(18, 1 / 18), False, scaled, constraints

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from generic_examples import blobs, chain, every_labelling, multiclass, program, sparse
+from generic_examples import blobs, chain, every_labelling, few_weights, multiclass, program
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -220,7 +220,7 @@ def test_how_to_fit_is_checked(classes, how, complaint):
 
 
 def test_a_weight_of_zero_is_a_warning(classes):
-    svm = StructuredSVM(sparse.Wines(3), lam=100.0, regularizer=Custom(sparse.cp.norm1))
+    svm = StructuredSVM(few_weights.Wines(3), lam=100.0, regularizer=Custom(few_weights.cp.norm1))
     with pytest.warns(DataWarning, match=r"the best weight is zero.*lower lam=100.0"):
         svm.fit(*classes)
 
@@ -250,7 +250,9 @@ def test_the_weight_of_a_sample_is_how_often_it_is_there(classes):
 def test_a_regularizer_of_our_own_and_constraints(classes):
     X, y = classes
     svm = StructuredSVM(
-        multiclass.Multiclass(), regularizer=SquaredNorm(center=0.1), constraints=sparse.balanced
+        multiclass.Multiclass(),
+        regularizer=SquaredNorm(center=0.1),
+        constraints=few_weights.balanced,
     ).fit(X, y)
     np.testing.assert_allclose(svm.weight_.reshape(3, 3).sum(axis=0), 0.0, atol=1e-5)
 
@@ -267,7 +269,7 @@ def test_solvers_are_compared(classes):
         assert svm.solution_.lower <= solution.upper
     with pytest.raises(SettingsError, match=r"metric='diagonal' is for partition problems, and Mu"):
         compare_solvers(multiclass.Multiclass(), X, y, metric="diagonal")
-    found = compare_solvers(sparse.Wines(3), X, y, constraints=sparse.balanced)
+    found = compare_solvers(few_weights.Wines(3), X, y, constraints=few_weights.balanced)
     assert set(found.refused) == {"frank-wolfe"}
 
 
@@ -411,7 +413,7 @@ def test_sequences_and_names_come_back(installed, tmp_path):
 
 def test_functions_are_not_stored_and_asked_for_again(classes, installed, tmp_path):
     X, y = classes
-    svm = StructuredSVM(multiclass.Multiclass(), constraints=sparse.balanced).fit(X, y)
+    svm = StructuredSVM(multiclass.Multiclass(), constraints=few_weights.balanced).fit(X, y)
     save(svm, tmp_path / "m")
     again = load(tmp_path / "m")
     assert again.predict(X) == svm.predict(X)

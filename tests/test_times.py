@@ -71,6 +71,14 @@ class TestReading:
         frame = pd.DataFrame(XS[0], columns=["a", "b", "c"])
         return frame.assign(when=times, label=YS[0])
 
+    def test_dates_of_all_centuries_are_themselves(self, tmp_path):
+        """Beyond 1678 and 2262 they overflowed, into dates of today."""
+        lines = "when,a,label\n1066-10-14,1,0\n1492-10-12,2,0\n2300-01-01,3,1\n"
+        (tmp_path / "one.csv").write_text(lines)
+        time = read_recording(tmp_path / "one.csv", time_column="when").time
+        assert [str(day)[:10] for day in time.values] == ["1066-10-14", "1492-10-12", "2300-01-01"]
+        assert time.sample_at("1492-10-12") == 1
+
     def test_dates_are_shown_as_they_were_written(self, tmp_path):
         texts = DAYS.strftime("%d.%m.%Y %H:%M").tolist()
         self.frame([text.replace("01.03", "01.03") for text in texts]).to_csv(

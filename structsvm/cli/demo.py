@@ -67,7 +67,7 @@ def _write(recordings: list[Recording], folder: Path) -> None:
 
 def _earlier(folder: Path) -> list[Path]:
     """The recordings of an earlier run."""
-    return sorted(folder.glob("digits_*.npz"))
+    return sorted(folder.glob("digits_*.npz")) if folder.is_dir() else []
 
 
 def _draw(learner: MetricLearner, recording: Recording, path: Path, terminal: Terminal) -> bool:

@@ -198,7 +198,7 @@ class TimeAxis:
         if not self.clock or self.values.dtype.kind != "M":
             return self
         steps = np.diff(self.values)
-        falls = steps < np.timedelta64(0)
+        falls = steps < np.timedelta64(0, "us")
         if not falls.any() or (steps[falls] >= -HALF_A_DAY).any():
             return self
         days = np.concatenate([[0], np.cumsum(falls)])
@@ -253,7 +253,7 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     else:
         name, offset = str(getattr(times, "name", None) or "time"), None
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
-            offset = np.timedelta64(0)  # of UTC, as all values of such an index are
+            offset = np.timedelta64(0, "us")  # of UTC, as all values of such an index are
             times = getattr(times, "dt", times).tz_convert(None)  # of a series, or an index
         values = np.asarray(times)
         if values.dtype.kind not in "iufM":
@@ -302,7 +302,10 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
         found, kind = found.dt.total_seconds(), "f"
     if kind not in "iufb":
         found = pandas.to_datetime(found, utc=True).dt.tz_localize(None)
-        values = found.to_numpy().astype("datetime64[ns]")
+        try:
+            values = found.dt.as_unit("ns").to_numpy()
+        except pandas.errors.OutOfBoundsDatetime:  # before 1678 or after 2262
+            values = found.dt.as_unit("us").to_numpy()
         offset = None if clock else _offset(column)
         values = values + _ahead(offset)
     else:
@@ -323,13 +326,13 @@ def _offset(column: Any) -> np.timedelta64 | None:
     if ends[0].tzinfo is None:
         return None
     first, last = (stamp.utcoffset() for stamp in ends)
-    return np.timedelta64(first) if first == last else np.timedelta64("NaT")
+    return np.timedelta64(first) if first == last else np.timedelta64("NaT", "us")
 
 
 def _ahead(offset: np.timedelta64 | None) -> np.timedelta64:
     """How far the values of dates are ahead of UTC."""
     is_known = offset is not None and not np.isnat(offset)
-    return offset if offset is not None and is_known else np.timedelta64(0)
+    return offset if offset is not None and is_known else np.timedelta64(0, "us")
 
 
 def _all(pattern: re.Pattern[str], column: Any) -> bool:

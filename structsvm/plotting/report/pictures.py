@@ -173,7 +173,7 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
     if time is None:
         return None
     T, is_date = len(time), time.values.dtype.kind == "M"
-    values = time.values.astype("datetime64[ns]").astype(np.int64) / 1e6 if is_date else time.values
+    values = time.values.astype("datetime64[us]").astype(np.int64) / 1e3 if is_date else time.values
     if _is_even(values):
         at = np.unique([0, T - 1])
     else:

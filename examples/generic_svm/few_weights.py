@@ -1,6 +1,6 @@
 """Which measurements tell wines apart: an L1 regularizer and a constraint, both written in cvxpy.
 
-    python examples/generic_svm/sparse.py
+    python examples/generic_svm/few_weights.py
 
 The regularizer takes any convex expression of the weight, and constraints are a list as in any
 program of cvxpy. Here weights are few, and those of a measurement add up to zero over the classes.
