@@ -27,11 +27,12 @@ from structsvm.evaluation.verdict import (
 )
 from structsvm.features.names import read_names
 from structsvm.learner.form import Form
-from structsvm.learner.rivals import labels_by, names_states, partitions_of
+from structsvm.learner.rivals import labels_by, partitions_of
 from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
+from structsvm.partitions.candidates import names_states
 from structsvm.partitions.copies import contents, joined
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric

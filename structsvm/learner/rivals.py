@@ -14,7 +14,7 @@ from structsvm.errors import DataError, DataWarning, LearningError, SettingsErro
 from structsvm.features import RecordingTransformer
 from structsvm.learner.gathered import learn_in_memory
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
-from structsvm.partitions.candidates import Candidate, Rival
+from structsvm.partitions.candidates import Candidate, Rival, names_states
 from structsvm.partitions.deferred import of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.gaps import filled
@@ -214,11 +214,6 @@ def partitions_of(
     if problem.traits.contiguous:
         labels = [np.cumsum(np.concatenate([[False], y[1:] != y[:-1]])) for y in labels]
     return [EquivalenceMatrix.from_labels(y) for y in labels]
-
-
-def names_states(rival: Any) -> bool:
-    """Whether an estimator names the states of what it finds."""
-    return getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states")
 
 
 def ask(rival: Any, method: str, samples: Sequence[Sample], n_clusters: Counts) -> Any:

@@ -32,6 +32,11 @@ class Rival:
     """Whether it takes so little time that it is fitted unless it is left out."""
 
 
+def names_states(rival: Any) -> bool:
+    """Whether an estimator names the states of what it finds."""
+    return getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states")
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """One of those that model selection chooses from: learned, tuned only, or a rival.

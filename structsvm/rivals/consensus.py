@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.partitions.samples import Counts
+from structsvm.partitions.candidates import names_states
+from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import segment_numbers
 from structsvm.support.arrays import Floats, Ints
 
@@ -92,7 +93,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
     @property
     def classes_(self) -> NDArray[Any] | None:
         """The names of all states, sorted; None if no estimator names states."""
-        known = [member.classes_ for member in self.estimators_.values() if _names(member)]
+        known = [member.classes_ for member in self.estimators_.values() if names_states(member)]
         return np.unique(np.concatenate(known)) if known else None
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[Ints]:
@@ -119,10 +120,11 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         weights = self._weights()
         members = self.estimators_.values()
         found = [member.predict_breakpoints(Xs, n_clusters) for member in members]
-        known = n_clusters is not None
+        segmented = list(zip(*found, strict=True))
+        counts = cluster_counts(n_clusters, [ends[0][-1] for ends in segmented])
         return [
-            nearest_segmentation(ends, weights, len(ends[0]) if known else None)
-            for ends in zip(*found, strict=True)
+            nearest_segmentation(ends, weights, K)
+            for ends, K in zip(segmented, counts, strict=True)
         ]
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
@@ -136,7 +138,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
             When no estimator names states.
         """
         segmented = self.predict_breakpoints(Xs, n_clusters)
-        naming = [member for member in self.estimators_.values() if _names(member)]
+        naming = [member for member in self.estimators_.values() if names_states(member)]
         if not naming:
             raise SettingsError(
                 "no estimator of this consensus names states: add a FrameClassifier, or a "
@@ -202,14 +204,13 @@ def nearest_segmentation(
     DataError
         When they are of recordings of different lengths.
     """
-    if len({found[-1] for found in ends}) > 1:
-        lengths = sorted({found[-1] for found in ends})
+    lengths = sorted({found[-1] for found in ends})
+    if len(lengths) > 1:
         raise DataError(f"segmentations of recordings of {lengths} samples have no consensus")
     bounds = [np.array([0, *found], dtype=np.int64) for found in ends]
     knots = np.unique(np.concatenate(bounds))
-    layers = 1 if n_segments is None else n_segments
-    # best[k, t]: of the first k + 1 segments up to knot t; or of any number of them.
-    best = np.full((layers + 1, knots.size), -np.inf)
+    # best[k, t]: of k segments up to knot t; best[0, t] of any number of them, if K is not given.
+    best = np.full(((n_segments or 0) + 1, knots.size), -np.inf)
     best[0, 0] = 0.0
     previous = np.zeros(best.shape, dtype=np.int64)
     for t in range(1, knots.size):
@@ -248,10 +249,6 @@ def _shared(known: Ints, starts: Ints, end: int) -> Floats:
     head, tail = known[first + 1] - starts, end - known[last]
     apart = head**2 / sizes[first] + (known[last] - known[first + 1]) + tail**2 / sizes[last]
     return np.asarray(np.where(first == last, (end - starts) ** 2 / sizes[last], apart))
-
-
-def _names(member: Any) -> bool:
-    return getattr(member, "classes_", None) is not None and hasattr(member, "predict_states")
 
 
 def _most_frequent(ends: Sequence[int], states: Sequence[NDArray[Any]]) -> NDArray[Any]:
