@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -336,6 +337,8 @@ class MetricLearner(ProblemParameters):
     ) -> Self:
         """Tune on the same labels the rivals that :meth:`fit` has no need of.
 
+        They solve the problem that was fitted, ``problem_``, whatever was set since.
+
         Metrics go into ``baselines_``: of labels in part, they are tuned on the stretches where
         these say everything. Estimators that are no metrics, such as classifiers of the samples of
         a recording where the labels are names of states, go into ``rivals_``: they learn from the
@@ -361,12 +364,12 @@ class MetricLearner(ProblemParameters):
         """
         check_is_fitted(self)
         which = which_rivals(names)
-        data = self._training_set(
-            Xs, ys, sample_weight=sample_weight, n_features=self.n_features_in_, groups=groups
-        ).counted()
-        if which is not None:
-            data = informative(data)
-            with self._workers():
+        given = {"sample_weight": sample_weight, "groups": groups}
+        with self._workers():
+            data = TrainingSet.of(self.problem_, Xs, ys, n_features=self.n_features_in_, **given)
+            data = data.counted()
+            if which is not None:
+                data = informative(data)
                 self._tune_rivals(which, data, lambda: self._as_seen(data))
         return self
 
@@ -989,8 +992,7 @@ class MetricLearner(ProblemParameters):
     def _as_seen(self, data: TrainingSet) -> TrainingSet:
         """Training samples as the metric sees them, scored by models that have not seen them."""
         if self.inputs_.states is not None:
-            settings = self._settings()
-            return Inputs.fit(settings.features, settings.standardize, data)[1]
+            return Inputs.fit(self.inputs_.features, self.inputs_.standardizer.kind, data)[1]
         return self.inputs_.seen(data)
 
     def _tune_rivals(
@@ -999,7 +1001,9 @@ class MetricLearner(ProblemParameters):
         measured: TrainingSet,
         seen: Callable[[], TrainingSet],
     ) -> None:
-        metrics, estimators = tune(which, measured, seen, self.features)
+        fitted = self.inputs_.features
+        features = None if fitted is None else clone(fitted)
+        metrics, estimators = tune(which, measured, seen, features)
         self.baselines_ = self.baselines_ | metrics  # and not those of a copy of this learner
         self.rivals_ = self.rivals_ | estimators
 
