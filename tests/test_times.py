@@ -123,6 +123,36 @@ class TestReading:
         again = read_recording(tmp_path / "one.npz").time
         np.testing.assert_array_equal(again.values, recording.time.values)
 
+    @pytest.mark.parametrize(
+        "times",
+        [
+            (DAYS + pd.Timedelta("29D")).tz_localize("UTC").tz_convert("Europe/Berlin"),
+            DAYS.tz_localize("Asia/Tokyo").map(str),
+            pd.to_datetime(np.arange(200) * 60 + 5.5e4, unit="s").strftime("%H:%M:%S"),
+            (DAYS + pd.Timedelta("20D")).strftime("%d.%m.%Y"),
+        ],
+        ids=["zone put forward", "zone as text", "clock", "day first"],
+    )
+    def test_arrays_keep_what_times_mean(self, tmp_path, times):
+        frame = self.frame(times).assign(who=1)
+        (recording,) = from_long(frame, recording="who", time="when")
+        write_recording(recording, tmp_path / "one.npz")
+        axis, again = recording.time, read_recording(tmp_path / "one.npz").time
+        np.testing.assert_array_equal(again.values, axis.values)
+        assert [again.text(i) for i in (0, 199, 200)] == [axis.text(i) for i in (0, 199, 200)]
+        assert (again.title, again.clock, again.day_first) == (
+            axis.title,
+            axis.clock,
+            axis.day_first,
+        )
+        assert str(again.offset) == str(axis.offset)
+
+    def test_an_array_that_says_something_else_of_times_is_named(self, tmp_path):
+        said = {"X": XS[0], "y": YS[0], "time": np.arange(200), "time.clock": np.arange(200)}
+        np.savez(tmp_path / "one.npz", **said)
+        with pytest.raises(DataError, match=r"one\.npz: 'time\.clock' holds int64 values of shape"):
+            read_recording(tmp_path / "one.npz")
+
 
 class TestPictures:
     def ends(self, ax):

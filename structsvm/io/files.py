@@ -21,7 +21,7 @@ from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_npz, read_table
 from structsvm.io.recording import Recording, listed, share_features, spelled
 from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
-from structsvm.io.times import warn_about_times
+from structsvm.io.times import stored_axis, warn_about_times
 from structsvm.partitions.values import full_labels, of_one_kind
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
@@ -459,7 +459,8 @@ def _film(
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     """Write an ``.npz`` file that :func:`read_recordings` reads.
 
-    It holds what is measured, labels, names of features and times; masked values are NaN.
+    It holds what is measured, labels, names of features and times, with their zone or clock and as
+    they were written; masked values are NaN.
 
     Raises
     ------
@@ -486,7 +487,7 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     if recording.y is not None:
         arrays["y"] = _stored_labels(recording)
     if recording.time is not None:
-        arrays["time"] = recording.time.values
+        arrays |= stored_axis(recording.time)
     write_atomically(path, npz(arrays, compressed=True))
 
 

@@ -34,7 +34,7 @@ from structsvm.io.text import (
     refuse_thousands_in,
     without_blanks,
 )
-from structsvm.io.times import TimeAxis, first_of_no_time, read_times
+from structsvm.io.times import STORED, TimeAxis, axis_of, first_of_no_time, read_times
 from structsvm.partial_labels.labels import known_where
 from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
@@ -137,7 +137,7 @@ def read_npz(
         If there is no ``X`` of numbers of shape (T, P), if labels are needed and missing, or if
         they do not fit ``X``.
     """
-    names = ("X", "y", "bkps", "features", "time")
+    names = ("X", "y", "bkps", "features", "time", *(f"time.{name}" for name in STORED))
     arrays, present = _load_arrays(path, names, how.max_bytes)
     if "X" not in arrays:
         raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
@@ -157,13 +157,14 @@ def read_npz(
         y = known_where(y, ~unlabelled) if unlabelled.any() else y
     chosen = columns.chosen(path, features, wanted)
     values = X.astype(np.float64)[:, [features.index(name) for name in chosen]]
-    time = _stored_times(path, arrays.get("time"), len(X))
+    time = _stored_times(path, arrays, len(X))
     whole = Recording(name, np.ascontiguousarray(values), y, chosen, str(path), time=time)
     return without_gaps([whole], how.missing)[0]
 
 
-def _stored_times(path: Path, values: Any, n_samples: int) -> TimeAxis | None:
+def _stored_times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | None:
     """The times of an ``.npz`` file; a warning if they are none, one for each sample in order."""
+    values = arrays.get("time")
     if values is None:
         return None
     if values.shape != (n_samples,):
@@ -175,7 +176,10 @@ def _stored_times(path: Path, values: Any, n_samples: int) -> TimeAxis | None:
     elif (values[1:] < values[:-1]).any():
         reason = f"it is not in order, first after sample {(values[1:] < values[:-1]).argmax()}"
     else:
-        return TimeAxis("time", values)
+        try:
+            return axis_of(arrays)
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
     warn(f"{path}: 'time' is not used, because {reason}; samples are counted instead", DataWarning)
     return None
 
