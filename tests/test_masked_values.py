@@ -1,5 +1,6 @@
 """Missing values that are masked: they add nothing to the distortion, exactly."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,14 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, VerdictWarning
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    OracleError,
+    PluginError,
+    SettingsError,
+    VerdictWarning,
+)
 from structsvm.features import Lags, MovingStatistics
 from structsvm.oracles import (
     AllowedSegmentsOracle,
@@ -28,6 +36,14 @@ from structsvm.problems import ChangePoint, Clustering
 from structsvm.testing import check_problem
 
 MASK = ChangePoint(missing="mask")
+
+
+@dataclass(frozen=True)
+class Deaf(ChangePoint):
+    """Reads missing values, with an oracle that takes none."""
+
+    def decoder(self, sample):
+        return SequentialOracle()
 
 
 def anything(starts, end, n):
@@ -281,6 +297,14 @@ class TestWhatComesIn:
         with pytest.raises(DataError, match="interpolate or drop missing values") as refused:
             MetricLearner(Clustering(), metric="diagonal").fit(Xs[1:], ys[1:])
         assert "mask" not in str(refused.value)
+
+    @pytest.mark.parametrize("shortest", [1, 5])
+    def test_the_contract_of_a_problem_is_checked_on_them(self, shortest):
+        Xs, ys = recordings(3)
+        report = check_problem(ChangePoint(missing="mask", min_length=shortest), Xs, ys)
+        assert min(report.given) > 50
+        with pytest.raises(PluginError, match=r"read left missing values .NaN. in sample 0"):
+            check_problem(Deaf(missing="mask"), Xs, ys)
 
     @pytest.mark.parametrize("oracle", [SequentialOracle(), ExhaustiveOracle()])
     def test_oracles_that_know_no_gaps_refuse_them(self, oracle):

@@ -56,12 +56,13 @@ class GivenSample:
         for scale, shift in QUESTIONS:
             for truth in (None, self.truth):
                 Z, weight = scale * self.sample.X, 0.0 if truth is None else 2.0
-                self._ask(TraceObjective(Z, truth, weight, shift), UNCONSTRAINED)
+                self._ask(TraceObjective(Z, truth, weight, shift, gaps=True), UNCONSTRAINED)
         free = list(self.members)
         for constraint in self._constraints(free):
             for truth in (None, self.truth):
                 weight = 0.0 if truth is None else 2.0
-                self._ask(TraceObjective(self.sample.X, truth, weight, -1.0), constraint)
+                objective = TraceObjective(self.sample.X, truth, weight, -1.0, gaps=True)
+                self._ask(objective, constraint)
         for M in self._neighbours():
             if len(self.members) >= MOST_MEMBERS:
                 break
@@ -233,7 +234,7 @@ class GivenSample:
             return None
 
     def _slack(self, objective: TraceObjective) -> float:
-        size = float(np.sum(objective.Z**2))
+        size = float(np.nansum(objective.Z**2))
         size += (abs(objective.shift) + objective.truth_weight) * objective.n_samples
         return TOLERANCE * (1.0 + size)
 

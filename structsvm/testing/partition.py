@@ -203,7 +203,7 @@ class Kit:
                 isinstance(X, np.ndarray)
                 and X.ndim == 2
                 and X.dtype == np.float64
-                and bool(np.isfinite(X).all())
+                and not np.isinf(X).any()
                 and X.shape[1] == samples[0].n_features,
                 f"read made X of sample {i} {shown(X)}: an array (T, P) of finite floats, with "
                 "as many features as the others",
@@ -211,15 +211,19 @@ class Kit:
         return samples
 
     def check_decoders(self, samples: Sequence[Sample]) -> None:
-        """Each sample has an oracle, if the problem has any."""
-        if not self.problem.traits.convex:
-            return
+        """Each sample has an oracle, if the problem has any, which takes its missing values."""
+        convex = self.problem.traits.convex
         for i, sample in enumerate(samples):
-            decoder = self._named("decoder", i, sample)
+            decoder = self._named("decoder", i, sample) if convex else None
             self.require(
-                isinstance(decoder, Oracle),
+                not convex or isinstance(decoder, Oracle),
                 f"decoder returned {shown(decoder)} for sample {i}: return an instance of an "
                 "Oracle",
+            )
+            self.require(
+                not sample.has_gaps or (isinstance(decoder, Oracle) and decoder.takes_gaps),
+                f"read left missing values (NaN) in sample {i}: refuse or fill them, unless the "
+                "decoder takes them, takes_gaps",
             )
 
     def check_labels(self, samples: Sequence[Sample], ys: Sequence[Any]) -> list[Any]:
@@ -348,14 +352,14 @@ class Kit:
             except StructSVMError:
                 continue  # labels in part are refused, then
             self.require(
-                isinstance(part, Sample) and np.array_equal(part.X, sample.X[rows]),
+                isinstance(part, Sample) and np.array_equal(part.X, sample.X[rows], equal_nan=True),
                 f"restrict returned {shown(part)} for {rows.size} of the items of sample {i}: "
                 "return a Sample of their features, in the order of the rows",
             )
             if part.side is None or not self.problem.traits.convex:
                 continue
             try:
-                self.problem.decoder(part).ask(TraceObjective(part.X, shift=-1.0))
+                self.problem.decoder(part).ask(TraceObjective(part.X, shift=-1.0, gaps=True))
             except OracleError as error:
                 raise PluginError(
                     f"{self.name}: the decoder failed on what restrict made of {rows.size} items "
@@ -446,7 +450,10 @@ class Kit:
         self.require(
             M == again, f"partition differs on a second call: seed every random choice [{asked}]"
         )
-        self.require(np.array_equal(before, sample.X), "partition modified X: copy before writing")
+        self.require(
+            np.array_equal(before, sample.X, equal_nan=True),
+            "partition modified X: copy before writing",
+        )
         found: EquivalenceMatrix = M
         return found
 
@@ -463,8 +470,12 @@ class Kit:
     def check_objectives(
         self, rng: np.random.Generator, samples: Sequence[Sample], truths: Sequence[Any]
     ) -> None:
-        """What is minimised over both kinds of metric, on the samples given."""
-        for metric in ("diagonal", "full"):
+        """What is minimised over both kinds of metric, on the samples given.
+
+        A full metric mixes features, of which none may be missing.
+        """
+        gaps = any(sample.has_gaps for sample in samples)
+        for metric in ("diagonal",) if gaps else ("diagonal", "full"):
             objective = self._named("objective", None, metric, samples[0].n_features)
             self.require(
                 isinstance(objective, Objective),
@@ -522,20 +533,23 @@ class Kit:
             before = X.copy()
             sample = self.problem.training_sample(given, M)
             self.require(isinstance(sample, LabelledSample), f"training_sample returned {sample!r}")
-            y, expected = sample.truth, M.gram(X)
+            gaps, y = given.has_gaps, sample.truth
+            expected = np.diag(M.gram_diagonal(X)) if gaps else M.gram(X)
             self.require(
                 sample.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
                 f"sample {i} has another truth than it was given",
             )
             scale = TOLERANCE * (1.0 + float(np.abs(expected).max()))
+            full = gaps or np.allclose(sample.gram(y), expected, rtol=0, atol=scale)
             self.require(
-                np.allclose(sample.gram(y), expected, rtol=0, atol=scale)
+                full
                 and np.allclose(sample.gram_diagonal(y), np.diag(expected), rtol=0, atol=scale),
                 f"gram of the truth of sample {i} is not X^T M X, or gram_diagonal not its "
                 "diagonal: joint features would be wrong",
             )
             self.require(
-                np.array_equal(before, X), "training_sample modified X: copy before writing"
+                np.array_equal(before, X, equal_nan=True),
+                "training_sample modified X: copy before writing",
             )
 
     def tiny(self, samples: Sequence[Sample], n_items: int) -> Sample | None:
