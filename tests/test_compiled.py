@@ -53,3 +53,19 @@ def test_no_folder_that_can_be_written_to(tmp_path):
     home = str(tmp_path / "home")
     done = output(tmp_path, "", HOME=home, XDG_CACHE_HOME=home, NUMBA_CACHE_DIR="")
     assert done.stdout == "3 3.0\n"
+
+
+def test_where_numba_is_told_to_compile_nothing_the_variable_is_named(tmp_path):
+    program = (
+        "import numpy as np; from structsvm import MetricLearner; "
+        "X = np.arange(40.0)[:, None] > 20; MetricLearner().fit([X, X], [[20, 40]] * 2)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "SettingsError: " in done.stderr
+    assert "NUMBA_DISABLE_JIT is set, and the search for segments has to be" in done.stderr

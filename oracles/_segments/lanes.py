@@ -18,9 +18,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
+from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from structsvm.errors import SettingsError
 
 _cgutils: Any = cgutils
 
@@ -33,6 +35,20 @@ _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _FIRST_LANE = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
 _NOWHERE = ir.Constant(ir.IntType(64), 0)
 _FREE = tuple(sorted(FAST))
+
+
+def _compiled_alone(function: Callable[..., Any]) -> Any:
+    """An intrinsic of numba, which Python cannot call in its place."""
+    if not getattr(config, "DISABLE_JIT", 0):
+        return intrinsic(function)
+
+    def refuse(*_: Any) -> None:
+        raise SettingsError(
+            "NUMBA_DISABLE_JIT is set, and the search for segments has to be compiled: unset it, "
+            "or run the program with env -u NUMBA_DISABLE_JIT"
+        )
+
+    return refuse
 
 
 def _squared(builder: Any, x: Any, row: Any) -> Any:
@@ -150,7 +166,7 @@ def _max_plus(_typing: Any, tile: Any, x: Any, _n: Any, out: Any) -> Any:
     return types.void(tile, x, types.intp, out), codegen
 
 
-max_plus: Any = intrinsic(_max_plus)
+max_plus: Any = _compiled_alone(_max_plus)
 
 
 def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _n: Any) -> Any:
@@ -172,7 +188,7 @@ def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _n: Any) -> 
     return types.float64(tiles, types.intp, other, types.intp), codegen
 
 
-max_of_sums: Any = intrinsic(_max_of_sums)
+max_of_sums: Any = _compiled_alone(_max_of_sums)
 
 
 def _squares(context: Any, builder: Any, kinds: Any, args: Any) -> Any:
@@ -266,7 +282,7 @@ def _lane_scores(
     return types.float64(sums, lanes, whole, value, whole, row, ends, whole, out), codegen
 
 
-lane_scores: Any = intrinsic(_lane_scores)
+lane_scores: Any = _compiled_alone(_lane_scores)
 
 
 def _largest_of(builder: Any, vector: Any) -> Any:
@@ -289,7 +305,7 @@ def _largest(_typing: Any, out: Any) -> Any:
     return types.float64(out), codegen
 
 
-largest: Any = intrinsic(_largest)
+largest: Any = _compiled_alone(_largest)
 
 
 def _first_lane(builder: Any, chosen: Any, begin: Any) -> Any:
@@ -312,7 +328,7 @@ def _lane_of(_typing: Any, out: Any, _number: Any) -> Any:
     return types.int64(out, types.float64), codegen
 
 
-lane_of: Any = intrinsic(_lane_of)
+lane_of: Any = _compiled_alone(_lane_of)
 
 
 def _next_above(_typing: Any, out: Any, _number: Any, _begin: Any) -> Any:
@@ -327,7 +343,7 @@ def _next_above(_typing: Any, out: Any, _number: Any, _begin: Any) -> Any:
     return types.int64(out, types.float64, types.intp), codegen
 
 
-next_above: Any = intrinsic(_next_above)
+next_above: Any = _compiled_alone(_next_above)
 
 
 def _lane_reaching(
@@ -349,4 +365,4 @@ def _lane_reaching(
     return types.int64(tiles, types.intp, other, types.intp, types.float64), codegen
 
 
-lane_reaching: Any = intrinsic(_lane_reaching)
+lane_reaching: Any = _compiled_alone(_lane_reaching)
