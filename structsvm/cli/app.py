@@ -22,6 +22,7 @@ from structsvm.errors import (
     StructSVMError,
 )
 from structsvm.support.contract import culprit
+from structsvm.support.folders import REMOVED, works_in_removed_folder
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 HINT = "--verbose shows the traceback"
@@ -61,7 +62,8 @@ def run(argv: Sequence[str]) -> int:
         hint = [HINT] if _is_of_a_plugin(error) and not args.verbose else []
         terminal.error("; ".join([str(error), *getattr(error, "__notes__", ()), *hint]))
     except OSError as error:
-        terminal.error(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))
+        said = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
+        terminal.error(REMOVED if works_in_removed_folder() else said)
     except Exception as error:
         named = culprit(error)
         if named is None or args.verbose:

@@ -26,6 +26,7 @@ from typing import Any
 import cloudpickle
 
 from structsvm.errors import SettingsError, StructSVMError
+from structsvm.support.folders import works_in_removed_folder
 
 logger = logging.getLogger("structsvm")
 
@@ -66,11 +67,13 @@ class _Worker:
     def __init__(self) -> None:
         path = [place for place in sys.path if isinstance(place, str)]  # as import does
         program = [sys.executable, "-c", PROGRAM.format(path=path)]
-        pipe = subprocess.PIPE
+        pipe, folder = subprocess.PIPE, os.sep if works_in_removed_folder() else None
         self._is_ready = False
         try:
             with _without_interrupts():  # Ctrl-C reaches the whole group: who starts it ends it
-                self.process = subprocess.Popen(program, stdin=pipe, stdout=pipe, bufsize=0)
+                self.process = subprocess.Popen(
+                    program, stdin=pipe, stdout=pipe, bufsize=0, cwd=folder
+                )
         except (OSError, TypeError) as error:  # of a Python inside of another program
             raise SettingsError(
                 f"no process can be started with {sys.executable!r} (sys.executable): {error}; "

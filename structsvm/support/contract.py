@@ -9,7 +9,8 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from structsvm.errors import OracleError, PluginError, StructSVMError
+from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
+from structsvm.support.folders import REMOVED, works_in_removed_folder
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -37,6 +38,8 @@ class asked:
         For anything that is no error of this library; that one is its cause.
     OracleError
         With the sample, if an oracle raised one without.
+    SettingsError
+        If a file was not found because the working folder has been removed.
     """
 
     __slots__ = ("_method", "_plugin", "_where")
@@ -58,6 +61,8 @@ class asked:
         if isinstance(error, PluginError | OracleError):
             if where not in str(error):
                 raise type(error)(f"{where}: {error}") from error
+        elif isinstance(error, FileNotFoundError) and works_in_removed_folder():
+            raise SettingsError(REMOVED) from error
         elif isinstance(error, Exception) and not isinstance(error, StructSVMError):
             named = culprit(error) or f"{type(self._plugin).__name__}.{self._method}"
             said = f"{named} raised {type(error).__name__}: {error}"
