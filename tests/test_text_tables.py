@@ -6,6 +6,7 @@ import lzma
 import zipfile
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -143,6 +144,9 @@ class TestCompression:
             read_recordings(tmp_path)
 
 
+FORMULA_OF_EXCEL = b'<c r="B3" t="str"><f>IF(A3&gt;0,"",1)</f><v></v></c>'
+
+
 class TestExcel:
     def book(self, path, *sheets):
         frame = pd.DataFrame(ROWS, columns=["a", "b", "label"])
@@ -155,6 +159,28 @@ class TestExcel:
         (found,) = read_recordings(self.book(tmp_path / "one.xlsx", "data"))
         np.testing.assert_array_equal(found.X, X)
         assert found.y.tolist() == ["rest", "rest", "walk"]
+
+    def test_formulas_without_values_are_named(self, tmp_path):
+        """As scripts write them; Excel stores values, of which one may be an empty text."""
+        path = self.book(tmp_path / "one.xlsx", "data")
+        book = openpyxl.load_workbook(path)
+        book["data"]["B3"] = "=A3*2"
+        book.save(path)
+        with pytest.warns(DataWarning) as told:
+            found = read_recording(path, missing="mask")
+        assert "the formula in cell B3 is not stored" in str(told[0].message)
+        assert "1 value masked" in str(told[1].message)
+        assert np.isnan(found.X[1, 1])
+        with zipfile.ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, part in parts.items():
+                text = part.replace(b'<c r="B3"><f>A3*2</f><v /></c>', FORMULA_OF_EXCEL)
+                archive.writestr(name, text)
+        with pytest.warns(DataWarning) as told:
+            read_recording(path, missing="mask")
+        assert len(told) == 1
+        assert "1 value masked" in str(told[0].message)
 
     def test_further_sheets_are_named(self, tmp_path):
         self.book(tmp_path / "one.xlsx", "data", "notes")

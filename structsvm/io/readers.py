@@ -527,6 +527,8 @@ def _excel_frame(
         frame = pandas.read_excel(
             book, sheet_name=sheets[0], header=None, keep_default_na=False, **more
         )
+        if frame.isna().to_numpy().any():
+            _warn_of_formulas(path, book.book[sheets[0]])
     there = ~(frame.isna() | (frame == "")).all(axis=1).to_numpy()
     there[[line - 1 for line in skip_lines if line <= len(frame)]] = False
     if not there.any():
@@ -547,6 +549,32 @@ def _excel_frame(
     found = body if as_text else _without_nothing(body)
     found.attrs[LINES] = lines[kept][1:]
     return found
+
+
+def _warn_of_formulas(path: Path, sheet: Any) -> None:
+    """Warn of cells of a sheet that look empty, because the value of their formula is not stored.
+
+    Programs that write sheets do not store it, and those that show sheets do. A text that is empty
+    is stored as such.
+    """
+    openpyxl = require("openpyxl.xml.functions", "excel", "reading .xlsx files")
+    cells = []
+    with sheet._get_source() as source:  # openpyxl has no other way in
+        for _, element in openpyxl.iterparse(source):
+            kind = element.tag.rpartition("}")[2]
+            if kind == "c":
+                parts = {part.tag.rpartition("}")[2]: part.text for part in element}
+                if "f" in parts and not parts.get("v") and element.get("t") != "str":
+                    cells.append(element.get("r", "one"))
+            elif kind == "row":
+                element.clear()
+    if cells:
+        warn(
+            f"{path}: the value of the formula in cell {cells[0]} is not stored, and is missing "
+            f"({counted(len(cells), 'cell')} in all): open the file in a program for sheets and "
+            "save it there, which stores the values",
+            DataWarning,
+        )
 
 
 def _header_text(value: Any) -> str:
