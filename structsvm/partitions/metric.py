@@ -296,15 +296,18 @@ def metric_factor(B: Floats) -> Floats:
     """``L`` (P, r) with ``B = L L^T``, for a diagonal (a vector) or a matrix; r is the rank of B.
 
     Deterministic: the columns of a matrix by decreasing weight, each with its largest entry
-    positive; those of a diagonal in the order of the features.
+    positive; those of a diagonal in the order of the features. Nothing but zeros is left out, and
+    of a matrix what eigenvalues in floating point cannot tell from zero: a small weight of a
+    feature with large values counts as much as a large one.
     """
     if B.ndim == 1:
-        kept = np.flatnonzero(B > 1e-12 * B.max(initial=0.0))
+        kept = np.flatnonzero(B > 0)
         L = np.zeros((B.size, kept.size))
         L[kept, np.arange(kept.size)] = np.sqrt(B[kept])
         return L
     values, vectors = np.linalg.eigh(B)
-    kept = np.flatnonzero(values > 1e-10 * max(values[-1], 0.0))[::-1]
+    rounding = B.shape[0] * np.finfo(np.float64).eps
+    kept = np.flatnonzero(values > rounding * max(values[-1], 0.0))[::-1]
     L = vectors[:, kept] * np.sqrt(values[kept])
     if kept.size:
         L *= np.sign(L[np.abs(L).argmax(axis=0), np.arange(kept.size)])
