@@ -479,3 +479,19 @@ def test_a_start_that_is_hard_to_beat_does_not_hold_a_run_back():
         start = CuttingPlane(Stopping(tol)).solve(risk).w
         method = CuttingPlane(Stopping(1e-3, 60), max_idle=3)
         assert method.solve(replace(risk, start=start)).status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("slack", ["n", "one"])
+@pytest.mark.parametrize(("space", "unit"), [(Nonnegative(4), 2.0**-34), (PSD(3), 2.0**-46)])
+def test_the_unit_of_the_losses_does_not_matter(space, unit, slack):
+    """Below 1e-9, no cut was violated by enough to count."""
+    solver = CuttingPlane(Stopping(1e-6), slack=slack)
+    usual, tiny = (
+        solver.solve(
+            replace(listed_risk(space, SquaredNorm(0.3 * u)), sample_weight=np.full(4, 0.25 * u))
+        )
+        for u in (1.0, unit)
+    )
+    assert tiny.status is Status.OPTIMAL
+    np.testing.assert_allclose(tiny.w, usual.w, rtol=1e-6)
+    assert (tiny.lower, tiny.upper) == pytest.approx((unit * usual.lower, unit * usual.upper))

@@ -24,6 +24,8 @@ from structsvm.support.checks import among, is_number, is_whole
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
+VIOLATED = 1e-12
+"""Of the losses: by how much more than that a cut has to be violated."""
 CACHE_BYTES = 2**27
 NEAR = 0.01
 """Relative gap below which damping depends on what the round before has gained."""
@@ -159,8 +161,9 @@ class CuttingPlane(ConvexSolver):
             upper, known = run.certificate.upper, cuts.group_values(w)
             evaluation = run.evaluate(w, groups, known, cache)
             found = evaluation.cuts()
-            new, gained = _violated(found, known, w), run.certificate.upper < upper
-            gained = gained or bool(_violated(found, cuts.group_values(answer.w), answer.w))
+            least, at_answer = _least(run), cuts.group_values(answer.w)
+            new, gained = _violated(found, known, w, least), run.certificate.upper < upper
+            gained = gained or bool(_violated(found, at_answer, answer.w, least))
             cuts.retire(answer.multipliers, self.max_idle)
             added = cuts.add(new)
             cuts.trim(self._capacity(cuts))
@@ -209,7 +212,7 @@ class CuttingPlane(ConvexSolver):
                 return answer, recalls
             intercepts, slopes, found = cache.summed(answer.w, groups)
             excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
-            if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, 1e-12):
+            if float(np.maximum(excess, 0.0).sum()) <= max(RECALL * gap, _least(run)):
                 return answer, recalls
             cuts.retire(answer.multipliers, self.max_idle)
             labellings = together(found, groups, intercepts.size)
@@ -255,8 +258,16 @@ class CuttingPlane(ConvexSolver):
         return max(3 * cuts.n_groups, fits)
 
 
-def _violated(cuts: Sequence[Cut], known: Floats, w: Floats) -> list[Cut]:
-    """The cuts above the working set at ``w``, where its groups have the ``known`` values."""
-    floor = 1e-12 * max(1.0, float(np.abs(known[np.isfinite(known)]).sum()))
-    least = (known + floor).tolist()
-    return [c for c in cuts if c.value(w) > least[c.group]]
+def _least(run: CutRun) -> float:
+    """What counts as more than rounding where losses are as large as those of the null weight."""
+    return VIOLATED * min(1.0, abs(run.certificate.null) or 1.0)
+
+
+def _violated(cuts: Sequence[Cut], known: Floats, w: Floats, least: float) -> list[Cut]:
+    """The cuts above the working set at ``w``, where its groups have the ``known`` values.
+
+    They are by more than ``least``, and than rounding of those values may explain.
+    """
+    floor = max(least, VIOLATED * float(np.abs(known[np.isfinite(known)]).sum()))
+    bounds = (known + floor).tolist()
+    return [c for c in cuts if c.value(w) > bounds[c.group]]
