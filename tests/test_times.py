@@ -1,5 +1,8 @@
 """The time of samples is kept, in every picture, and samples stay the unit."""
 
+import locale
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -96,6 +99,21 @@ class TestReading:
             recording = read_recording(tmp_path / "one.csv", time_column="when")
         assert recording.time is None
         assert recording.features == ("a", "b", "c")
+
+    def test_months_have_english_names_whatever_the_language_of_the_program(self, tmp_path):
+        """And more than one abbreviation, as June and Sept."""
+        usual = locale.setlocale(locale.LC_TIME)
+        days = pd.date_range("2024-04-02", periods=200)
+        times = days.strftime("%b %d, %Y").str.replace("Jun", "June").str.replace("Sep", "Sept")
+        self.frame(times).to_csv(tmp_path / "one.csv", index=False)
+        try:
+            with suppress(locale.Error):  # where it is installed
+                locale.setlocale(locale.LC_TIME, "de_DE.UTF-8")
+            time = read_recording(tmp_path / "one.csv", time_column="when").time
+        finally:
+            locale.setlocale(locale.LC_TIME, usual)
+        np.testing.assert_array_equal(time.values, days.to_numpy())
+        assert time.text(60) == "June 01, 2024"
 
     def test_rows_are_put_in_order(self, tmp_path):
         frame = self.frame(np.arange(200))

@@ -40,6 +40,10 @@ HALF_A_DAY = np.timedelta64(12, "h")
 YEAR_FIRST = re.compile(r"\s*\d{4}")
 DAY_FIRST = re.compile(r"\s*\d{1,2}\.\d{1,2}\.")
 """Points between day and month, of those who write the day first."""
+MONTH = re.compile(
+    r"(?=.*\d{4}).*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
+)
+"""A year and the English name of a month."""
 FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
 
 
@@ -435,6 +439,11 @@ def _dates(column: Any) -> tuple[Any, bool, bool] | None:
             dates = pandas.to_datetime(column, errors="coerce", utc=True, **way)
             if not dates[column.notna()].isna().any():
                 found.append(dates)
+        if not found and _all_begin(
+            MONTH, column
+        ):  # pandas knows them in the user's language alone
+            dates = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
+            found = [] if dates[column.notna()].isna().any() else [dates]
     if not found:
         return None
     dates = min(found, key=lambda one: one.max() - one.min())
