@@ -3,6 +3,7 @@
 import ast
 import itertools
 import json
+import runpy
 import sys
 from pathlib import Path
 
@@ -140,6 +141,13 @@ def test_two_related_metrics(apart):
     size = 0.1 * sum(cp.sum_squares(v) for v in [*B, *price])
     full = cp.Problem(cp.Minimize(size + sum(losses)), [cp.norm1(B[0] - B[1]) <= apart])
     is_optimal(problem, full)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("error")
+def test_examples_run_as_scripts(path, capsys):
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
 
 
 def code_of(name):
