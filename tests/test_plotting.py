@@ -487,7 +487,7 @@ class TestWords:
         ]
         titles = score_titles(Evaluation(tuple(rows), tolerance=3))
         assert titles == {"loss": "loss", "f1": "F1 (within 3), of 1 recording", "purity": "purity"}
-        assert perfect_in_words(titles) == "Perfect: loss 0, F1 1."
+        assert perfect_in_words(titles) == "Perfect: 0 for loss; 1 for F1."
         assert perfect_in_words({"purity": "purity"}) == ""
 
     def test_unnamed_features(self):

@@ -170,7 +170,7 @@ def test_tables():
     assert sum(point[4] for point in table["points"]) == table["misplaced"] > 0
     assert all((point[2] == point[3]) != point[4] for point in table["points"])
     assert [key for key, _ in page.data["scores"]] == ["loss", "covering", "adjusted_rand"]
-    assert page.data["perfect"] == "Perfect: loss 0, covering and adj. Rand 1."
+    assert page.data["perfect"] == "Perfect: 0 for loss; 1 for covering and adj. Rand."
 
 
 def page_of_table(learner, X, y) -> Page:
@@ -202,7 +202,7 @@ def test_images(cutter):
     assert str(expected.verdict) in " ".join("".join(page.texts).split())
     assert "5 held-out images" in str(expected.verdict)
     assert page.data["means"]["learned"]["loss"] == expected.scores["learned"]["loss"]
-    assert page.data["perfect"] == "Perfect: loss and Jaccard distance 0, adj. Rand 1."
+    assert page.data["perfect"] == "Perfect: 0 for loss and Jaccard distance; 1 for adj. Rand."
     assert all(entry["lower"] is None for entry in page.data["history"])
     assert "The grid was not tuned" in " ".join(page.texts)
     (first, *_) = page.data["recordings"]

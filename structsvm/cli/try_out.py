@@ -2,12 +2,14 @@
 
 A part of the data is held out. What is learned is chosen on the others by cross-validation, every
 rival is tuned on them, and the verdict comes from the part that was held out; where that is too
-little, from the cross-validation, in which every sample was held out once.
+little, from the cross-validation on the others, if they are enough.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +36,7 @@ from structsvm.errors import (
     printable,
 )
 from structsvm.evaluation.evaluate import Evaluation
-from structsvm.evaluation.verdict import LEARNED, Verdict, rival_in_words
+from structsvm.evaluation.verdict import LEARNED, MIN_UNITS, Verdict, rival_in_words
 from structsvm.io.recording import Recording, listed
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
@@ -65,7 +67,8 @@ REPORTED = 0.9
 COPIES = 0.1
 """Of the rows that are held out: so many may be learned from by chance."""
 FEWEST = 4
-"""Independent samples that a verdict on held-out ones needs."""
+"""Independent samples of which any can be held out."""
+TOO_LITTLE = "Too little is held out for a verdict, so that this one is"
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,16 +270,26 @@ def _tell(
     terminal.note(f"chosen by cross-validation: {chosen}")
     *scores, judged = readable(result)
     verdict = result.verdict
-    if not verdict.is_supported:
-        # A few held-out samples support no verdict; those of choosing were held out in turn.
+    plain["verdict_from"] = "held out"
+    if not verdict.is_supported and search.verdict_.is_supported:
         verdict = replace(search.verdict_, way=f"{_predicting(written.model, asked)} --rival")
-        judged = f"cross-validated: {verdict}"
-        plain["verdict"] = verdict.to_dict()
+        judged = f"{TOO_LITTLE} by cross-validation on what was learned from. {verdict}"
+        plain |= {"verdict": verdict.to_dict(), "verdict_from": "cross-validation"}
+    elif not verdict.is_supported and search.split not in (ROWS, CLUSTERS):
+        judged = f"{judged} {_wanted(verdict)}"
     where = {name: str(path) for name, path in written._asdict().items()}
     terminal.report(plain | where, *scores, judged)
     terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
     rivals = {*learner.baselines_, *learner.rivals_}
     terminal.note(_next(verdict, search.best_candidate_, rivals, written.model, asked))
+
+
+def _wanted(verdict: Verdict) -> str:
+    """How many samples, or groups of them, a verdict takes."""
+    n = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
+    what = f"{'groups of ' if verdict.grouped else ''}{verdict.words.whole}s"
+    told = "those that are learned from support one by cross-validation"
+    return f"With {n} independent {what} in all, {told}."
 
 
 def _is_one_table(given: Given, kind: Kind) -> bool:

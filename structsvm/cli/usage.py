@@ -119,9 +119,10 @@ examples:
   structsvm try clustering table.csv -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 
-Three tenths of the data are held out. On the others the kind of metric, its context and its
-strength are chosen by cross-validation, and every rival is tuned. The verdict, the report and the
-predictions are about what was held out.
+Three tenths of the data are held out, rounded up to whole recordings or groups. On the others the
+kind of metric, its context and its strength are chosen by cross-validation, and every rival is
+tuned. The scores, the report and the predictions are about what was held out, and so is the
+verdict, unless too little is held out for one: then it is that of the cross-validation.
 """,
         file_options(),
         feature_options(),

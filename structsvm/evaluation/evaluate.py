@@ -311,11 +311,16 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
 def perfect_in_words(titles: Mapping[str, str]) -> str:
     """Which values of these scores are perfect, as far as they are known; "" for none of them."""
     said = [
-        f"{' and '.join(names)} {value}"
+        f"{value} for {_in_a_row(names)}"
         for value in (0, 1)
         if (names := [TITLES.get(n, "F1") for n in titles if PERFECT.get(n) == value])
     ]
-    return f"Perfect: {', '.join(said)}." if said else ""
+    return f"Perfect: {'; '.join(said)}." if said else ""
+
+
+def _in_a_row(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 @refuse_other_types

@@ -447,10 +447,9 @@ class Verdict:
     def found(self) -> str:
         """The figures that the answer rests on, and what to do next."""
         told = (self.untrained, self._blind, self.rival, self._level, self.enough)
-        rivals = map(str, {c.rival: c for c in told if c is not None}.values())
-        found = (
-            f"the {self.measure} of the learned metric is {self.loss:.2g}: {', and '.join(rivals)}"
-        )
+        *rivals, last = map(str, {c.rival: c for c in told if c is not None}.values())
+        against = f"{', '.join(rivals)}, and {last}" if rivals else last
+        found = f"the {self.measure} of the learned metric is {self.loss:.2g}: {against}"
         return f"On {self._judged_on}, {found}.{self._advice}"
 
     @property

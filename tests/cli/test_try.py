@@ -41,9 +41,23 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, re
     assert "On 4 held-out recordings in 2 groups" in (tmp_path / "out" / "report.html").read_text()
     assert len(list((tmp_path / "out" / "predicted").iterdir())) == 4
     assert "learned" in out
+    said = " ".join(out.split())  # the verdict is about the scores above it, as in the report
+    assert "Too few to tell: 2 independent groups of recordings" in said
+    assert "On 4 held-out recordings in 2 groups" in said
+    assert "With 8 independent groups of recordings in all, those that are learned from" in said
     assert {"pca", "rca"} <= learner.baselines_.keys()
     assert {"boundary-logistic", "boundary-boosting"} <= learner.rivals_.keys()
     assert f"structsvm predict {tmp_path / 'out' / 'model.structsvm'} NEW" in err.splitlines()[-1]
+
+
+def test_a_verdict_that_is_cross_validated_says_so(run, recordings, tmp_path):
+    """All eight recordings are taken to be independent: three are held out, and five are enough."""
+    code, out, err = run(f"try change-point {recordings} -o {tmp_path}/out")
+    assert code == 0, err
+    said = " ".join(out.split())
+    assert "Too little is held out for a verdict, so that this one is by cross-validation" in said
+    assert "On 5 held-out recordings" in said
+    assert "independent recordings in all" not in said
 
 
 def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
@@ -51,6 +65,7 @@ def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
     assert code == 0
     report = json.loads(out)
     assert report["verdict"]["is_supported"]
+    assert report["verdict_from"] == "cross-validation"
     said = report["verdict"]["sentence"]  # of choosing, which names what did best
     command = f"structsvm predict {tmp_path}/out/model.structsvm NEW --n-clusters 3"
     assert f"{command} --rival" in said
