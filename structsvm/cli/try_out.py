@@ -288,7 +288,7 @@ def _wanted(verdict: Verdict) -> str:
     """How many samples, or groups of them, a verdict takes."""
     n = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
     what = f"{'groups of ' if verdict.grouped else ''}{verdict.words.whole}s"
-    told = "those that are learned from support one by cross-validation"
+    told = "those that are learned from support a verdict, by cross-validation"
     return f"With {n} independent {what} in all, {told}."
 
 
