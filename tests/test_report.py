@@ -171,6 +171,8 @@ def test_tables():
     assert all((point[2] == point[3]) != point[4] for point in table["points"])
     assert [key for key, _ in page.data["scores"]] == ["loss", "covering", "adjusted_rand"]
     assert page.data["perfect"] == "Perfect: 0 for loss; 1 for covering and adj. Rand."
+    assert "the K true clusters A" in page.data["meanings"]
+    assert page.data["meanings"].endswith("Adj. Rand: agreement on pairs of rows, 0 by chance.")
 
 
 def page_of_table(learner, X, y) -> Page:

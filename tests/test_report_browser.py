@@ -162,6 +162,7 @@ def test_zoom_by_keys(page):
     press(page, "+")
     assert window(page) == [50, 150]
     assert "samples 50 to 149 of 200" in by_id(page, "range").text
+    assert "Margin of a change: how much more" in by_id(page, "range").text
     press(page, Keys.ARROW_RIGHT)
     assert window(page) == [70, 170]
     press(page, Keys.ARROW_RIGHT * 9)
@@ -332,6 +333,20 @@ def test_states_have_one_colour_in_all_rows_and_in_the_legend(named):
     for entry in legend[:3]:
         color = entry.find_element(By.CSS_SELECTOR, "rect").get_attribute("fill")
         assert marks[entry.text] == color
+
+
+def test_rows_without_names_are_told_from_states(browser, tmp_path):
+    """A metric of changes has a colour of its own beside a classifier that names states."""
+    rng, rising = np.random.default_rng(0), np.cumsum(np.r_[0, STATES[1:] != STATES[:-1]])
+    Xs = [rising[:, None] + rng.normal(scale=0.3, size=(len(STATES), 2)) for _ in range(8)]
+    learner = MetricLearner(metric="diagonal").fit(Xs[:4], [STATES] * 4, rivals=True)
+    (tmp_path / "some.html").write_text(
+        report_page(learner, Xs[4:], [STATES] * 4), encoding="utf-8"
+    )
+    browser.get((tmp_path / "some.html").as_uri())
+    assert len({state for state, _ in fills(browser, 0)}) == 3
+    said = "Rows without names have one colour each, which stands for no state"
+    assert said in by_id(browser, "range").text
 
 
 def test_the_confusion_of_states_is_shown_for_each_metric(named):

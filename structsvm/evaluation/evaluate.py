@@ -57,6 +57,7 @@ __all__ = [
     "evaluate",
     "evaluate_states",
     "found_by_all",
+    "meanings_in_words",
     "perfect_in_words",
     "score_titles",
     "warn_of_new_clusters",
@@ -89,6 +90,19 @@ PERFECT = {
     "accuracy": 1,
     "macro F1": 1,
 }
+
+MEANINGS = {
+    "loss": "K + K' - 2 Σ |A ∩ B|² / (|A| |B|) over the K true {part}s A and the K' found ones B, "
+    "so that one single {part} costs K - 1",
+    "jaccard": "the share of what is in the true object or in the found one that is not in both",
+    "covering": "how well the true {part}s are overlapped by those found",
+    "adjusted_rand": "agreement on pairs of {item}s, 0 by chance",
+    "f1": "the harmonic mean of the share of changes that are found and of the share of those "
+    "found that are right",
+    "accuracy": "the share of {bearers} that are named right",
+    "macro F1": "the F1 of the {bearers} of each {named}, on average",
+}
+"""What scores measure, in the words of a sample."""
 
 
 @dataclass(frozen=True)
@@ -316,6 +330,17 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
         if (names := [TITLES.get(n, "F1") for n in titles if PERFECT.get(n) == value])
     ]
     return f"Perfect: {'; '.join(said)}." if said else ""
+
+
+def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
+    """What these scores measure, as far as they are known; "" for none of them."""
+    names = {"part": words.part, "item": words.item, "bearers": words.bearers}
+    said = (
+        f"{TITLES.get(name, 'F1')}: {meaning.format(**names, named=words.named)}."
+        for name, meaning in MEANINGS.items()
+        if name in titles
+    )
+    return " ".join(text[0].upper() + text[1:] for text in said)
 
 
 def _in_a_row(names: Sequence[str]) -> str:

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import PluginError
-from structsvm.evaluation.evaluate import PERFECT, perfect_in_words, score_titles
+from structsvm.evaluation.evaluate import (
+    PERFECT,
+    meanings_in_words,
+    perfect_in_words,
+    score_titles,
+)
 from structsvm.evaluation.verdict import rival_in_words, rival_title
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
@@ -50,6 +55,7 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "scores": list(titles.items()),
             "measure": evaluation.measure,
             "perfect": perfect_in_words(titles),
+            "meanings": meanings_in_words(titles, words),
             "ideals": {name: PERFECT[name] for name in titles if name in PERFECT},
             "views": list(pictures.views),
             "axes": heaviest_directions(learner, 2)[0],

@@ -38,7 +38,7 @@ function drawMeans() {
         return make("td", shown === best[key] ? { class: "best" } : {}, shown);
       })));
   byId("means").append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)),
-    make("p", { class: "keys" }, DATA.perfect));
+    make("p", { class: "keys" }, `${DATA.perfect} ${DATA.meanings}`));
 }
 
 function drawGains() {

@@ -58,7 +58,7 @@ function redraw() {
   const width = Math.max(byId("picture").clientWidth, 320);
   LEFT = width > 760 && DATA.kind === "recordings" ? 210 : 120;
   byId("picture").replaceChildren(DRAW[DATA.kind](view.recording, width));
-  byId("range").textContent = words();
+  byId("range").textContent = [words(), unnamedInWords(view.recording), sureInWords(view.recording)].join(" ");
 }
 
 function words() {
@@ -101,6 +101,20 @@ function drawRecording(r, width) {
   }
   drawn.append(r.time ? timeAxis(r.time, x, a, b, height - 28, width / 140) : xAxis(x, a, b, height - 28, width / 110, 1));
   return drawn;
+}
+
+// Where some rows name states, the others have colours of their own, which are no states.
+function unnamedInWords(r) {
+  const rows = Object.keys(r.ends || {}), named = rows.filter((name) => r.states[name]);
+  if (DATA.kind !== "recordings" || !named.length || named.length === rows.length) return "";
+  return `Rows without names have one colour each, which stands for no ${DATA.named}; hatched and plain ${DATA.parts} alternate.`;
+}
+
+// What the bars below the segments say.
+function sureInWords(r) {
+  if (DATA.kind !== "recordings" || !r.changes.length) return "";
+  if (r.changes[0].rate !== null) return "How often right: the share of changes with such a margin that were right in recordings not learned from.";
+  return `Margin of a change: how much more the best segmentation without it costs, in prices of a ${DATA.part}; near 0 it is unsure.`;
 }
 
 // How sure each learned change is: a bar as high as its rate, or as its margin, of which 1 is half as high as it gets.
