@@ -36,7 +36,7 @@ from structsvm.errors import (
     printable,
 )
 from structsvm.evaluation.evaluate import Evaluation
-from structsvm.evaluation.verdict import LEARNED, MIN_UNITS, Verdict, rival_in_words
+from structsvm.evaluation.verdict import EQUAL, LEARNED, MIN_UNITS, Verdict, rival_in_words
 from structsvm.io.recording import Recording, listed
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
@@ -441,6 +441,11 @@ def _next(
     command = _predicting(model, asked)
     if verdict.use in rivals:
         return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
+    if best == EQUAL:
+        return (
+            f"{verdict.answer} In cross-validation segments of one length did best, whatever the "
+            f"features; look for the cause with\n  structsvm diagnose {model} LABELLED"
+        )
     beaten = best in verdict.contrasts and verdict.contrasts[best].is_gain
     if best in rivals and not beaten:
         return (

@@ -11,7 +11,7 @@ from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
 from structsvm.cli.try_out import _next
-from structsvm.evaluation.verdict import LEARNED, Verdict
+from structsvm.evaluation.verdict import EQUAL, LEARNED, Verdict
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 from structsvm.partitions.traits import RECORDINGS
@@ -154,6 +154,14 @@ def test_the_next_command_uses_what_did_best_in_choosing_where_they_are_level():
     verdict = Verdict.of(losses, RECORDINGS, "loss")
     said = _next(verdict, "rca", {"rca"}, Path("m.structsvm"))
     assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --rival rca"
+
+
+def test_the_next_command_looks_for_the_cause_where_segments_of_one_length_did_best():
+    ours = np.linspace(1.0, 2.0, 12)
+    level = ours + 0.1 * np.resize([1.0, -1.0], 12)
+    verdict = Verdict.of({LEARNED: ours, "untrained": level, EQUAL: 0.9 * ours}, RECORDINGS, "loss")
+    said = _next(verdict, EQUAL, {EQUAL}, Path("m.structsvm"))
+    assert said.splitlines()[-1] == "  structsvm diagnose m.structsvm LABELLED"
 
 
 def test_labels_without_any_change_are_named_before_anything_is_split(refused, tmp_path):
