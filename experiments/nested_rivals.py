@@ -142,19 +142,20 @@ def rows_of(name: str, labels: str, nested: Nested, found: Sequence[dict[str, An
         row["best single rival"] = f"{rival_in_words(rival)}: {rivals[rival].mean():.2f}"
         for use in CHOSEN:
             row[use] = float(values[use].mean())
-            row[f"{use} less that rival"] = _difference(values[use] - rivals[rival], units)
+            gap = values[use] - rivals[rival]
+            row[f"{use} less that rival"] = _difference(gap, units, len(rivals))
         kinds = [fold["best"] for fold in found]
         row["chosen as best"] = ", ".join(f"{c} ({kinds.count(c)})" for c in sorted(set(kinds)))
         rows.append(row)
     return rows
 
 
-def _difference(gap: Floats, units: Ints) -> str:
-    """The mean, its standard error and its 95 % interval."""
+def _difference(gap: Floats, units: Ints, n: int) -> str:
+    """The mean, its standard error and its 95 % interval, the rival being the best of ``n``."""
     if not gap.any():
         return "the same"
-    found = Contrast.of("", gap, units)
-    return f"{found.mean:+.2f} ± {found.se:.2f} ({found.low:+.2f} to {found.high:+.2f})"
+    found = Contrast.of("", -gap, units).one_of(n)
+    return f"{-found.mean:+.2f} ± {found.se:.2f} ({-found.high:+.2f} to {-found.low:+.2f})"
 
 
 def main(folder: Path, names: Sequence[str], seconds: float) -> None:

@@ -1,16 +1,19 @@
 """The consensus of estimators: exact, named, and an estimator like others."""
 
 import itertools
+import json
 import pickle
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
+from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV, evaluate, load, save
+from structsvm.cli import main
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions import Candidate, Rival
 from structsvm.partitions.losses import partition_loss
+from structsvm.problems import Clustering
 from structsvm.rivals import BoundaryClassifier, Consensus, EqualSegments, FrameClassifier
 from structsvm.rivals.consensus import nearest_segmentation
 
@@ -146,3 +149,148 @@ def test_without_names_there_are_no_states(data) -> None:
     assert found.predict_breakpoints([np.zeros((1, 4))]) == [[1]]
     with pytest.raises(DataError, match="takes a list of recordings"):
         found.predict_breakpoints({"a": Xs[0]})
+
+
+JOINT = Candidate("consensus", joins=(("frames",), ("absent", "edges")))
+
+
+def search_of(*more: Candidate, **settings) -> MetricLearnerCV:
+    rivals = [Candidate(name, rival=Rival(name, model)) for name, model in members()[1:]]
+    settings = {"cv": 2, "lams": (0.1, 1.0), "random_state": 0} | settings
+    return MetricLearnerCV(candidates=["untrained", "diagonal", *rivals, *more], **settings)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Two of eight features differ between states, so little that each of the three errs."""
+    rng = np.random.default_rng(1)
+    states = [np.repeat(rng.permutation([0, 1, 2, 0, 1]), 16) for _ in range(10)]
+    means = 1.6 * np.array([[0, 0], [1, 0], [0, 1]])
+    Xs = [np.c_[means[y], np.zeros((80, 6))] + rng.standard_normal((80, 8)) for y in states]
+    return Xs, [NAMES[y] for y in states]
+
+
+@pytest.fixture(scope="module")
+def search(noisy):
+    return search_of(JOINT).fit(*noisy)
+
+
+def breakpoints_of(partitions) -> list[list[int]]:
+    return [M.breakpoints for M in partitions]
+
+
+def by_hand(model: MetricLearner, Xs, counts=None) -> list[list[int]]:
+    """The consensus of the segmentations in a metric and of its two classifiers."""
+    found = [model.predict_breakpoints(Xs, counts)]
+    found += [breakpoints_of(model.partition_with(n, Xs, counts)) for n in ("frames", "edges")]
+    Ks = [None] * len(Xs) if counts is None else counts
+    return [
+        nearest_segmentation(e, np.ones(3), K)
+        for e, K in zip(zip(*found, strict=True), Ks, strict=True)
+    ]
+
+
+def test_a_search_chooses_the_consensus_of_what_it_has_learned(noisy, search) -> None:
+    Xs = noisy[0]
+    assert search.best_candidate_ == "consensus"
+    assert search.consensus_ == ("frames", "edges")
+    for counts in (None, [3, 4, 5, 6, 5, 5, 4, 2, 1, 5]):
+        found = search.predict_breakpoints(Xs, counts, use="best")
+        assert found == by_hand(search.best_estimator_, Xs, counts)
+    assert found != search.predict_breakpoints(Xs, counts)
+    named = search.predict_states(Xs, use="best")
+    assert np.mean(np.concatenate(named) == np.concatenate(noisy[1])) > 0.8
+    (table,) = search.predict_segments(Xs[:1], use="best")
+    ends = search.predict_breakpoints(Xs[:1], use="best")[0]
+    assert [row["end"] for row in table] == ends
+    assert [row["state"] for row in table] == named[0][np.array(ends) - 1].tolist()
+
+
+def test_held_out_it_joins_what_the_other_fold_chooses(noisy, search) -> None:
+    Xs, ys = noisy
+    column = [c.name for c in search.candidates_].index("consensus")
+    lams = [c.lam for c in search.candidates_ if c.is_learned]
+    for k in (0, 1):
+        held_out, others = np.flatnonzero(search.fold_ == k), np.flatnonzero(search.fold_ != k)
+        learn = [Xs[i] for i in others], [ys[i] for i in others]
+        possible = []
+        for lam in lams:
+            model = MetricLearner(metric="diagonal", whiten=None, lam=lam).fit(*learn)
+            for name, rival in members()[1:]:
+                model.rivals_[name] = clone(rival).fit(*learn)
+            guesses = by_hand(model, [Xs[i] for i in held_out])
+            to = EquivalenceMatrix.from_breakpoints
+            truths = model.encode([Xs[i] for i in held_out], [ys[i] for i in held_out])
+            pairs = zip(truths, guesses, strict=True)
+            possible.append([partition_loss(truth, to(ends)) for truth, ends in pairs])
+        losses_of_fold = search.losses_[held_out, column]
+        assert any(np.allclose(losses_of_fold, found) for found in possible)
+
+
+def test_the_verdict_says_to_use_it(search) -> None:
+    verdict = search.verdict_
+    assert verdict.pays
+    assert verdict.use == "consensus"
+    assert "consensus" in verdict.contrasts
+    assert verdict.rival.rival in ("frames", "edges")
+    assert verdict.enough is None or verdict.enough.rival != "consensus"
+    assert str(verdict).count("use the consensus") == 1
+    assert "use='best'" in str(verdict)
+
+
+@pytest.mark.filterwarnings("ignore:the model was learned from 10")
+def test_it_is_stored_and_compared(noisy, search, tmp_path) -> None:
+    Xs, ys = noisy
+    save(search.best_estimator_, tmp_path / "m.structsvm")
+    for model in (load(tmp_path / "m.structsvm"), pickle.loads(pickle.dumps(search))):
+        assert model.consensus_ == ("frames", "edges")
+        found = breakpoints_of(model.partition_with("consensus", Xs))
+        assert found == search.predict_breakpoints(Xs, use="best")
+        scores = evaluate(model, Xs, ys).scores
+        assert list(scores)[-1] == "consensus"
+        truths = model.encode(Xs, ys)
+        to = EquivalenceMatrix.from_breakpoints
+        losses_found = [partition_loss(t, to(e)) for t, e in zip(truths, found, strict=True)]
+        assert scores["consensus"]["loss"] == pytest.approx(np.mean(losses_found))
+        assert scores["consensus"]["accuracy"] > 0.8
+
+
+def test_commands_partition_with_it(noisy, search, tmp_path, capsys) -> None:
+    Xs = noisy[0]
+    save(search.best_estimator_, tmp_path / "m.structsvm")
+    np.savez(tmp_path / "new.npz", X=Xs[0])
+    files = [str(tmp_path / name) for name in ("m.structsvm", "new.npz")]
+    assert main(["predict", "--json", *files, "--rival", "consensus"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["recordings"]
+    assert found["breakpoints"] == search.predict_breakpoints(Xs[:1], use="best")[0]
+    assert main(["show", "--json", files[0]]) == 0
+    assert "consensus" in json.loads(capsys.readouterr().out)["rivals"]
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_a_single_candidate_that_is_better_is_preferred(noisy) -> None:
+    blind = [
+        Candidate(name, rival=Rival(name, EqualSegments())) for name in ("equal", "equal as well")
+    ]
+    joint = Candidate("consensus", joins=(("equal",), ("equal as well",)))
+    found = search_of(*blind, joint).fit(*noisy)
+    assert found.best_candidate_ != "consensus"
+    assert found.consensus_ == ()
+    with pytest.raises(SettingsError, match="consensus"):
+        found.partition_with("consensus", noisy[0])
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_it_needs_one_of_each_group(noisy) -> None:
+    found = search_of(Candidate("consensus", joins=(("frames",), ("absent",)))).fit(*noisy)
+    assert found.best_candidate_ != "consensus"
+    results = found.cv_results_
+    assert "could not learn" in results["failure"][results["candidate"].index("consensus")]
+    assert "consensus" not in found.verdict_.contrasts
+
+
+def test_tables_have_none() -> None:
+    rng = np.random.default_rng(0)
+    search = MetricLearnerCV(Clustering(), candidates=["untrained", "diagonal", JOINT], cv=2)
+    with pytest.raises(SettingsError, match="leave it out"):
+        search.fit(list(rng.standard_normal((4, 12, 2))), [np.repeat([0, 1], 6)] * 4)

@@ -41,6 +41,7 @@ def test_names_of_states_bring_scores_and_classifiers():
     assert found == [
         *PLAIN,
         *CLASSIFIERS,
+        "consensus",
         "lags-diagonal",
         "lags-full",
         "moments-diagonal",
@@ -58,22 +59,23 @@ def test_where_states_are_hidden_metrics_see_what_classifiers_say():
     samples = [Sample(np.zeros((30, 2)))] * 4
     found = ChangePoint().candidates_for_parts(samples, [NAMES] * 4)
     scored = ["scores-diagonal", "boundaries-diagonal", "scores-boundaries-diagonal"]
-    assert [c.name for c in found] == ["untrained", "rca", *CLASSIFIERS, *scored]
+    assert [c.name for c in found] == ["untrained", "rca", *CLASSIFIERS, "consensus", *scored]
     # Three recordings are too few for scores: everything else is left to choose from.
     few = [
         candidate.name for candidate in ChangePoint().candidates_for_parts(samples[:3], [NAMES] * 3)
     ]
-    assert few == [*PLAIN, *CLASSIFIERS, "lags-diagonal", "lags-full", "moments-diagonal"]
+    context = ["lags-diagonal", "lags-full", "moments-diagonal"]
+    assert few == [*PLAIN, *CLASSIFIERS, "consensus", *context]
 
 
 def test_features_of_the_search_take_the_place_of_those_of_candidates():
     found = menu_of([NAMES] * 4, MovingStatistics((3,)))
-    assert [candidate.name for candidate in found] == [*PLAIN, *CLASSIFIERS]
+    assert [candidate.name for candidate in found] == [*PLAIN, *CLASSIFIERS, "consensus"]
     assert str(found[5].rival.estimator.features) == str(MovingStatistics((3,)))
 
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
-    assert names_of([np.repeat(["a", "b"], 2)] * 4, T=4) == [*PLAIN, *CLASSIFIERS]
+    assert names_of([np.repeat(["a", "b"], 2)] * 4, T=4) == [*PLAIN, *CLASSIFIERS, "consensus"]
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 

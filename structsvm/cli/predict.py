@@ -20,11 +20,13 @@ from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
+from structsvm.learner.consensus import partitions_with, that_name
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rivals import ask, labels_by, partitions_of
+from structsvm.learner.rivals import ask
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.states import segment_tables
+from structsvm.partitions.candidates import CONSENSUS
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         answers = answers_of(
             learner, writer, given, samples, args.rival, args.n_clusters, rules, args.margins
         )
-    if args.n_clusters is None and args.rival not in learner.rivals_:
+    if args.n_clusters is None and args.rival not in learner.other_ways:
         _tell_counts(answers, given, learner.problem_, terminal)
     if output is not None:
         with Interrupts():  # all the files or none
@@ -127,7 +129,7 @@ def answers_of(
         When the model has no such rival, or that is no metric and there are rules or margins.
     """
     rules = {} if rules is None else rules
-    if rival is not None and (margins or (rules and rival in learner.rivals_)):
+    if rival is not None and (margins or (rules and rival in learner.other_ways)):
         raise SettingsError(
             f"--rival {rival}: margins are those of the learned metric, and only metrics keep "
             "rules: leave out --rival, or --margins and the rules"
@@ -189,6 +191,8 @@ def _states(
 
     Empty where no states are known.
     """
+    if rival == CONSENSUS and rival not in learner.rivals_:
+        return segment_tables(partitions, *that_name(learner, given, samples))
     if rival not in learner.rivals_:
         return segment_tables(partitions, samples, learner.classes_)
     if not hasattr(learner.rivals_[rival], "predict_segments"):
@@ -216,12 +220,11 @@ def _partitions(
     SettingsError
         When the model has no such rival.
     """
-    if rival in learner.rivals_:
-        labels = labels_by(learner.rivals_[rival], rival, learner.problem_, given, n_clusters)
-        return partitions_of(labels, learner.problem_)
+    if rival in learner.other_ways:
+        return partitions_with(learner, rival, given, samples, n_clusters)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
     if metric is None:
-        known = ", ".join(sorted([*learner.baselines_, *learner.rivals_]))
+        known = ", ".join(sorted([*learner.baselines_, *learner.other_ways]))
         raise SettingsError(
             f"--rival {rival}: the model has {known}; fit --rivals all tunes all there are"
         )

@@ -66,7 +66,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
         "penalty": learner.penalty_,
         "training_loss": _training_loss(learner),
-        "rivals": [*learner.baselines_, *learner.rivals_],
+        "rivals": [*learner.baselines_, *learner.other_ways],
         "training_data": {
             f"n_{words.whole}s": len(data),
             f"n_{words.item}s": list(data.n_samples),

@@ -280,7 +280,7 @@ def _tell(
     where = {name: str(path) for name, path in written._asdict().items()}
     terminal.report(plain | where, *scores, judged)
     terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
-    rivals = {*learner.baselines_, *learner.rivals_}
+    rivals = {*learner.baselines_, *learner.other_ways}
     terminal.note(_next(verdict, search.best_candidate_, rivals, written.model, asked))
 
 

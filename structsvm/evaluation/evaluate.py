@@ -26,6 +26,7 @@ from structsvm.evaluation.verdict import (
     rival_in_words,
 )
 from structsvm.features.names import read_names
+from structsvm.learner.consensus import that_name, with_consensus
 from structsvm.learner.form import Form
 from structsvm.learner.rivals import labels_by, partitions_of
 from structsvm.learner.samples import partition_of, words_of
@@ -38,7 +39,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.samples import Counts, asked_counts, units_of
+from structsvm.partitions.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
@@ -645,4 +646,9 @@ def found_by_all(
         found[name] = partitions_of(each, learner.problem_)
         if names_states(others[name]):
             names[name] = each
-    return found, names
+    asked = cluster_counts(counts, [sample.n_samples for sample in samples])
+    together = with_consensus(learner, found, LEARNED, asked)
+    if together and measured is not None:
+        named, states = that_name(learner, measured, samples)
+        names |= names_by_metric(together, named, states)
+    return found | together, names

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from structsvm.partitions.candidates import CONSENSUS
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import finite
@@ -265,6 +266,7 @@ WORDS = {
     "boundary-boosting": "a boundary classifier (boosting)",
     EQUAL: "segments of one length",
     "region-forest": "a classifier of regions (random forest)",
+    CONSENSUS: "the consensus of the metric and classifiers",
     "lda-classifier": "a classifier of rows (LDA)",
     "nearest-centroid": "a classifier of rows (nearest centre)",
     "forest-classifier": "a classifier of rows (random forest)",
@@ -318,6 +320,10 @@ class Verdict:
     """What is answered, and what is not, in a sentence; "" where that goes without saying."""
     classifiers: frozenset[str] = frozenset()
     """Names of the rivals that are no metrics."""
+    together: Contrast | None = None
+    """Against the consensus of the metric and classifiers, which is no rival because it needs the
+    metric; None where there is none. Without ``best``, it was chosen when the metric was learned.
+    """
     way: str = ""
     """The command that partitions with a rival, but for its name at the end; "" in Python."""
 
@@ -359,15 +365,19 @@ class Verdict:
     @classmethod
     def against(cls, contrasts: Mapping[str, Contrast], **told: Any) -> Verdict:
         """The verdict of contrasts by name, that against "untrained" among them, and the rest."""
-        found = [c for n, c in contrasts.items() if n != "untrained" and not np.isnan(c.mean)]
+        known = {name: c for name, c in contrasts.items() if not np.isnan(c.mean)}
+        together = known.pop(CONSENSUS, None)
+        found = [c for name, c in known.items() if name != "untrained"]
         tuned = sorted((c.one_of(len(found)) for c in found), key=lambda c: c.mean)
         rival = tuned[0] if tuned else None
-        return cls(contrasts["untrained"], rival, others=tuple(tuned[1:]), **told)
+        others = tuple(tuned[1:])
+        return cls(contrasts["untrained"], rival, others=others, together=together, **told)
 
     @property
     def contrasts(self) -> dict[str, Contrast]:
-        """Against the untrained metric and every tuned rival, the best of them first; by name."""
-        return {c.rival: c for c in (self.untrained, *self._rivals)}
+        """Against the untrained metric, the rivals, best first, and the consensus, by name."""
+        joint = () if self.together is None else (self.together,)
+        return {c.rival: c for c in (self.untrained, *self._rivals, *joint)}
 
     @property
     def _rivals(self) -> list[Contrast]:
@@ -393,8 +403,10 @@ class Verdict:
 
     @property
     def use(self) -> str | None:
-        """The classifier that :attr:`answer` says to use; None where it names none."""
+        """The classifier, or the consensus, that :attr:`answer` says to use; None for neither."""
         enough, level = self.enough, self._level
+        if self.pays and self._joint is not None:
+            return CONSENSUS
         if enough is None or self._is_undecided:
             return None
         if self.untrained.is_gain and not (self._blind and not enough.is_harm):
@@ -402,6 +414,12 @@ class Verdict:
         else:
             named = enough.is_harm
         return enough.rival if named else None
+
+    @property
+    def _joint(self) -> Contrast | None:
+        """Against the consensus, if it was chosen and the metric is not better beyond chance."""
+        joint = self.together if self.best in (None, CONSENSUS) else None
+        return None if joint is None or joint.is_gain else joint
 
     @property
     def _is_undecided(self) -> bool:
@@ -446,7 +464,7 @@ class Verdict:
     @property
     def found(self) -> str:
         """The figures that the answer rests on, and what to do next."""
-        told = (self.untrained, self._blind, self.rival, self._level, self.enough)
+        told = (self.untrained, self._blind, self.rival, self._level, self.enough, self._joint)
         *rivals, last = map(str, {c.rival: c for c in told if c is not None}.values())
         against = f"{', '.join(rivals)}, and {last}" if rivals else last
         found = f"the {self.measure} of the learned metric is {self.loss:.2g}: {against}"
@@ -519,10 +537,12 @@ class Verdict:
     @property
     def _but(self) -> str:
         """The rival that a metric that pays does not beat, if there is one."""
-        level, enough = self._level, self.enough
+        level, enough, joint = self._level, self.enough, self._joint
+        if joint is not None:
+            told = "" if enough is None else f" but {_as_well(enough)},"
+            return f",{told} and {_as_well(joint)}: use the consensus"
         if self.use is not None and enough is not None:
-            does = "better" if enough.is_harm else "as well"
-            return f", but {rival_in_words(self.use)} does {does}: use it"
+            return f", but {_as_well(enough)}: use it"
         if level is None:
             return ""
         name = rival_in_words(level.rival)
@@ -569,3 +589,8 @@ class Verdict:
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }
+
+
+def _as_well(contrast: Contrast) -> str:
+    """That a rival does as well, or better where that is beyond chance."""
+    return f"{rival_in_words(contrast.rival)} does {'better' if contrast.is_harm else 'as well'}"

@@ -157,7 +157,7 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
         "support": pack_support(learner.solution_.support, arrays),
         "feature_stages": {k: pack_stage(codec, v, arrays) for k, v in features.items()},
-        "rivals": _pack_rivals(codec, learner.rivals_, arrays),
+        **_pack_rivals(codec, learner, arrays),
     }
 
 
@@ -280,10 +280,10 @@ def _inner_classes(problem: type) -> dict[str, type]:
     return found
 
 
-def _pack_rivals(codec: Codec, rivals: Mapping[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+def _pack_rivals(codec: Codec, learner: MetricLearner, arrays: dict[str, Any]) -> dict[str, Any]:
     """The rivals as JSON has them; those that no file can hold are left out, with a warning."""
-    packed = {}
-    for name, rival in rivals.items():
+    packed: dict[str, Any] = {}
+    for name, rival in learner.rivals_.items():
         try:
             packed[name] = pack_stage(codec, rival, arrays)
         except ModelFileError as error:
@@ -291,7 +291,8 @@ def _pack_rivals(codec: Codec, rivals: Mapping[str, Any], arrays: dict[str, Any]
                 f"rival {name} is not stored, so a loaded model is not compared with it: {error}",
                 DataWarning,
             )
-    return packed
+    names = learner.consensus_ if packed.keys() >= set(learner.consensus_) else ()
+    return {"rivals": packed, "consensus": list(names)}
 
 
 def _described_problem(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -358,6 +359,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
     learner.rivals_ = {k: unpack_stage(codec, v, arrays) for k, v in header["rivals"].items()}
+    learner.consensus_ = tuple(header.get("consensus", ()))  # older files know of none
     for name in OPTIONAL:
         value = codec.unpack(header[name], arrays)
         if value is not None:
@@ -387,6 +389,8 @@ def _check_fitted(learner: MetricLearner) -> None:
             raise ValueError(f"{name} is no metric of {P} features")
         if price is not None and not np.isfinite(price):
             raise ValueError(f"{name} has the price {price}")
+    if not learner.rivals_.keys() >= set(learner.consensus_):
+        raise ValueError(f"a consensus of {learner.consensus_}")
     standardizer = learner.inputs_.standardizer
     expected = (P,) if standardizer.kind == "training" else None
     for values in (standardizer.mean, standardizer.scale):

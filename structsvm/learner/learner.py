@@ -18,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
+from structsvm.learner.consensus import partitions_with
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import labels_by, partitions_of, tune, which_rivals
+from structsvm.learner.rivals import tune, which_rivals
 from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -33,6 +34,7 @@ from structsvm.learner.weights import heaviest_features
 from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.candidates import CONSENSUS
 from structsvm.partitions.deferred import batches_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
@@ -154,6 +156,9 @@ class MetricLearner(ProblemParameters):
     rivals_ : dict of estimators
         What else it has to beat, fitted by :meth:`fit_baselines` to the same labels: whatever
         partitions and is no metric.
+    consensus_ : tuple of str
+        Names of those whose consensus with the metric :class:`MetricLearnerCV` has chosen;
+        ``partition_with("consensus", Xs)`` finds it. () if it has not.
     alternated_ : Alternated or None
         With partial labels, the completed labels (of the recordings of which anything is known) and
         what completing them brought; not stored.
@@ -629,7 +634,7 @@ class MetricLearner(ProblemParameters):
     def partition_with(
         self, rival: str, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition samples as one of ``rivals_`` does, by its name.
+        """Partition samples as one of ``rivals_`` does, by its name, or as their consensus does.
 
         Raises
         ------
@@ -642,11 +647,16 @@ class MetricLearner(ProblemParameters):
             raise SettingsError(
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
-        refuse_unlisted("rival", rival, sorted(self.rivals_))
-        measured, problem = self.measured(Xs), self.problem_
+        refuse_unlisted("rival", rival, self.other_ways)
+        measured = self.measured(Xs)
         with self._workers():
-            labels = labels_by(self.rivals_[rival], rival, problem, measured, n_clusters)
-        return partitions_of(labels, problem)
+            samples = self.inputs_(measured) if rival == CONSENSUS else measured
+            return partitions_with(self, rival, measured, samples, n_clusters)
+
+    @property
+    def other_ways(self) -> list[str]:
+        """What :meth:`partition_with` takes: the names of ``rivals_``, and "consensus"."""
+        return sorted({*self.rivals_, *([CONSENSUS] if self.consensus_ else [])})
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.
@@ -977,6 +987,7 @@ class MetricLearner(ProblemParameters):
         self.alternated_ = result.alternated
         self.baselines_ = {"untrained": result.untrained}
         self.rivals_: dict[str, Any] = {}
+        self.consensus_: tuple[str, ...] = ()
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
         self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)

@@ -225,6 +225,20 @@ def ask(rival: Any, method: str, samples: Sequence[Sample], n_clusters: Counts) 
     return getattr(rival, method)([filled(sample.X) for sample in samples], n_clusters)
 
 
+def probabilities_by(rival: Any, samples: Sequence[Sample]) -> list[Floats]:
+    """How probable a fitted rival says each of its states is at each item, (T_i, C) each."""
+    if any(sample.is_deferred for sample in samples):
+        data = [sample.data for sample in samples]
+        return of_each("asking", _probabilities, data, [rival] * len(samples))
+    return list(rival.predict_proba([filled(sample.X) for sample in samples]))
+
+
+def _probabilities(X: Floats, rival: Any) -> Floats:
+    """What it says of one sample."""
+    found: Floats = rival.predict_proba([filled(X)])[0]
+    return found
+
+
 def _answer(X: Floats, n_clusters: int | None, asked: tuple[Any, str]) -> Any:
     """What it says of one sample."""
     rival, method = asked

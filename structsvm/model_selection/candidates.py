@@ -49,7 +49,7 @@ def menu(
     """The candidates, those that are learned once for each strength.
 
     What is tuned only is the simplest, the untrained metric before all; then what is fitted, then
-    what is learned, where a larger ``lam`` is simpler.
+    what is learned, where a larger ``lam`` is simpler; then what joins several of them.
 
     Parameters
     ----------
@@ -90,9 +90,10 @@ def menu(
     tuned = [candidate for candidate in found if candidate.baseline is not None]
     tuned.sort(key=lambda candidate: candidate.name != "untrained")
     fitted = [candidate for candidate in found if candidate.rival is not None]
+    joint = [candidate for candidate in found if candidate.joins]
     learned.sort(key=lambda candidate: candidate.settings.get("metric") != "diagonal")
     path = sorted({float(lam) for lam in lams}, reverse=True)
-    return [*tuned, *fitted, *(c for one in learned for c in _along(one, path))]
+    return [*tuned, *fitted, *(c for one in learned for c in _along(one, path)), *joint]
 
 
 def _along(candidate: Candidate, path: Sequence[float]) -> list[Candidate]:

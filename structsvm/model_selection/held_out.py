@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from structsvm.errors import LearningError
 from structsvm.evaluation.verdict import (
@@ -34,8 +36,10 @@ from structsvm.model_selection.trials import (
     try_tuned,
 )
 from structsvm.partitions.candidates import Candidate
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import measure
 from structsvm.partitions.traits import Words
+from structsvm.rivals.consensus import nearest_segmentations
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage
 
@@ -103,12 +107,35 @@ class HeldOut:
         n_jobs : int or None
             Processes, as in joblib.
         """
-        folds, data = split.folds, split.held_out
+        folds = split.folds
         parts = [
             Fold(k, training.counted(), split.test(k), _aligned(training, folds, k))
             for k, training in enumerate(split.training)
         ]
-        trials = _tried(settings, candidates, parts, n_jobs)
+        single = [candidate for candidate in candidates if not candidate.joins]
+        trials = _tried(settings, single, parts, n_jobs)
+        of = partial(
+            cls._of, split, judge_with_k=judge_with_k, choose_with_k=choose_with_k, rule=rule
+        )
+        found = of(single, trials)
+        joint = [candidate for candidate in candidates if candidate.joins]
+        rows = [[found._joined(c, part) for c in joint] for part in parts]
+        more = [[*row, *together] for row, together in zip(trials, rows, strict=True)]
+        return of([*single, *joint], more) if joint else found
+
+    @classmethod
+    def _of(
+        cls,
+        split: Split,
+        candidates: Sequence[Candidate],
+        trials: Sequence[Sequence[Trial]],
+        *,
+        judge_with_k: bool,
+        choose_with_k: bool,
+        rule: str,
+    ) -> HeldOut:
+        """What these trials say; arguments are those of :meth:`run`."""
+        folds, data = split.folds, split.held_out
         both = np.empty((len(data), len(candidates), 2))
         for k, row in enumerate(trials):
             both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
@@ -129,8 +156,72 @@ class HeldOut:
 
     @property
     def best(self) -> Candidate:
-        """The candidate that is chosen from all."""
-        return self.candidates[self._chosen(self.criterion)]
+        """The candidate that is chosen from all.
+
+        A consensus is taken in place of one that it may join, unless that is better by more than
+        one standard error (or better at all, under the rule "min"): where held-out recordings
+        hardly tell candidates apart, what several of them agree on varies less than any of them.
+        """
+        joint = np.array([bool(c.joins) for c in self.candidates])
+        single = self._chosen(np.where(joint, np.nan, self.criterion))
+        for j in np.flatnonzero(joint).tolist():
+            if _may_join(self.candidates[single], self.candidates[j]) and self._as_good(j, single):
+                return self.candidates[j]
+        return self.candidates[single]
+
+    def _as_good(self, j: int, best: int) -> bool:
+        """Whether a candidate is as good as the best other one, as far as the rule can tell."""
+        pair = self.criterion[:, [j, best]]
+        if np.isnan(pair).any():
+            return False
+        return chosen(pair, self.folds.units, self.rule, self.weights) == 0
+
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """Names of the rivals that a consensus joins with the metric, if it is the best of all."""
+        best = self.best
+        return tuple(self.candidates[j].name for j in self.members(best)[1:] if best.joins)
+
+    @property
+    def _failed(self) -> NDArray[np.bool_]:
+        """Which candidates failed in some fold."""
+        return np.asarray(np.isnan(self.criterion).any(axis=0))
+
+    def members(self, candidate: Candidate, recordings: Ints | None = None) -> list[int]:
+        """The candidates that a consensus is of, by the losses of these recordings or of all.
+
+        The best learned one, and of each group of rivals the best; none if a group has none that
+        could learn, or nothing is learned.
+        """
+        which = np.arange(len(self.criterion)) if recordings is None else recordings
+        _, units = np.unique(self.folds.units[which], return_inverse=True)
+        learned, weights = self._learned_criterion[which], self.weights[which]
+        means = np.average(self.criterion[which], axis=0, weights=weights)
+        names = [c.name for c in self.candidates]
+        groups = [
+            [j for j, name in enumerate(names) if name in group and np.isfinite(means[j])]
+            for group in candidate.joins
+        ]
+        if not all(groups) or np.isnan(learned).any(axis=0).all():
+            return []
+        rivals = [min(group, key=lambda j: float(means[j])) for group in groups]
+        return [chosen(learned, units, self.rule, weights, self._kinds), *rivals]
+
+    def _joined(self, candidate: Candidate, part: Fold) -> Trial:
+        """The trial of a consensus in a fold, of what the other folds choose."""
+        start = time.perf_counter()
+        members = self.members(candidate, self.folds.train(part.number))
+        trials = [self.trials[part.number][j] for j in members]
+        if not members:
+            return part.failed("what it joins could not learn", refused=False)
+        weights, counts = np.ones(len(trials)), [truth.n_clusters for truth in part.test.truths]
+        guesses = []
+        for which, asked in ((0, [None] * len(counts)), (1, counts)):
+            found = [[ends.tolist() for ends in trial.ends[which]] for trial in trials]
+            nearest = nearest_segmentations(found, weights, asked)
+            guesses.append([EquivalenceMatrix.from_breakpoints(ends) for ends in nearest])
+        seconds = sum(trial.seconds for trial in trials) + time.perf_counter() - start
+        return part.trial(guesses, seconds, converged=all(trial.converged for trial in trials))
 
     @property
     def best_learned(self) -> Candidate:
@@ -235,8 +326,12 @@ class HeldOut:
     def _learned_criterion(self) -> Floats:
         """With NaN for those that are not learned, and for those that failed anywhere."""
         learned = np.array([c.is_learned for c in self.candidates])
-        failed = np.isnan(self.criterion).any(axis=0)
-        return np.where(learned & ~failed, self.criterion, np.nan)
+        return np.where(learned & ~self._failed, self.criterion, np.nan)
+
+
+def _may_join(candidate: Candidate, consensus: Candidate) -> bool:
+    """Whether it is learned, or one of the rivals that a consensus may join."""
+    return candidate.is_learned or any(candidate.name in group for group in consensus.joins)
 
 
 def _aligned(training: TrainingSet, folds: Folds, k: int) -> TrainingSet | None:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
+from structsvm.learner.consensus import that_name
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
@@ -126,6 +127,7 @@ class MetricLearnerCV(ProblemParameters):
         the other, else "one_se".
         A large ``lam`` is simpler than a small one of the same kind of metric, and what is not
         learned is simpler than anything learned; diagonal and full are compared by their means.
+        A consensus takes the place of what it may join unless that is better by more than that.
     n_jobs : int or None
         Workers, as in joblib; the result is the same.
     regularizer, features, standardize, whiten, solver, constraints, random_state
@@ -138,7 +140,8 @@ class MetricLearnerCV(ProblemParameters):
         The best *learned* candidate, learned from all recordings; this is what predicts unless
         told otherwise, and what :func:`structsvm.save` takes.
     best_candidate_ : str
-        The best candidate of all; "untrained", say, when learning does not pay.
+        The best candidate of all; "untrained", say, when learning does not pay, or "consensus"
+        when a metric and classifiers are best together.
     best_learned_ : str
         The candidate that ``best_estimator_`` is.
     best_lam_ : float
@@ -303,7 +306,8 @@ class MetricLearnerCV(ProblemParameters):
         )
         candidates = self._menu(data)
         for candidate in candidates:
-            self._settings(candidate)
+            if not candidate.joins:
+                self._settings(candidate)
         split = split_samples(self.split, data, self.cv, self.random_state)
         held_out = HeldOut.run(
             partial(self._settings, of_rows=self.split == ROWS),
@@ -323,6 +327,7 @@ class MetricLearnerCV(ProblemParameters):
         self.candidates_, self.fold_ = candidates, split.folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
+        self._joined = held_out.joined
         self.__dict__.pop("best_estimator_", None)  # of another choice
         self._best_tuned: tuple[Inputs, Metric] | None = None
         return MetricLearner(**self._parameters(learned))
@@ -389,6 +394,12 @@ class MetricLearnerCV(ProblemParameters):
             return list(getattr(learner, method)(Xs, n_clusters, **rules))
         partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
         best = learner.rivals_.get(self.best_candidate_)
+        if self._best.joins:
+            measured = self.measured(Xs)
+            samples, states = that_name(learner, measured, learner.inputs_(measured))
+            if states is not None:
+                pairs = zip(partitions, samples, strict=True)
+                return [name(M, sample, states) for M, sample in pairs]
         if hasattr(best, method):
             counts = None if n_clusters is None else [M.n_clusters for M in partitions]
             return list(ask(best, method, self.measured(Xs), counts))
@@ -426,7 +437,7 @@ class MetricLearnerCV(ProblemParameters):
         if use == "learned" or self._best.is_learned:
             found: list[EquivalenceMatrix] = learner.predict_partitions(Xs, n_clusters, **rules)
             return found
-        if self.best_candidate_ in learner.rivals_:
+        if self.best_candidate_ in learner.other_ways:
             if rules:
                 raise SettingsError(
                     f"{self.best_candidate_} is no metric and keeps no rules: leave out "
@@ -469,6 +480,10 @@ class MetricLearnerCV(ProblemParameters):
     """Metrics that are not learned, tuned on all samples as the learned metric sees them."""
     rivals_ = _OfTheChoice[dict[str, Any]]()
     """The candidates that are no metrics, fitted to all samples."""
+    consensus_ = _OfTheChoice[tuple[str, ...]]()
+    """Names of those whose consensus with the metric is the best candidate; () if it is not."""
+    other_ways = _OfTheChoice[list[str]]()
+    """What ``partition_with`` takes."""
     inputs_ = _OfTheChoice[Inputs]()
     """What is done to a sample first."""
     problem_ = _OfTheChoice[PartitionProblem]()
@@ -513,7 +528,15 @@ class MetricLearnerCV(ProblemParameters):
         known = candidates_of(data, self.features)
         if self.lams is not None:
             known = [replace(candidate, lams=()) for candidate in known]
-        return menu(known if self.candidates is None else self.candidates, self._lams, known)
+        found = menu(known if self.candidates is None else self.candidates, self._lams, known)
+        joint = [candidate.name for candidate in found if candidate.joins]
+        if joint and not data.problem.traits.contiguous:
+            whole = data.problem.traits.words.whole
+            raise SettingsError(
+                f"candidate {joint[0]!r} is a consensus, which is found of segments of recordings "
+                f"and not of a {whole}: leave it out"
+            )
+        return found
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""
@@ -613,6 +636,8 @@ class MetricLearnerCV(ProblemParameters):
                 learner.rivals_[name] = fit_rival(chosen[name], folded)
         with share("rivals", (1.0 + learned) / 2, 1.0):
             learner.rivals_ |= fit_rivals(others, folded, named=not isinstance(which, str))
+        if self._joined:
+            learner.consensus_ = self._joined
         best = self._best
         if best.baseline is None:
             return

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -25,7 +25,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.rivals import metrics as baselines
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
@@ -53,6 +53,9 @@ class Trial:
     """Why there is no metric."""
     refused: bool = False
     """Whether its features or its classifier could not learn from the labels."""
+    ends: Sequence[Sequence[Ints]] = ()
+    """Segment ends of each held-out recording, without and with K given, the last being T; none of
+    what is not contiguous, and none if the candidate failed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +69,19 @@ class Fold:
     """What is tuned on with the other folds for groups, if there are enough of them: what is
     cross-fitted on it again then learns from the same recordings as in other folds."""
 
-    def losses(self, guesses: Sequence[Sequence[EquivalenceMatrix]]) -> Floats:
-        """What :attr:`Trial.losses` says, of partitions without and with K given."""
+    def trial(
+        self, guesses: Sequence[Sequence[EquivalenceMatrix]], seconds: float, **told: Any
+    ) -> Trial:
+        """The trial of a candidate that gives these partitions, without and with K given."""
         problem, truths = self.test.problem, self.test.truths
         columns = [
             [disagreement(problem, truth, M) for truth, M in zip(truths, found, strict=True)]
             for found in guesses
         ]
-        return np.array(columns).T
+        ends: Sequence[Sequence[Ints]] = ()
+        if problem.traits.contiguous:
+            ends = [[np.array(M.breakpoints) for M in found] for found in guesses]
+        return Trial(np.array(columns).T, seconds, ends=ends, **told)
 
     def cross_fitted(self, fit: Callable[[TrainingSet], Found]) -> Found:
         """What is learned from the recordings to tune on, with the folds in it aligned if it can.
@@ -104,14 +112,14 @@ class SeenFold:
     seconds: float
     """To make the features of both."""
 
-    def losses(self, metric: Metric) -> Floats:
-        """What :attr:`Trial.losses` says of a metric."""
+    def partitions(self, metric: Metric) -> list[list[EquivalenceMatrix]]:
+        """Those of the held-out recordings in a metric, without and with K given."""
         problem, counts = self.fold.test.problem, [t.n_clusters for t in self.fold.test.truths]
         pairs = list(zip(self.test, counts, strict=True))
         told = [metric.decode(problem, x, K) for x, K in pairs]
         if metric.price is None or problem.traits.given_k:
-            return self.fold.losses([told, told])
-        return self.fold.losses([[metric.decode(problem, x, None) for x, _ in pairs], told])
+            return [told, told]
+        return [[metric.decode(problem, x, None) for x, _ in pairs], told]
 
 
 def see(settings: Settings, fold: Fold) -> SeenFold | Unseen:
@@ -150,7 +158,7 @@ def try_tuned(candidate: Candidate, seen: SeenFold | Unseen, fold: Fold) -> Tria
     metric = seen.untrained
     if candidate.baseline != "untrained":
         metric = tuned_metric(candidate, seen.train)
-    return Trial(seen.losses(metric), time.perf_counter() - start)
+    return fold.trial(seen.partitions(metric), time.perf_counter() - start)
 
 
 def try_rival(rival: Rival, fold: Fold) -> Trial:
@@ -168,7 +176,7 @@ def try_rival(rival: Rival, fold: Fold) -> Trial:
         ]
     except (DataError, LearningError) as error:
         return fold.failed(error, time.perf_counter() - start)
-    return Trial(fold.losses(found), seconds)
+    return fold.trial(found, seconds)
 
 
 def try_path(path: Sequence[Settings], seen: SeenFold | Unseen, fold: Fold) -> list[Trial]:
@@ -207,5 +215,9 @@ def _tried(settings: Settings, state: FitState, memory: Memory | None, seen: See
     except (LearningError, MasterError) as error:
         return seen.fold.failed(error, time.perf_counter() - start, refused=False)
     seconds = time.perf_counter() - start
-    losses = seen.losses(result.metric)
-    return Trial(losses, seconds, solution.status.converged, solution.oracle_calls)
+    return seen.fold.trial(
+        seen.partitions(result.metric),
+        seconds,
+        converged=solution.status.converged,
+        oracle_calls=solution.oracle_calls,
+    )

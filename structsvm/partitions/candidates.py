@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+CONSENSUS = "consensus"
+"""What the consensus of a learned metric and classifiers is called beside them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rival:
@@ -39,7 +42,7 @@ def names_states(rival: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One of those that model selection chooses from: learned, tuned only, or a rival.
+    """One of those that model selection chooses from: learned, tuned only, a rival, or joint.
 
     Examples
     --------
@@ -65,11 +68,14 @@ class Candidate:
     """The metric of :func:`structsvm.rivals.metrics.fit` that it is, if it is not learned."""
     rival: Rival | None = None
     """The estimator that it is, if it is no metric."""
+    joins: tuple[tuple[str, ...], ...] = ()
+    """Names of rivals in groups: it is the consensus of the best learned candidate and of the best
+    rival of each group, if it is joint. See :class:`structsvm.rivals.Consensus`."""
 
     @property
     def is_learned(self) -> bool:
         """Whether structured learning makes it."""
-        return self.baseline is None and self.rival is None
+        return self.baseline is None and self.rival is None and not self.joins
 
     def __str__(self) -> str:
         """The name and ``lam``, for people."""

@@ -120,12 +120,8 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         weights = self._weights()
         members = self.estimators_.values()
         found = [member.predict_breakpoints(Xs, n_clusters) for member in members]
-        segmented = list(zip(*found, strict=True))
-        counts = cluster_counts(n_clusters, [ends[0][-1] for ends in segmented])
-        return [
-            nearest_segmentation(ends, weights, K)
-            for ends, K in zip(segmented, counts, strict=True)
-        ]
+        counts = cluster_counts(n_clusters, [ends[-1] for ends in found[0]])
+        return nearest_segmentations(found, weights, counts)
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
@@ -180,6 +176,26 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
                 f"got {self.weights!r}"
             )
         return weights
+
+
+def nearest_segmentations(
+    found: Sequence[Sequence[Sequence[int]]], weights: Floats, counts: Sequence[int | None]
+) -> list[list[int]]:
+    """What :func:`nearest_segmentation` returns of each recording.
+
+    Parameters
+    ----------
+    found : sequence of segment ends of all recordings
+        By each of the estimators.
+    weights : array of shape (n,)
+        Of the estimators.
+    counts : sequence of length N
+        The numbers of segments that were asked for, or None.
+    """
+    return [
+        nearest_segmentation(ends, weights, K)
+        for ends, K in zip(zip(*found, strict=True), counts, strict=True)
+    ]
 
 
 def nearest_segmentation(

@@ -17,7 +17,7 @@ from structsvm.features.context import Columns, Lags
 from structsvm.features.moments import HermiteMoments
 from structsvm.features.names import is_missing
 from structsvm.features.scores import StateScores
-from structsvm.partitions.candidates import Candidate, Rival, named_candidate
+from structsvm.partitions.candidates import CONSENSUS, Candidate, Rival, named_candidate
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.values import label_values
 from structsvm.rivals.boundary_classifier import BoundaryClassifier
@@ -27,6 +27,11 @@ from structsvm.rivals.tuning import occurrences
 
 CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting")
 """Rivals that model selection tries; quick classifiers where slow ones do not do much better."""
+
+JOINED = (("frame-logistic", "frame-boosting"), ("boundary-boosting",))
+"""Rivals whose consensus with the metric model selection tries, the best of each kind. Both kinds
+have to apply: three can outvote one, and of two neither (on people held out from har_spsw, the
+consensus of the metric and the boundary classifier alone was no better than the latter)."""
 
 QUICK = 1_000_000
 """Values of all recordings, their lags apart, up to which a logistic classifier is quick."""
@@ -130,6 +135,8 @@ def candidates_of_recordings(
     plain = [named_candidate(name) for name in names]
     rivals = {rival.name: rival for rival in rivals_of_recordings(samples, labels, features)}
     found = [Candidate(name, rival=rivals[name]) for name in CHOSEN_FROM if name in rivals]
+    if all(any(name in rivals for name in kind) for kind in JOINED):
+        found.append(Candidate(CONSENSUS, joins=JOINED))
     if features is not None or min(sample.n_samples for sample in samples) <= LONGEST:
         return plain + found
     lags = Lags()

@@ -1,0 +1,104 @@
+"""The consensus of a learned metric and of classifiers that were tuned beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.learner.rivals import labels_by, partitions_of, probabilities_by
+from structsvm.partitions.candidates import CONSENSUS, names_states
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.sample import Sample
+from structsvm.partitions.samples import Counts, cluster_counts
+from structsvm.rivals.consensus import nearest_segmentations
+
+if TYPE_CHECKING:
+    from structsvm.learner.learner import MetricLearner
+
+
+def partitions_with(
+    learner: MetricLearner,
+    rival: str,
+    measured: Sequence[Sample],
+    samples: Sequence[Sample],
+    n_clusters: Counts = None,
+) -> list[EquivalenceMatrix]:
+    """Partitions by one of the rivals of a learner, or by the consensus of some with its metric.
+
+    Parameters
+    ----------
+    rival : str
+        One of ``learner.other_ways``.
+    measured, samples : sequences of Sample
+        As they were measured, and as the metric sees them; only a consensus needs the latter.
+    """
+    if rival != CONSENSUS or rival in learner.rivals_:
+        labels = labels_by(learner.rivals_[rival], rival, learner.problem_, measured, n_clusters)
+        return partitions_of(labels, learner.problem_)
+    found = {
+        name: partitions_with(learner, name, measured, samples, n_clusters)
+        for name in learner.consensus_
+    }
+    learned = learner.decode_with(learner.metric_, list(samples), n_clusters)
+    counts = cluster_counts(n_clusters, [sample.n_samples for sample in measured])
+    return consensus_of(learned, [found[name] for name in learner.consensus_], counts)
+
+
+def consensus_of(
+    learned: Sequence[EquivalenceMatrix],
+    others: Sequence[Sequence[EquivalenceMatrix]],
+    counts: Sequence[int | None],
+) -> list[EquivalenceMatrix]:
+    """The consensus of the segmentations in a metric and of those of the rivals beside it.
+
+    Parameters
+    ----------
+    learned : sequence of N EquivalenceMatrix
+    others : sequence of the same, by each rival
+    counts : sequence of length N
+        The numbers of segments that were asked for, or None.
+    """
+    found = [[M.breakpoints for M in partitions] for partitions in (learned, *others)]
+    ends = nearest_segmentations(found, np.ones(len(found)), counts)
+    return [EquivalenceMatrix.from_breakpoints(each) for each in ends]
+
+
+def with_consensus(
+    learner: MetricLearner,
+    found: Mapping[str, Sequence[EquivalenceMatrix]],
+    learned: str,
+    counts: Sequence[int | None],
+) -> dict[str, list[EquivalenceMatrix]]:
+    """The consensus of partitions that are known already, by its name; empty if there is none.
+
+    Parameters
+    ----------
+    found : mapping of partitions by the name of what found them
+    learned : str
+        The name of the metric among them.
+    """
+    names = learner.consensus_
+    if not names or not found.keys() >= {learned, *names}:
+        return {}
+    return {CONSENSUS: consensus_of(found[learned], [found[name] for name in names], counts)}
+
+
+def that_name(
+    learner: MetricLearner, measured: Sequence[Sample], samples: Sequence[Sample]
+) -> tuple[list[Sample], NDArray[Any] | None]:
+    """Samples that know how probable states are, by which a consensus names them; and their names.
+
+    Those are the scores that the metric sees, or else what a classifier of the consensus says; None
+    where neither knows any names.
+    """
+    if learner.classes_ is not None:
+        return list(samples), learner.classes_
+    for rival in (learner.rivals_[name] for name in learner.consensus_):
+        if names_states(rival) and hasattr(rival, "predict_proba"):
+            known = zip(samples, probabilities_by(rival, measured), strict=True)
+            return [replace(sample, states=p) for sample, p in known], rival.classes_
+    return list(samples), None
