@@ -276,3 +276,24 @@ def test_verbose_prints_a_line_for_each_round(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == problem.solver_stats.num_iters
     assert lines[0].startswith("round 1: between")
+
+
+@pytest.mark.filterwarnings("ignore:stalled")
+def test_a_problem_with_a_point_is_not_called_infeasible_for_its_large_numbers():
+    for seed in range(4, 9):
+        rng = np.random.default_rng(seed)
+        A, c = 1e8 * rng.normal(size=(200, 5)), 1e8 * rng.normal(size=200)
+        x = cp.Variable(5)
+        x.value = rng.normal(size=5) * 10.0 ** rng.integers(-3, 5)
+
+        def oracle(at, A=A, c=c):
+            k = (A @ at + c).argmax()
+            return A[k] @ at + c[k], A[k]
+
+        objective = cp.Minimize(OracleMax(x, oracle) + 1e7 * cp.norm1(x))
+        problem = cp.Problem(objective, [x <= 0.1, cp.sum(x) >= -0.2])
+        try:
+            solve(problem)
+        except MasterError:
+            continue
+        assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)

@@ -23,6 +23,11 @@ DECIDED = (*SOLVED, "PrimalInfeasible", "DualInfeasible")
 USABLE = (*SOLVED, "MaxIterations", "MaxTime", "NumericalError")
 """Where Clarabel ends at a point: as good as any to ask oracles at, and the bound is checked."""
 
+SCALES = (
+    "its numbers differ too much; divide the objective, or measure the variables in other units, "
+    "so that both are of the order of 1"
+)
+
 
 class InfeasibleError(MasterError):
     """The restricted problem has no point, and so neither has the problem."""
@@ -91,12 +96,16 @@ class ConicProgram:
         raw = self._solved(extended, tol < PRECISE, options)
         status = str(raw.status)
         if status == "PrimalInfeasible":
+            if self._has_a_point(rows, right):
+                raise MasterError(f"Clarabel finds no point of the restricted problem: {SCALES}")
             raise InfeasibleError("the restricted problem is infeasible")
         if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
             raise UnboundedError("the restricted problem is unbounded")
         x, z = np.asarray(raw.x, dtype=np.float64), np.asarray(raw.z, dtype=np.float64)
         if status not in USABLE or not (np.isfinite(x).all() and np.isfinite(z).all()):
-            raise MasterError(f"Clarabel could not solve the restricted problem: {status}")
+            raise MasterError(
+                f"Clarabel could not solve the restricted problem ({status}): {SCALES}"
+            )
         bound = proved_bound(extended, self.offset, x, z)
         end = self._at + right.size
         own = np.concatenate([z[: self._at], z[end:]])
@@ -109,6 +118,23 @@ class ConicProgram:
             iterations=raw.iterations,
         )
         return ConicAnswer(x, np.maximum(z[self._at : end], 0.0), bound, status, bare)
+
+    def _has_a_point(self, rows: Any, right: Floats) -> bool:
+        """Whether there is one after all, where an objective of large numbers hid it.
+
+        Without the objective, and without the rows that some variable satisfies by growing, because
+        it is nowhere else: the heights of atoms that no constraint has.
+        """
+        rows, own = sp.csc_array(rows), sp.csc_array(self.data["A"])
+        grows = (rows.max(axis=0).toarray().ravel() <= 0) & (np.diff(own.indptr) == 0)
+        kept = np.flatnonzero(rows @ grows >= 0)
+        rows = sp.csr_array(rows)
+        data = self._extended(rows[kept], right[kept])
+        if not data["b"].size:
+            return True
+        data["P"], data["c"] = sp.csc_array((self.size, self.size)), np.zeros(self.size)
+        raw = self.chain.solver.solve_via_data(data, False, False, {})
+        return str(raw.status) in SOLVED
 
     def _solved(self, data: dict[str, Any], precise: bool, options: Mapping[str, Any]) -> Any:
         """The answer of Clarabel; with its usual settings where precise ones led nowhere."""

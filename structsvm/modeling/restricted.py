@@ -14,7 +14,13 @@ from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import MasterSolution
 from structsvm.masters.bounds import CONIC
 from structsvm.masters.working_set import WorkingSet
-from structsvm.modeling.conic import ConicAnswer, ConicProgram, InfeasibleError, UnboundedError
+from structsvm.modeling.conic import (
+    SCALES,
+    ConicAnswer,
+    ConicProgram,
+    InfeasibleError,
+    UnboundedError,
+)
 from structsvm.modeling.prepared import Prepared
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
@@ -140,9 +146,13 @@ class Conic(Restricted):
         d, n = self._columns.size, self._program.size
         sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, n))
         widths = np.concatenate([self._box + self._start, self._box - self._start])
-        answer = self._program.solve(
-            sp.vstack([rows, sides, -sides]), np.concatenate([right, widths]), 1e-7, self.options
-        )
+        boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, widths])
+        try:
+            answer = self._program.solve(boxed, ends, 1e-7, self.options)
+        except UnboundedError:
+            raise MasterError(
+                f"Clarabel calls the restricted problem unbounded, even in a box: {SCALES}"
+            ) from None
         w = self.prepared.tidy(answer.x[self._columns])
         multipliers = answer.multipliers[: len(cuts)]
         return MasterSolution(w, multipliers, "clarabel in a box", is_minimum=False)
