@@ -355,13 +355,14 @@ class Separable(Regularizer):
         return sum(p.value(v, s) for p, v, s in self._blocks(w, space))
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
-        """Return the sum of the expressions of the parts; ``B`` belongs to the first."""
+        """Return the sum of the expressions of the parts; ``B`` is the first part of a metric."""
         assert isinstance(space, Product)
         ends = np.cumsum([0] + [factor.dim for factor in space.factors])
         terms = []
         for k, (part, factor) in enumerate(zip(self.parts, space.factors, strict=True)):
             block = w[int(ends[k]) : int(ends[k + 1])]
-            terms.append(part.as_cvxpy(B if k == 0 else block, block, factor))
+            seen = B if k == 0 and space.metric_first else factor.seen(block)
+            terms.append(part.as_cvxpy(seen, block, factor))
         return sum(terms[1:], start=terms[0])
 
     def scaled(self, factor: float) -> Separable:

@@ -83,11 +83,15 @@ class WeightSpace(ABC):
         """Return ``w`` as its users see it, a vector or a symmetric matrix."""
 
     @abstractmethod
+    def seen(self, w: cp.Expression) -> cp.Expression:
+        """:meth:`to_metric` of a vector of cvxpy, (d,)."""
+
+    @abstractmethod
     def from_metric(self, B: Any) -> Floats:
         """Return the weight of a metric, the inverse of :meth:`to_metric`."""
 
     @abstractmethod
-    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
+    def variable(self, *names: str) -> tuple[cp.Expression, cp.Expression, list[cp.Constraint]]:
         """A cvxpy variable as users see it, the vector ``w`` it stands for, and the cone.
 
         ``names`` are those of the factors, "w" or "w0", "w1", ... where they are not given.
@@ -110,6 +114,10 @@ class _Vectors(WeightSpace):
         return np.ones(self.size)
 
     def to_metric(self, w: Any) -> Any:
+        """Return the vector itself, (d,)."""
+        return w
+
+    def seen(self, w: cp.Expression) -> cp.Expression:
         """Return the vector itself, (d,)."""
         return w
 
@@ -212,6 +220,13 @@ class PSD(WeightSpace):
         """Return the symmetric matrix of a weight, (P, P)."""
         return smat(w)
 
+    def seen(self, w: cp.Expression) -> cp.Expression:
+        """Return the symmetric matrix of a vector of cvxpy, (P, P)."""
+        import cvxpy as cp
+
+        entries = _smat_operator(self.order) @ w
+        return cp.reshape(entries, (self.order, self.order), order="F")
+
     def from_metric(self, B: Any) -> Floats:
         """Return the weight, (d,), of a symmetric matrix (P, P).
 
@@ -238,9 +253,14 @@ class PSD(WeightSpace):
 
 @dataclass(frozen=True)
 class Product(WeightSpace):
-    """A product of cones, such as (B, beta); the first factor is what users call the metric."""
+    """A product of cones. Its users see the vector of all blocks, as ``predict`` takes it.
+
+    Of a metric and its price, ``(B, beta)``, they see the metric alone.
+    """
 
     factors: tuple[WeightSpace, ...]
+    metric_first: bool = False
+    """Whether the first factor is a metric, which is all that users see."""
 
     @property
     def dim(self) -> int:
@@ -278,23 +298,30 @@ class Product(WeightSpace):
         return np.concatenate([factor.identity() for factor in self.factors])
 
     def to_metric(self, w: Any) -> Any:
-        """Return the first block as its users see it."""
-        return self.factors[0].to_metric(self.split(w)[0])
+        """Return the vector itself, (d,), or the metric."""
+        return self.factors[0].to_metric(self.split(w)[0]) if self.metric_first else w
+
+    def seen(self, w: cp.Expression) -> cp.Expression:
+        """Return the vector itself, (d,), or the metric."""
+        return self.factors[0].seen(w[: self.factors[0].dim]) if self.metric_first else w
 
     def from_metric(self, B: Any) -> Floats:
-        """Return the weight whose first block is that of ``B`` and whose others are zero."""
+        """Return the vector itself, (d,), or the weight of the metric ``B``, zero elsewhere."""
+        if not self.metric_first:
+            return _vector(B, self.dim)
         rest = sum(factor.dim for factor in self.factors[1:])
         return np.concatenate([self.factors[0].from_metric(B), np.zeros(rest)])
 
-    def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
-        """Return the cvxpy variable of the first factor, and the vector of all of them."""
+    def variable(self, *names: str) -> tuple[cp.Expression, cp.Expression, list[cp.Constraint]]:
+        """Return what users see of the variables of the factors, and the vector of all of them."""
         import cvxpy as cp
 
         usual = [f"w{k}" for k in range(len(self.factors))]
         called = [*names, *usual[len(names) :]]
         parts = [f.variable(name) for f, name in zip(self.factors, called, strict=False)]
         w = cp.hstack([vector for _, vector, _ in parts])
-        return parts[0][0], w, [constraint for _, _, cone in parts for constraint in cone]
+        seen = parts[0][0] if self.metric_first else w
+        return seen, w, [constraint for _, _, cone in parts for constraint in cone]
 
 
 def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
@@ -346,6 +373,14 @@ def _svec_operator(P: int) -> sp.csr_array:
     """Sparse (P (P + 1) / 2, P^2) map from the column-major vec of B to its svec."""
     rows, cols, scale = _triangle(P)
     return sp.csr_array((scale, (np.arange(rows.size), cols * P + rows)), shape=(rows.size, P * P))
+
+
+@cache
+def _smat_operator(P: int) -> sp.csr_array:
+    """Sparse (P^2, P (P + 1) / 2) map from a svec to the column-major vec of its matrix."""
+    gather, shrink = _gather(P)
+    shape = (P * P, P * (P + 1) // 2)
+    return sp.csr_array((shrink, (np.arange(P * P), gather)), shape=shape)
 
 
 def _first(names: tuple[str, ...]) -> str:

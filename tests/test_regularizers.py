@@ -8,7 +8,9 @@ from structsvm.errors import SettingsError
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
-MIXED = Product((PSD(3), Nonnegative(1)))
+MIXED = Product((PSD(3), Nonnegative(1)), metric_first=True)
+SEVERAL = Product((Free(2), PSD(2)))
+ENTRIES = Custom(lambda w: cp.norm1(cp.vec(w, order="C")))
 CASES = [
     (Free(4), SquaredNorm(0.7)),
     (Free(4), SquaredNorm(0.7, center=2.0)),
@@ -22,6 +24,12 @@ CASES = [
     (MIXED, Separable((SquaredNorm(0.5, center=1.0), SquaredNorm(3.0)))),
     (MIXED, Separable((Trace(0.5), SquaredNorm(3.0)))),
 ]
+NOT_QUADRATIC = [
+    (SEVERAL, ENTRIES),
+    (SEVERAL, Separable((SquaredNorm(0.5), ENTRIES))),
+    (SEVERAL, Separable((ENTRIES, ENTRIES))),
+    (MIXED, ENTRIES),
+]
 IDS = [f"{space}-{omega}" for space, omega in CASES]
 
 
@@ -34,7 +42,7 @@ def weight(space, rng):
     return space.project(rng.standard_normal(space.dim))
 
 
-@pytest.mark.parametrize(("space", "omega"), CASES, ids=IDS)
+@pytest.mark.parametrize(("space", "omega"), [*CASES, *NOT_QUADRATIC])
 def test_value_is_that_of_the_cvxpy_form(space, omega, rng):
     B, w, _ = space.variable()
     expression = omega.as_cvxpy(B, w, space)

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
+import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,6 +30,7 @@ from structsvm.plotting import plot_gap
 from structsvm.problem import Problem
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.weights import Free, Product
 
 PRECISE = CuttingPlane(Stopping(1e-8, 2000))
 
@@ -255,6 +257,34 @@ def test_a_regularizer_of_our_own_and_constraints(classes):
         constraints=few_weights.balanced,
     ).fit(X, y)
     np.testing.assert_allclose(svm.weight_.reshape(3, 3).sum(axis=0), 0.0, atol=1e-5)
+
+
+@dataclass(frozen=True)
+class InParts(multiclass.Multiclass):
+    """The same weights, as a product of two cones."""
+
+    def weight_space(self):
+        return Product((Free(2), Free(super().weight_space().dim - 2)))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"regularizer": Custom(lambda w: cp.norm1(w))},
+        {"regularizer": SquaredNorm(center=np.arange(9.0))},
+        {"constraints": lambda w: [w[0] == 0.25, w[8] + 0.5 <= 0]},
+    ],
+    ids=["custom", "centre", "constraints"],
+)
+def test_a_weight_of_several_cones_is_seen_as_a_whole(classes, settings):
+    whole, parts = (
+        StructuredSVM(problem, solver=CuttingPlane(Stopping(1e-6)), **settings).fit(*classes)
+        for problem in (multiclass.Multiclass(), InParts())
+    )
+    assert parts.weight_.shape == whole.weight_.shape == (9,)
+    np.testing.assert_array_equal(parts.weight_, parts.solution_.w)
+    np.testing.assert_allclose(parts.weight_, whole.weight_, atol=1e-2)
+    assert parts.solution_.upper == pytest.approx(whole.solution_.upper, rel=1e-5)
 
 
 def test_solvers_are_compared(classes):

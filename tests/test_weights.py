@@ -12,7 +12,7 @@ SPACES = [
     Nonnegative(5),
     PSD(1),
     PSD(4),
-    Product((PSD(3), Nonnegative(1))),
+    Product((PSD(3), Nonnegative(1)), metric_first=True),
     Product((Nonnegative(3), Free(2), PSD(2))),
 ]
 CONES = [space for space in SPACES if not isinstance(space, Free)]
@@ -112,9 +112,10 @@ def test_metric_there_and_back(rng):
     A = symmetric(rng, 3)
     np.testing.assert_allclose(PSD(3).to_metric(PSD(3).from_metric(A)), A)
     np.testing.assert_allclose(Nonnegative(2).from_metric(np.diag([1.0, 2.0])), [1, 2])
-    np.testing.assert_allclose(
-        Product((Nonnegative(2), Nonnegative(1))).from_metric([1.0, 2.0]), [1, 2, 0]
-    )
+    priced = Product((Nonnegative(2), Nonnegative(1)), metric_first=True)
+    np.testing.assert_allclose(priced.from_metric([1.0, 2.0]), [1, 2, 0])
+    several = Product((Nonnegative(2), PSD(1)))
+    np.testing.assert_array_equal(several.from_metric([1.0, 2.0, 3.0]), [1, 2, 3])
 
 
 @pytest.mark.parametrize(

@@ -186,8 +186,9 @@ class StructuredSVM(ProblemParameters):
         :class:`~structsvm.regularizers.Custom` takes any convex expression of cvxpy, such as
         ``cp.norm1``.
     constraints : callable, optional
-        Takes the weight as a cvxpy variable (a symmetric matrix for a cone of matrices) and returns
-        a list of convex constraints.
+        Takes the weight as a cvxpy expression and returns a list of convex constraints. The weight
+        is a symmetric matrix for a cone of matrices and otherwise a vector: for a ``Product`` that
+        of all its factors, as ``predict`` takes it. ``Custom`` takes the same.
     solver : str or Solver
         A name, or a solver of :mod:`structsvm.solvers`, such as
         ``CuttingPlane(Stopping(tol=1e-3), slack="one")``.
@@ -199,7 +200,7 @@ class StructuredSVM(ProblemParameters):
     Attributes
     ----------
     weight_ : array
-        The weight as its users see it: a vector (d,), or a symmetric matrix.
+        The weight as its users see it: a vector (d,), or a symmetric matrix (P, P) for ``PSD(P)``.
     solution_ : Solution
         The weight as a vector, ``solution_.w``, with certified bounds, status and history.
     problem_ : structsvm.problem.Problem

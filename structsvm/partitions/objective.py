@@ -113,7 +113,7 @@ class MetricObjective(Objective, Problem):
     def weight_space(self) -> WeightSpace:
         """The cone of ``B``, or that of ``(B, beta)`` if the price is learned."""
         B = metric_space(self.metric, self.n_features)
-        return Product((B, Nonnegative(1))) if self.prices_clusters else B
+        return Product((B, Nonnegative(1)), metric_first=True) if self.prices_clusters else B
 
     def split(self, w: Floats) -> tuple[Floats, float]:
         """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""

@@ -44,12 +44,12 @@ def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
     """
     if risk.constraints is None:
         return True
-    B, _, _ = risk.space.variable()
+    import cvxpy as cp
+
     metric = risk.space.to_metric(w)
+    B = cp.Variable(metric.shape, symmetric=metric.ndim == 2)
     further = risk.further_constraints(B)
     if any(variable is not B for c in further for variable in c.variables()):
-        import cvxpy as cp
-
         nearest = cp.Problem(cp.Minimize(cp.sum_squares(B - metric)), further)
         solve_with(nearest, ["CLARABEL", "SCS"], precise=True)
     B.value = metric
