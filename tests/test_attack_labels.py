@@ -147,3 +147,66 @@ def test_labels_beside_a_blank_stay_what_they_are(labels, expected):
     (found,) = from_long(frame, recording="who")
     assert found.y.tolist() == expected
     assert [type(y) for y in found.y.tolist()] == [type(y) for y in expected]
+
+
+class TestIndex:
+    """Labels in a series go with the rows of their frame."""
+
+    Y = np.repeat([0, 1, 2], 20)
+    DAYS = pd.date_range("2024-03-01", periods=60, tz="Europe/Berlin")
+    WALKS = pd.MultiIndex.from_product([["walk"], range(60)])
+
+    def frame(self, index):
+        X = np.random.default_rng(0).normal(size=(60, 2)) + 3.0 * self.Y[:, None]
+        return pd.DataFrame(X, index=index, columns=["a", "b"])
+
+    @pytest.mark.parametrize("index", [DAYS, WALKS, [f"row {i}" for i in range(60)]])
+    def test_by_the_index_where_both_have_one(self, index):
+        X, shuffled = self.frame(index), np.random.default_rng(1).permutation(60)
+        y = pd.Series(self.Y, index=X.index)
+        learner = MetricLearner(metric="diagonal").fit([X, X], [y.iloc[shuffled], y])
+        w = MetricLearner(metric="diagonal").fit([X, X], [self.Y, self.Y]).solution_.w
+        np.testing.assert_array_equal(learner.solution_.w, w)
+        named = {"one": X}, {"one": y.iloc[shuffled]}
+        assert learner.score(*named) == learner.score(X, y) == learner.score([X], [self.Y])
+        assert learner.encode(X, y.iloc[shuffled])[0].breakpoints == [20, 40, 60]
+        known = y.where(np.arange(60) < 50, -1)
+        found = learner.predict([X], known=[known.iloc[shuffled]])[0]
+        assert np.flatnonzero(np.diff(found))[:2].tolist() == [19, 39]
+
+    @pytest.mark.parametrize(
+        ("rows", "labels"),
+        [
+            (DAYS, range(60)),
+            (range(60), DAYS[::-1]),
+            (range(100, 160), range(60)),
+            ([7] * 60, [7] * 60),
+            (DAYS, DAYS.tz_convert("UTC")),
+        ],
+    )
+    def test_by_the_order_where_an_index_says_nothing(self, rows, labels):
+        y = pd.Series(self.Y, index=labels)
+        learner = MetricLearner(metric="diagonal").fit([self.frame(rows)] * 2, [y, self.Y])
+        assert learner.encode([self.frame(rows)], [y])[0].breakpoints == [20, 40, 60]
+
+    @pytest.mark.parametrize(
+        ("rows", "labels"),
+        [
+            (DAYS, DAYS + pd.Timedelta("1D")),
+            (DAYS, DAYS.tz_localize(None)),
+            (range(100, 160), range(50, 110)),
+            (range(60), range(59, -1, -1)),
+            (range(59, -1, -1), range(60)),
+            ([*range(1, 60), 1], [1, *range(1, 60)]),
+        ],
+    )
+    def test_refused_where_they_do_not_match(self, rows, labels):
+        y, message = (
+            pd.Series(self.Y, index=labels),
+            "the index of the labels of frame 'one' is not",
+        )
+        with pytest.raises(DataError, match=message):
+            MetricLearner().fit({"one": self.frame(rows)}, {"one": y})
+        learner = MetricLearner(metric="diagonal").fit([self.frame(rows)] * 2, [self.Y] * 2)
+        with pytest.raises(DataError, match=r"frame 0 .*: in row .*Give y.to_numpy\(\) if labels"):
+            learner.score([self.frame(rows)], [y])

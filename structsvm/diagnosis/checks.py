@@ -102,7 +102,7 @@ def diagnose(
     if Xs is None:
         return diagnose_measured(learner, None)
     form = Form.given_to(fitted, Xs)
-    ys, groups = form.in_order(ys, "labels"), form.in_order(groups, "groups")
+    ys, groups = form.labels_in_order(ys), form.in_order(groups, "groups")
     names = form.names if names is None else names
     return diagnose_measured(learner, fitted.measured(form.samples), ys, groups=groups, names=names)
 

@@ -525,7 +525,7 @@ def evaluate_states(
     7      0  10
     """
     form = Form.given_to(learner, Xs)
-    samples, ys = learner.prepare(form.samples), form.in_order(ys, "labels")
+    samples, ys = learner.prepare(form.samples), form.labels_in_order(ys)
     found = {LEARNED: learner.predict_states(samples, n_clusters)}
     named = confusions_of(learner, samples, ys, found, unseen_states)
     if not named:

@@ -24,6 +24,7 @@ from structsvm.errors import DataError
 from structsvm.graphs.inputs import is_one
 from structsvm.partitions.sources import Named, source_of
 from structsvm.partitions.traits import GRAPHS, IMAGES
+from structsvm.support.frames import in_order_of_rows
 
 LABEL = "label"
 """The column of labels in files, which in frames is a feature like any other."""
@@ -156,7 +157,30 @@ class Form:
             return [one.y for one in self.recorded]
         if ys is None:
             self._refuse_label_columns()
-        return self.in_order(ys, "labels")
+        return self.labels_in_order(ys)
+
+    def labels_in_order(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:
+        """Labels of samples in their order, those of a frame in the order of its rows.
+
+        Parameters
+        ----------
+        called, some : as for :meth:`in_order`
+
+        Raises
+        ------
+        DataError
+            As :meth:`in_order`; and when labels have another index than the rows of their frame.
+        """
+        ys = self.in_order(ys, called, some=some)
+        held = self.samples if isinstance(self.samples, list | tuple) else []
+        if not any(_is_frame(x) for x in held):
+            return ys
+        if len(held) == 1 and hasattr(ys, "iloc"):  # a series: the labels of the only frame
+            return in_order_of_rows(ys, held[0], self._frame(0))
+        if not isinstance(ys, list | tuple) or len(ys) != len(held):
+            return ys
+        pairs = enumerate(zip(ys, held, strict=True))
+        return [in_order_of_rows(y, x, self._frame(i)) for i, (y, x) in pairs]
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
         """What is given for each sample by its name or one after the other, in their order.
@@ -194,12 +218,15 @@ class Form:
         samples = self.samples if isinstance(self.samples, list | tuple) else []
         for i, frame in enumerate(samples):
             if _is_frame(frame) and LABEL in list(frame.columns):
-                which = f" {self.keys[i]!r}" if self.keys is not None else f" {i}"
                 raise DataError(
-                    f"there are no labels, and frame{which} has a column {LABEL!r}: give y apart, "
-                    f"as y = [frame.pop({LABEL!r}) for frame in frames] does; "
+                    f"there are no labels, and {self._frame(i)} has a column {LABEL!r}: give y "
+                    f"apart, as y = [frame.pop({LABEL!r}) for frame in frames] does; "
                     "structsvm.io.from_long takes a frame with its labels"
                 )
+
+    def _frame(self, i: int) -> str:
+        """What messages call a frame."""
+        return f"frame {i}" if self.keys is None else f"frame {self.keys[i]!r}"
 
     @classmethod
     def given_to(cls, learner: Any, Xs: Any) -> Form:
@@ -246,7 +273,7 @@ def same_form(
     def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
         form = Form.given_to(self, Xs)
         if "known" in kwargs:
-            kwargs["known"] = form.in_order(kwargs["known"], KNOWN, some=True)
+            kwargs["known"] = form.labels_in_order(kwargs["known"], KNOWN, some=True)
         return form.answer(method(self, form.samples, *args, **kwargs))
 
     return cast(Callable[Concatenate[Owner, Any, Arguments], Any], answered)

@@ -248,7 +248,8 @@ class MetricLearner(ProblemParameters):
             and weights already.
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
             or of :class:`~structsvm.PartialLabels`; the number -1 in a vector marks samples
-            without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is refused
+            without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is
+            refused; a series of pandas goes with its frame by the index of both, unless one counts
         sample_weight : array of shape (N,), optional
             How much each sample counts, in the objective as in all that is measured on the
             training labels; 2 stands for one that is there twice, 0 for one that is not.
@@ -575,7 +576,7 @@ class MetricLearner(ProblemParameters):
         """
         form = Form.given_to(self, Xs)
         if "known" in rules:
-            rules["known"] = form.in_order(rules["known"], KNOWN, some=True)
+            rules["known"] = form.labels_in_order(rules["known"], KNOWN, some=True)
         samples = self.prepare(form.samples)
         moments = form.times or [None] * len(samples)
         problem, constraints = read_rules(self.problem_, samples, rules)
@@ -688,7 +689,7 @@ class MetricLearner(ProblemParameters):
         form = Form.given_to(self, Xs)
         samples = self.prepare(form.samples)
         ones = np.ones(len(samples))
-        labels = read_labels(self.problem_, samples, form.in_order(ys, "labels"))
+        labels = read_labels(self.problem_, samples, form.labels_in_order(ys))
         return TrainingSet(self.problem_, samples, labels, ones).truths
 
     def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
@@ -699,7 +700,7 @@ class MetricLearner(ProblemParameters):
         """
         form = Form.given_to(self, Xs)
         samples = self.prepare(form.samples)
-        truths = self.encode(samples, form.in_order(ys, "labels"))
+        truths = self.encode(samples, form.labels_in_order(ys))
         traits = self.problem_.traits
         sample_weight = form.in_order(sample_weight, "weights")
         weights = check_weights(sample_weight, len(truths), traits.words)

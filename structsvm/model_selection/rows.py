@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation.evaluate import Evaluation, found_by_all, warn_of_new_clusters
 from structsvm.evaluation.verdict import Verdict
+from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.splits import (
@@ -135,6 +136,8 @@ def evaluate_rows(
     """
     check_is_fitted(learner)
     check_split(split)
+    if not isinstance(X, Sample):
+        (y,) = Form.of([X]).labels_in_order([y])
     data = _training_set(learner, X, y)
     again = data.samples[0].data in learner.training_data_
     if again and len(learner.training_data_) > 1:

@@ -54,6 +54,61 @@ def column_names(X: Any) -> list[str] | None:
     return None if columns is None else [str(name) for name in columns]
 
 
+def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
+    """Labels (T,) in the order of the rows of a frame of pandas, by the index that both have.
+
+    Where one of them has none, or just counts from 0 and has other values than the other, labels
+    follow each other as the rows do. Anything else is returned as it is.
+
+    Parameters
+    ----------
+    y : series of pandas
+    X : frame of pandas, (T, P)
+    which : str
+        What to call the frame in messages.
+
+    Raises
+    ------
+    DataError
+        When both indices have values of which the other has none, when these are the same in
+        another order though one of them just counts, or when some are there twice.
+    """
+    of_rows, of_labels = getattr(X, "index", None), getattr(y, "index", None)
+    if of_rows is None or of_labels is None:
+        return y
+    if not (hasattr(of_rows, "get_indexer") and hasattr(of_labels, "get_indexer")):
+        return y
+    if len(of_labels) != len(of_rows) or of_labels.equals(of_rows):
+        return y
+    says_nothing = _just_counts(of_rows) or _just_counts(of_labels)
+    places = _places(of_rows, of_labels)
+    if places is None and says_nothing:
+        return y
+    if places is not None and not says_nothing:
+        return y.iloc[places]
+    pairs = enumerate(zip(of_rows, of_labels, strict=True))
+    row, a, b = next(((t, a, b) for t, (a, b) in pairs if a != b), (0, of_rows[0], of_labels[0]))
+    raise DataError(
+        f"the index of the labels of {which} is not that of its rows: in row {row} it has {b!r}, "
+        f"and the rows {a!r}. Give y.to_numpy() if labels follow each other as the rows do, or "
+        "y.reindex(X.index) if the index says whose they are"
+    )
+
+
+def _just_counts(index: Any) -> bool:
+    """Whether an index is 0, 1, 2, ..., as that of a frame that was given none."""
+    kind = getattr(index.dtype, "kind", "O")
+    return kind in "iu" and np.array_equal(index, np.arange(len(index)))
+
+
+def _places(wanted: Any, index: Any) -> NDArray[np.intp] | None:
+    """Where in an index each value of another is, (T,); None if they have not the same values."""
+    if wanted.nlevels != index.nlevels or not (wanted.is_unique and index.is_unique):
+        return None
+    places: NDArray[np.intp] = index.get_indexer(wanted)
+    return places if (places >= 0).all() else None
+
+
 def refuse_other_columns(which: str, found: Sequence[str], expected: Sequence[str]) -> None:
     """Check that columns are called, and in an order, as expected.
 
