@@ -21,6 +21,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import Standardizer
 from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.frames import each_in_order
 from structsvm.support.plain import counted
 
 NEIGHBOURS = (-2, 0, 2)
@@ -126,7 +127,7 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
         LearningError
             When the classifier fails, naming the fold.
         """
-        self._learn(read_recordings(Xs), ys, groups)
+        self._learn(read_recordings(Xs), each_in_order(ys, Xs), groups)
         return self
 
     def fit_transform(
@@ -136,7 +137,10 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
 
         Parameters and errors are those of :meth:`fit`.
         """
-        return [self._wave(p) for p in self._learn(read_recordings(Xs), ys, groups)[0]]
+        return [
+            self._wave(p)
+            for p in self._learn(read_recordings(Xs), each_in_order(ys, Xs), groups)[0]
+        ]
 
     def fit_held_out(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
@@ -145,7 +149,9 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
 
         Nor has that seen its group. Parameters and errors are those of :meth:`fit`.
         """
-        return held_out_scorers(self, self._learn(read_recordings(Xs), ys, groups)[1])
+        return held_out_scorers(
+            self, self._learn(read_recordings(Xs), each_in_order(ys, Xs), groups)[1]
+        )
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Waves by the mean of the classifiers, (T_i, 2) each."""

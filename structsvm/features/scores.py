@@ -23,6 +23,7 @@ from structsvm.features.frames import (
 from structsvm.features.names import States
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
+from structsvm.support.frames import each_in_order
 
 
 class NamedScores(RecordingTransformer):
@@ -53,7 +54,7 @@ class NamedScores(RecordingTransformer):
             When the classifier fails.
         """
         recipe, arrays = self._recipe(), read_recordings(Xs)
-        states = States.read(ys, arrays, recipe.owner, recipe.words)
+        states = States.read(each_in_order(ys, Xs), arrays, recipe.owner, recipe.words)
         if recipe.averaged:
             return self._keep(recipe.learn(arrays, states, groups)[1], arrays, states)
         return self._keep(recipe.fit(arrays, states, groups), arrays, states)
@@ -110,7 +111,7 @@ class NamedScores(RecordingTransformer):
     def _cross_fit(self, Xs: Any, ys: Any, groups: Any) -> tuple[list[Floats], list[FrameModel]]:
         """Learn, and return probabilities of held-out states, (T_i, C) each, and whose they are."""
         recipe, arrays = self._recipe(), read_recordings(Xs)
-        states = States.read(ys, arrays, recipe.owner, recipe.words)
+        states = States.read(each_in_order(ys, Xs), arrays, recipe.owner, recipe.words)
         folds = recipe.draw(arrays, states, groups, every_state=True)
         probabilities, models, model = recipe.cross_fit(arrays, states, folds, groups)
         self._keep(model, arrays, states)

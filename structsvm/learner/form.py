@@ -24,7 +24,7 @@ from structsvm.errors import DataError
 from structsvm.graphs.inputs import is_one
 from structsvm.partitions.sources import Named, source_of
 from structsvm.partitions.traits import GRAPHS, IMAGES
-from structsvm.support.frames import in_order_of_rows
+from structsvm.support.frames import each_in_order
 
 LABEL = "label"
 """The column of labels in files, which in frames is a feature like any other."""
@@ -171,16 +171,7 @@ class Form:
         DataError
             As :meth:`in_order`; and when labels have another index than the rows of their frame.
         """
-        ys = self.in_order(ys, called, some=some)
-        held = self.samples if isinstance(self.samples, list | tuple) else []
-        if not any(_is_frame(x) for x in held):
-            return ys
-        if len(held) == 1 and hasattr(ys, "iloc"):  # a series: the labels of the only frame
-            return in_order_of_rows(ys, held[0], self._frame(0))
-        if not isinstance(ys, list | tuple) or len(ys) != len(held):
-            return ys
-        pairs = enumerate(zip(ys, held, strict=True))
-        return [in_order_of_rows(y, x, self._frame(i)) for i, (y, x) in pairs]
+        return each_in_order(self.in_order(ys, called, some=some), self.samples, self._frame)
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
         """What is given for each sample by its name or one after the other, in their order.

@@ -15,6 +15,7 @@ from structsvm.partitions.oracle import Constraint, Oracle, Region
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.frames import each_in_order
 from structsvm.support.typed import refuse_other_types
 
 
@@ -94,7 +95,7 @@ def suggest_labels(
     samples = learner.prepare(Xs)
     constraints = [Constraint()] * len(samples)
     if ys is not None:
-        found = read_labels(learner.problem_, samples, ys)
+        found = read_labels(learner.problem_, samples, each_in_order(ys, Xs))
         constraints = [
             Constraint(forbidden=tuple(range(1, known.n_samples)))
             if known.truth is not None

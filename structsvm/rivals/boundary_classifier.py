@@ -23,6 +23,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.frames import each_in_order
 
 DISTANCES = (1, 2, 3, 5, 8, 12)
 """Samples between two peaks, at least, to choose from."""
@@ -111,7 +112,7 @@ class BoundaryClassifier(LearnsBoundaries):
             When the classifier fails, naming the fold.
         """
         recipe, arrays = self._boundary_recipe(), read_recordings(Xs)
-        states = read_boundaries(ys, arrays, recipe.owner)
+        states = read_boundaries(each_in_order(ys, Xs), arrays, recipe.owner)
         known = stretches_to_tune_on(states.codes, recipe.owner)
         self.spread_, self.threshold_, self.distance_ = USUAL
         self.loss_ = np.nan

@@ -14,6 +14,7 @@ from structsvm.features.checks import read_recordings
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.frames import each_in_order
 
 LENGTHS = 80
 """Lengths to choose from, from one sample to the longest recording."""
@@ -60,7 +61,7 @@ class EqualSegments(BaseEstimator):  # type: ignore[misc]
         DataError
             When labels cannot be read, or nothing changes.
         """
-        arrays = read_recordings(Xs)
+        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
         known = stretches_to_tune_on(
             read_boundaries(ys, arrays, "EqualSegments").codes, "EqualSegments"
         )

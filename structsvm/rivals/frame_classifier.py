@@ -27,6 +27,7 @@ from structsvm.rivals.tuning import (
 )
 from structsvm.rivals.viterbi import best_path, best_path_of
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.frames import each_in_order
 
 USUAL_PRICE = 3.0
 """Where nothing can be held out to choose by: with one recording of activities, 2 to 5 do alike."""
@@ -127,7 +128,7 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
             When the classifier fails, naming the fold.
         """
         recipe, prices = self._recipe(), self._prices()
-        arrays = read_recordings(Xs)
+        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
         states = States.read(ys, arrays, "FrameClassifier")
         known = stretches_to_tune_on([_begins(code) for code in states.codes], "FrameClassifier")
         self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])

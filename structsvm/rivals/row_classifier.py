@@ -20,6 +20,7 @@ from structsvm.partitions.samples import Counts
 from structsvm.partitions.values import label_values, missing_labels
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
+from structsvm.support.frames import each_in_order
 from structsvm.support.quiet import without_warnings
 
 KINDS = ("lda", "centroid", "forest")
@@ -73,7 +74,8 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
             When the labels do not name two classes of rows at least.
         """
         refuse_unlisted("kind", self.kind, KINDS)
-        X, y = np.vstack(Xs), np.concatenate([label_values(labels) for labels in ys])
+        labels = each_in_order(ys, Xs)
+        X, y = np.vstack(Xs), np.concatenate([label_values(one) for one in labels])
         if len(X) != len(y) or np.unique(y).size < 2:
             raise DataError(
                 f"{len(X)} rows with {len(y)} labels of {np.unique(y).size} classes: a classifier "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -93,6 +93,31 @@ def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
         f"and the rows {a!r}. Give y.to_numpy() if labels follow each other as the rows do, or "
         "y.reindex(X.index) if the index says whose they are"
     )
+
+
+def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".format) -> Any:
+    """Labels of samples, those of frames :func:`in_order_of_rows`; anything else as it is.
+
+    Parameters
+    ----------
+    ys : sequence of N labellings, or a series of pandas with the labels of the only sample
+    Xs : sequence of N samples
+    called : callable
+        What messages call the sample of a number.
+
+    Raises
+    ------
+    DataError
+        As :func:`in_order_of_rows`.
+    """
+    if not isinstance(Xs, list | tuple) or not any(hasattr(X, "index") for X in Xs):
+        return ys
+    if len(Xs) == 1 and hasattr(ys, "iloc"):
+        return in_order_of_rows(ys, Xs[0], called(0))
+    if not isinstance(ys, list | tuple) or len(ys) != len(Xs):
+        return ys
+    pairs = enumerate(zip(ys, Xs, strict=True))
+    return [in_order_of_rows(y, X, called(i)) for i, (y, X) in pairs]
 
 
 def _just_counts(index: Any) -> bool:
