@@ -170,6 +170,8 @@ def _described(group: str, point: EntryPoint) -> Plugin:
     except PluginError as error:
         return Plugin(point.name, point.value, _distribution(point), "", {}, str(error))
     summary = (inspect.getdoc(cls) or "").partition("\n")[0]
+    if summary.startswith(f"{cls.__name__}("):  # dataclass has written it for want of another
+        summary = "It has no docstring."
     return Plugin(point.name, point.value, _distribution(point), summary, _settings(cls))
 
 

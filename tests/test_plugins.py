@@ -4,13 +4,20 @@ from dataclasses import dataclass
 from inspect import getattr_static
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+from wrong_plugins import Segments, recordings
 
-from structsvm import ChangePoint
-from structsvm.errors import PluginError
+from structsvm import ChangePoint, MetricLearner, Status
+from structsvm.errors import LearningError, PluginError
+from structsvm.oracles import all_partitions
 from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Oracle, Quality
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.traits import Traits
 from structsvm.plugins import (
     oracle_class,
     oracles,
@@ -109,6 +116,81 @@ def test_what_is_no_problem_is_refused_and_listed_as_such(installed, found, mess
     assert (listed.name, listed.distribution) == ("theirs", "their-package 2.0")
     with pytest.raises(PluginError, match=message):
         raise PluginError(listed.error)
+
+
+def missed_changes_cost_most(truth, guess):
+    """10 for each change that is missed, and 1 for each that there is not."""
+    there, found = (set(M.breakpoints) for M in (truth, guess))
+    return 10.0 * len(there - found) + len(found - there)
+
+
+@dataclass(frozen=True)
+class Asymmetric(Segments):
+    """Segments with a loss of their own."""
+
+    @property
+    def loss(self):
+        return missed_changes_cost_most
+
+
+def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
+    Xs, ys = recordings(4)
+    problem = Asymmetric()
+    samples, _ = problem.read(Xs)
+    truths = [problem.encode(y, x) for y, x in zip(ys, samples, strict=True)]
+    found = problem.calibrate(np.eye(2), samples, truths)
+    for price, loss in zip(found.penalties, found.losses, strict=True):
+        guesses = [problem.partition(x, Metric(np.eye(2), price)) for x in samples]
+        losses = list(map(missed_changes_cost_most, truths, guesses))
+        assert loss == pytest.approx(np.mean(losses))
+        assert problem.scores(truths[0], guesses[0], 0)["loss"] == losses[0]
+        assert problem.agreement(truths[0], guesses[0]) == -losses[0]
+
+
+@dataclass(frozen=True)
+class Undescribed(Segments):
+    longest: int = 3
+
+
+def test_a_class_without_a_docstring_is_not_described_by_its_signature(installed):
+    installed(Entry(Undescribed))
+    assert problems()[0].summary == "It has no docstring."
+
+
+@dataclass(frozen=True)
+class OneOrTwo(Oracle):
+    """The best of all partitions into one or two clusters, which it does not vouch for."""
+
+    takes = frozenset()
+
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        rows = [row for row in all_partitions(objective.n_samples) if row.max() < 2]
+        found = [EquivalenceMatrix.from_labels(row.astype(int)) for row in rows]
+        best = max(found, key=objective.value)
+        return Argmax(best, objective.value(best), np.inf, Quality.HEURISTIC)
+
+
+@dataclass(frozen=True)
+class TwoSides(Segments):
+    """Tables of which any rows may be on one side."""
+
+    traits = Traits()
+
+    def decoder(self, sample):
+        return OneOrTwo()
+
+    def encode(self, y, sample):
+        return EquivalenceMatrix.from_labels(y)
+
+
+def test_a_stalled_run_is_not_told_to_run_longer():
+    rng = np.random.default_rng(3)
+    Xs = [rng.standard_normal((6, 2)) for _ in range(3)]
+    ys = [rng.permutation([0, 0, 0, 1, 1, 1]) for _ in Xs]
+    learner = MetricLearner(TwoSides(), metric="diagonal", lam=10.0, standardize=None)
+    with pytest.warns(ConvergenceWarning), pytest.raises(LearningError, match="lower lam") as told:
+        learner.fit(Xs, ys)
+    assert told.value.status is Status.STALLED
 
 
 def test_a_problem_that_is_no_frozen_dataclass_is_refused(installed) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,14 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
-from structsvm.partitions.metric import Calibration, Metric, calibrate, in_metric
+from structsvm.partitions.metric import (
+    Calibration,
+    Metric,
+    calibrate,
+    calibrate_by,
+    in_metric,
+    penalties_for,
+)
 from structsvm.partitions.objective import MetricObjective, Objective
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
@@ -95,7 +103,8 @@ class PartitionProblem(Contract):
     def loss(self) -> Loss:
         """What predicting one partition costs when another is true, before ``kappa``.
 
-        By default ``|M - M_i|_F^2``.
+        By default ``|M - M_i|_F^2``. Prices are calibrated, scores are computed and models are
+        selected by it, too.
         """
         return partition_loss
 
@@ -296,7 +305,16 @@ class PartitionProblem(Contract):
         for i, sample in enumerate(samples):
             with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
                 oracles.append(self.decoder(sample))
-        return calibrate(oracles, in_metric(samples, factor), truths, weights)
+        Zs = in_metric(samples, factor)
+        if self.loss is partition_loss:
+            return calibrate(oracles, Zs, truths, weights)
+        losses = [partial(self.loss, truth) for truth in truths]
+        penalties = penalties_for(Zs, truths, weights)
+        if penalties is None:
+            ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in truths]
+            found = [loss(one) for loss, one in zip(losses, ones, strict=True)]
+            return Calibration.of_one_cluster(found, weights)
+        return calibrate_by(oracles, Zs, losses, penalties, weights)
 
     # ---- evaluation
 
@@ -351,8 +369,8 @@ class PartitionProblem(Contract):
 
     @hook
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
-        """What model selection maximises: ``-|M - M_i|_F^2``, unless that is easily fooled."""
-        return -partition_loss(truth, guess)
+        """What model selection maximises: minus :attr:`loss`, unless that is easily fooled."""
+        return -self.loss(truth, guess)
 
     @hook
     def scores(
@@ -364,7 +382,7 @@ class PartitionProblem(Contract):
         """
         segments = self.traits.contiguous
         return {
-            "loss": partition_loss(truth, guess),
+            "loss": self.loss(truth, guess),
             "covering": covering(truth, guess),
             "adjusted_rand": adjusted_rand_index(truth, guess),
             "f1": margin_f1(truth, guess, tolerance) if segments else None,
