@@ -409,5 +409,9 @@ def test_a_broken_partition_problem_is_named(problem: Segments, complaint: str) 
         check_problem(problem, *segments())
 
 
+def test_a_setting_may_be_an_array() -> None:
+    check_problem(Segments(np.arange(3)), *segments())
+
+
 def test_three_definitions_are_enough() -> None:
     check_problem(Segments(), *segments())

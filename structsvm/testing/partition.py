@@ -164,7 +164,9 @@ class Kit:
                 f"{self.name} cannot be pickled ({error}): keep plain settings, and define the "
                 "class in a module"
             ) from error
-        self.require(copied == problem, "a pickled copy is not equal: keep plain settings")
+        self.require(
+            _same_settings(copied, problem), "a pickled copy is not equal: keep plain settings"
+        )
         traits = problem.traits
         self.require(
             isinstance(traits, Traits),
@@ -726,3 +728,11 @@ def _equal(one: Oracle, other: Oracle) -> bool:
         return bool(one == other)
     except (TypeError, ValueError):
         return False
+
+
+def _same_settings(one: PartitionProblem, other: PartitionProblem) -> bool:
+    """Whether two problems are the same, those that cannot tell because of arrays included."""
+    try:
+        return bool(one == other)
+    except ValueError:
+        return Snapshot(one).still_holds(other)
