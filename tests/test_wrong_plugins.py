@@ -53,7 +53,8 @@ class Classes(Problem):
     def separate(self, w: Any, x: Any, y: Any) -> Any:
         loss = replace(self, broken="" if self.broken == "text" else self.broken).loss
         phi = replace(self, broken="").joint_feature
-        best = int(np.argmax([w @ phi(x, k) + loss(y, k) for k in CLASSES]))
+        sign = -1.0 if self.broken == "subtracted" else 1.0
+        best = int(np.argmax([w @ phi(x, k) + sign * loss(y, k) for k in CLASSES]))
         if self.broken == "writes x":
             x *= 1.5
         if self.broken == "writes y":
@@ -106,6 +107,7 @@ SOLVERS = [
         ("writes x", "Classes changed the sample that it was given.*copy before writing"),
         ("writes y", "Classes changed the labelling that it was given.*copy before writing"),
         ("negative", r"Classes\.loss returned -1.0: a loss must not be negative"),
+        ("subtracted", r"separate found a labelling with the loss 0 where another.* worth 1 more"),
         ("bare", r"Classes\.separate returned \d \(an int\): return Separation\(y, slack, quality"),
         ("table", r"joint_feature returned an array of float64 of shape \(3, 2\).* dimension 6"),
         ("list", r"joint_feature returned .*list.*: return one vector of shape \(6,\)"),

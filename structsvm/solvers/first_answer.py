@@ -165,39 +165,69 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
             )
 
 
-def check_truth(problem: Problem, x: Any, y: Any, found: Any, sample: int, dim: int) -> None:
+def check_truth(
+    problem: Problem, x: Any, y: Any, found: Separation, sample: int, w: Floats
+) -> None:
     """Check that the truth has loss 0, and that some other labelling has a positive loss.
 
     ``found`` is the answer at the first weight. If it costs nothing, others are looked for: with a
-    loss that is negative wherever it is not zero, the truth is always the best answer.
+    loss that is negative wherever it is not zero, or that is subtracted, the truth is always the
+    best answer.
 
     Raises
     ------
     PluginError
-        If the truth has another loss, or ``separate`` or ``loss`` returns what it may not.
+        If the truth has another loss, ``separate`` or ``loss`` returns what it may not, or an
+        answer at another weight is worth more than the first.
     """
     name = f"sample {sample}: {type(problem).__name__}"
-    scale = 1.0 + abs(float(problem.loss(y, found)))
+    cost = float(problem.loss(y, found.y))
     at_truth = check_loss(problem, problem.loss(y, y), sample)
-    if abs(at_truth) > TOLERANCE * scale:
+    if abs(at_truth) > TOLERANCE * (1.0 + abs(cost)):
         raise PluginError(
             f"{name}.loss(y, y) is {at_truth!r} for the true labelling y: the truth must not cost "
             "anything"
         )
-    if problem.signed_losses or float(problem.loss(y, found)) > TOLERANCE:
+    if problem.signed_losses or cost > TOLERANCE:
         return
     rng, space = np.random.default_rng(0), problem.weight_space()
-    direction = rng.standard_normal(dim)
+    direction = rng.standard_normal(w.size)
     for size in TRIALS:
-        w = space.project(size * direction)
+        trial = space.project(size * direction)
         try:
-            answer = problem.separate(w, x, y)
+            answer = problem.separate(trial, x, y)
             check_separation(problem, answer, sample, "separate")
             check_loss(problem, problem.loss(y, answer.y), sample)
+            check_no_better(problem, x, y, found, answer, sample, w)
         except PluginError:
             raise
         except StructSVMError:  # no answer at a weight that learning may never come to
             continue
+
+
+def check_no_better(
+    problem: Problem, x: Any, y: Any, found: Separation, other: Separation, sample: int, w: Floats
+) -> None:
+    """Check that no other labelling is worth more at ``w`` than ``found`` says that any is.
+
+    Raises
+    ------
+    PluginError
+        If one is, and ``found`` is not the answer of a heuristic.
+    """
+    if found.quality is Quality.HEURISTIC:
+        return
+    costs = [float(problem.loss(y, z)) for z in (found.y, other.y)]
+    scores = [float(w @ problem.joint_feature(x, z)) for z in (found.y, other.y)]
+    best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
+    rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
+    if better > best + float(found.slack) + rounding:
+        raise PluginError(
+            f"{_asked(problem, 'separate', sample)} found a labelling with the loss {costs[0]:.6g} "
+            f"where another, which it found at another weight, is worth {better - best:.6g} more: "
+            "maximise loss(y, y') + <w, joint_feature(x, y')>, with a plus before the loss, or "
+            "return Quality.HEURISTIC"
+        )
 
 
 def _asked(problem: Problem, method: str, sample: int) -> str:

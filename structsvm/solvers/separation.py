@@ -112,17 +112,17 @@ class Block:
             phi = self._feature_of(j, answer, w.size)
             if closely:
                 self._looked.add(0)
-                self._look_closely(j, answer, phi, w.size)
+                self._look_closely(j, answer, phi, w)
         return answer.quality, self._write(planes, size, j, answer, phi)
 
     def is_to_be_looked_at(self, j: int) -> bool:
         """Whether the answer for the ``j``-th sample is the one that is looked at closely."""
         return self.looks and self.samples[j] == 0 and not self._looked
 
-    def _look_closely(self, j: int, answer: Separation, phi: Floats, dim: int) -> None:
+    def _look_closely(self, j: int, answer: Separation, phi: Floats, w: Floats) -> None:
         """What is checked of one answer only."""
         x, y, sample = self.xs[j], self.ys[j], self.samples[j]
-        held = phi.copy()
+        held, dim = phi.copy(), w.size
         self._feature(j, y, dim)
         check_buffer(self.problem, phi, held, sample)
         loss = self._loss(j, answer.y)
@@ -130,7 +130,7 @@ class Block:
             check_same(self.problem, answer.loss, loss, "loss", sample)
         if answer.feature is not None:
             check_same(self.problem, phi, self._feature(j, answer.y, dim), "feature", sample)
-        check_truth(self.problem, x, y, answer.y, sample, dim)
+        check_truth(self.problem, x, y, answer, sample, w)
 
     def _write(
         self, planes: Planes, size: Floats, j: int, answer: Separation, phi: Floats
