@@ -74,3 +74,11 @@ def groups_of(given: Given, pattern: str | None) -> list[str] | None:
     if missing is not None:
         raise SettingsError(f"--groups {pattern!r} finds nothing in the name {missing!r}")
     return [match[1] if match.re.groups else match[0] for match in found if match is not None]
+
+
+def taken_to_be_independent(given: Given) -> str:
+    """What a verdict rests on that is given no groups."""
+    return (
+        f"{given.words.whole}s are taken to be independent: if several are of one person or "
+        "machine, say so with --groups, a pattern that finds whose they are in their names"
+    )

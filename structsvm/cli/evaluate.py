@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from structsvm.cli import one_table
-from structsvm.cli.context import groups_of
+from structsvm.cli.context import groups_of, taken_to_be_independent
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
@@ -49,6 +49,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             groups=groups,
             measured=samples,
         )
+    if groups is None and result.verdict.is_supported:
+        terminal.note(taken_to_be_independent(given))
     terminal.report(result.to_dict(), *readable(result))
     return 0
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from structsvm.cli.context import groups_of
+from structsvm.cli.context import groups_of, taken_to_be_independent
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
+from structsvm.evaluation.verdict import MIN_UNITS
 from structsvm.learner.files import load_metric_learner
 from structsvm.plotting import report_page
 from structsvm.storage.atomic import write_atomically
@@ -36,6 +37,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             unseen_states=args.unseen_states,
             groups=groups_of(given, args.groups),
         )
+    if args.groups is None and len(given) >= MIN_UNITS:
+        terminal.note(taken_to_be_independent(given))
     encoded = printable(page).encode()
     write_atomically(args.output, encoded)
     terminal.note(f"the page is in {args.output}, {amount(len(encoded))}: open it in a browser")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from structsvm.cli.columns import named_columns
-from structsvm.cli.context import groups_of
+from structsvm.cli.context import groups_of, taken_to_be_independent
 from structsvm.cli.evaluate import readable
 from structsvm.cli.inputs import Given, read, refuse_foreign_options, takes_images
 from structsvm.cli.one_table import refuse_groups, refuse_split
@@ -388,10 +388,7 @@ def _about(train: Checked, test: Checked, split: str | None) -> str:
         told += "\nto choose, each state in turn is hidden from what is learned from"
     if groups is not None:
         return told
-    return (
-        f"{told}\n{words.whole}s are taken to be independent: if several are of one person "
-        "or machine, say so with --groups, a pattern that finds whose they are in their names"
-    )
+    return f"{told}\n{taken_to_be_independent(train.given)}"
 
 
 def _is_told_how_many(learner: MetricLearner) -> bool:

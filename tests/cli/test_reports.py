@@ -10,7 +10,9 @@ import pytest
 from cli_kit import TEST, TRAIN, table
 
 import structsvm
+from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels
+from structsvm.io.files import write_recording
 from structsvm.learner.files import load, save
 
 
@@ -128,6 +130,17 @@ class TestEvaluate:
         assert "Too few to tell: 1 independent group of recordings" in out
         run("report m.structsvm test --groups ^. -o page.html")
         assert "1 independent group of recordings" in Path("page.html").read_text()
+
+    @pytest.mark.parametrize("command", ["evaluate", "report -o {0}/page.html --force"])
+    def test_what_a_verdict_without_groups_takes_for_granted(self, run, tmp_path, command):
+        (tmp_path / "more").mkdir()
+        sizes = {"n_samples": 200, "n_features": 6, "n_relevant": 2}
+        for i, recording in enumerate(relevant_changes(6, **sizes, random_state=2)):
+            write_recording(recording, tmp_path / "more" / f"p{i // 2}_{i}.npz")
+        line = f"{command} m.structsvm {{0}}/more".format(tmp_path)
+        assert "independent" not in run(f"{line} --groups ^p.")[2]
+        said = "recordings are taken to be independent: if several are of one person"
+        assert said in run(line)[2]
 
     def test_one_recording_is_too_few(self, run):
         _, out, _ = run("evaluate m.structsvm test/synthetic_00.npz")
