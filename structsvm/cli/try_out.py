@@ -68,7 +68,8 @@ COPIES = 0.1
 """Of the rows that are held out: so many may be learned from by chance."""
 FEWEST = 4
 """Independent samples of which any can be held out."""
-TOO_LITTLE = "Too little is held out for a verdict, so that this one is"
+IN_TURN = "by cross-validation on what was learned from"
+"""Where a verdict is from if what is held out supports none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +274,9 @@ def _tell(
     plain["verdict_from"] = "held out"
     if not verdict.is_supported and search.verdict_.is_supported:
         verdict = replace(search.verdict_, way=f"{_predicting(written.model, asked)} --rival")
-        judged = f"{TOO_LITTLE} by cross-validation on what was learned from. {verdict}"
+        whole = search.split not in (ROWS, CLUSTERS)
+        why = "Too little is held out for a verdict, so that this one" if whole else "The verdict"
+        judged = f"{why} is {IN_TURN}. {verdict}"
         plain |= {"verdict": verdict.to_dict(), "verdict_from": "cross-validation"}
     elif not verdict.is_supported and search.split not in (ROWS, CLUSTERS):
         judged = f"{judged} {_wanted(verdict)}"

@@ -66,6 +66,7 @@ def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
     report = json.loads(out)
     assert report["verdict"]["is_supported"]
     assert report["verdict_from"] == "cross-validation"
+    assert "Too little" not in run(f"try clustering {iris} --force -o {tmp_path}/out")[1]
     said = report["verdict"]["sentence"]  # of choosing, which names what did best
     command = f"structsvm predict {tmp_path}/out/model.structsvm NEW --n-clusters 3"
     assert f"{command} --rival" in said
