@@ -68,8 +68,6 @@ COPIES = 0.1
 """Of the rows that are held out: so many may be learned from by chance."""
 FEWEST = 4
 """Independent samples of which any can be held out."""
-IN_TURN = "by cross-validation on what was learned from"
-"""Where a verdict is from if what is held out supports none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +97,33 @@ class Written(NamedTuple):
     model: Path
     report: Path
     predictions: Path
+
+
+class Judged(NamedTuple):
+    """The verdict on the screen and in the report."""
+
+    verdict: Verdict
+    source: str
+    """What it is about: "held out", or "cross-validation" on the rest."""
+    found: str
+    """What it rests on, after its answer."""
+
+    @classmethod
+    def of(cls, search: MetricLearnerCV, held_out: Verdict, model: Path) -> Judged:
+        """By what was held out; if that supports no verdict, by cross-validation, if this does."""
+        whole = search.split not in (ROWS, CLUSTERS)
+        if held_out.is_supported or not search.verdict_.is_supported:
+            wanted = "" if held_out.is_supported or not whole else _wanted(held_out)
+            return cls(held_out, "held out", _joined(held_out.found, held_out.question, wanted))
+        way = f"{_predicting(model, _asked(search.best_estimator_))} --rival"
+        verdict = replace(search.verdict_, way=way)
+        why = "Too little is held out for a verdict, so that this one" if whole else "The verdict"
+        told = f"{why} is by cross-validation on what was learned from."
+        return cls(verdict, "cross-validation", _joined(told, verdict.found, verdict.question))
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -136,14 +161,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         search = _chosen(train, split, kind, args, terminal, clock, keep)
         with Interrupts():
             keep(search.best_estimator_)  # again, with its rivals
-        result = _compared(search.best_estimator_, test, written, args, terminal, clock)
+        result, judged = _compared(search, test, written, args, terminal, clock)
     except KeyboardInterrupt as interrupt:
         if not kept:
             raise
         raise KeyboardInterrupt(
             f"after choosing: {written.model} holds what was learned, and there is no comparison"
         ) from interrupt
-    _tell(search, result, written, terminal)
+    _tell(search, result, judged, written, terminal)
     return 0
 
 
@@ -214,14 +239,15 @@ def _takes_long(data: TrainingSet) -> bool:
 
 
 def _compared(
-    learner: MetricLearner,
+    search: MetricLearnerCV,
     test: Checked,
     written: Written,
     args: argparse.Namespace,
     terminal: Terminal,
     clock: Clock,
-) -> Evaluation:
+) -> tuple[Evaluation, Judged]:
     """The scores on what was held out, of which the report and the predictions are written."""
+    learner = search.best_estimator_
     given, measured = test.given, list(test.data.samples)
     doing = terminal.working(
         "comparing on what was held out", lambda part: clock.left(CHOSEN + (1.0 - CHOSEN) * part)
@@ -239,27 +265,30 @@ def _compared(
                 times=given.times,
                 groups=test.data.groups,
             )
-            text = page_of(held_out, f"What was learned from {', '.join(map(str, args.paths))}")
+            judged = Judged.of(search, held_out.evaluation.verdict, written.model)
+            title = f"What was learned from {', '.join(map(str, args.paths))}"
+            text = page_of(held_out, title, judged.verdict, judged.found)
         writer = writer_for(learner.problem_, "png")
         with share("predictions", REPORTED, 1.0):
-            judged = [M.n_clusters for M in held_out.guesses[LEARNED]]
+            counts = [M.n_clusters for M in held_out.guesses[LEARNED]]
             answers = answers_of(
                 learner,
                 writer,
                 given,
                 measured,
-                n_clusters=judged if _is_told_how_many(learner) else None,
+                n_clusters=counts if _is_told_how_many(learner) else None,
                 prepared=list(held_out.samples),
             )
     with Interrupts():  # all the files or none
         write_atomically(written.report, printable(text).encode())
         writer.write_folder(written.predictions, given.items, answers)
-    return held_out.evaluation
+    return held_out.evaluation, judged
 
 
 def _tell(
     search: MetricLearnerCV,
     result: Evaluation,
+    judged: Judged,
     written: Written,
     terminal: Terminal,
 ) -> None:
@@ -269,22 +298,13 @@ def _tell(
     chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
     plain = result.to_dict() | {"chosen": chosen, "best": search.best_candidate_}
     terminal.note(f"chosen by cross-validation: {chosen}")
-    *scores, judged = readable(result)
-    verdict = result.verdict
-    plain["verdict_from"] = "held out"
-    if not verdict.is_supported and search.verdict_.is_supported:
-        verdict = replace(search.verdict_, way=f"{_predicting(written.model, asked)} --rival")
-        whole = search.split not in (ROWS, CLUSTERS)
-        why = "Too little is held out for a verdict, so that this one" if whole else "The verdict"
-        judged = f"{why} is {IN_TURN}. {verdict}"
-        plain |= {"verdict": verdict.to_dict(), "verdict_from": "cross-validation"}
-    elif not verdict.is_supported and search.split not in (ROWS, CLUSTERS):
-        judged = f"{judged} {_wanted(verdict)}"
+    plain |= {"verdict": judged.verdict.to_dict(), "verdict_from": judged.source}
+    *scores, _ = readable(result)
     where = {name: str(path) for name, path in written._asdict().items()}
-    terminal.report(plain | where, *scores, judged)
+    terminal.report(plain | where, *scores, f"{judged.verdict.answer} {judged.found}")
     terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
     rivals = {*learner.baselines_, *learner.other_ways}
-    terminal.note(_next(verdict, search.best_candidate_, rivals, written.model, asked))
+    terminal.note(_next(judged.verdict, search.best_candidate_, rivals, written.model, asked))
 
 
 def _wanted(verdict: Verdict) -> str:

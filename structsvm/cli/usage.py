@@ -121,8 +121,8 @@ examples:
 
 Three tenths of the data are held out, rounded up to whole recordings or groups. On the others the
 kind of metric, its context and its strength are chosen by cross-validation, and every rival is
-tuned. The scores, the report and the predictions are about what was held out, and so is the
-verdict, unless too little is held out for one: then it is that of the cross-validation.
+tuned. The scores and the predictions are of what was held out. So is the verdict, unless too
+little is held out for one: then it is that of the cross-validation, and says so.
 """,
         file_options(),
         feature_options(),

@@ -106,11 +106,16 @@ def report_page(
     return page_of(held_out, title)
 
 
-def page_of(held_out: HeldOut, title: str) -> str:
-    """The page of samples that have been partitioned and scored."""
+def page_of(
+    held_out: HeldOut, title: str, verdict: Verdict | None = None, why: str | None = None
+) -> str:
+    """The page of samples that have been partitioned and scored.
+
+    ``verdict`` is another one than that on these samples, and ``why`` what it rests on.
+    """
     learner, evaluation = held_out.learner, held_out.evaluation
     pictures = Pictures.of(held_out)
-    verdict, whole = evaluation.verdict, pictures.words.whole
+    verdict, whole = verdict or evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
     names = [row.name for row in evaluation.samples]
@@ -124,7 +129,7 @@ def page_of(held_out: HeldOut, title: str) -> str:
         data=_embedded(content(held_out, pictures)),
         state=_state(verdict),
         answer=html.escape(verdict.answer),
-        found=html.escape(verdict.found),
+        found=html.escape(verdict.found if why is None else why),
         measure=html.escape(verdict.measure.capitalize()),
         notes="\n".join(said),
         support=support_section(learner),
