@@ -82,6 +82,8 @@ class TestScores:
         contrast = alone.contrast("pca")
         assert str(contrast) == "the same as that of PCA on each of them"
         assert (contrast.mean, contrast.se, contrast.won, contrast.lost) == (0.0, 0.0, 0, 0)
+        single = evaluate(learner, TEST[0][:1], TEST[1][:1], n_clusters=1).contrast("pca")
+        assert str(single) == "the same as that of PCA"
 
     def test_tolerance_widens_the_hits(self, learner):
         narrow, wide = (evaluate(learner, *TEST, tolerance=m).untrained["f1"] for m in (0, 50))

@@ -220,6 +220,8 @@ class Contrast:
         """In words, the rival included."""
         if self.is_equal:
             return f"the same as that of {rival_in_words(self.rival)} on each of them"
+        if self.n == 1 and self.won == self.lost == 0:
+            return f"the same as that of {rival_in_words(self.rival)}"
         word = "lower" if self.mean >= 0 else "higher"
         counts = f"better on {self.won}, worse on {self.lost}"
         if self.is_constant:
