@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint
+from structsvm.masters.active_set import ActiveSetMaster
 from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master, clean_multipliers
 from structsvm.masters.bounds import lower_bound, plane_bound
@@ -33,14 +34,15 @@ SCALES = [(0.0, 1.0), (1e6, 1.0), (-1e9, 1.0), (3.0, 1e-3), (1e7, 1e3)]
 
 SQUARED = SquaredNorm()
 SOLVERS = (CuttingPlane(), BlockFrankWolfe(), ProjectedSubgradient())
-MASTERS = ("auto", "interior", "newton", "clarabel", "scs")
+NAMES = ("auto", "interior", "newton", "clarabel", "scs")
+MASTERS = (*map(master_from, NAMES), ActiveSetMaster())
 
 
 def test_every_convex_solver_and_every_master_is_compared():
     ours = {kind for kind in ConvexSolver.__subclasses__() if "structsvm" in kind.__module__}
     assert ours == {type(solver) for solver in SOLVERS}
     ours = {kind for kind in Master.__subclasses__() if "structsvm" in kind.__module__}
-    assert ours == {type(master_from(name)) for name in MASTERS}
+    assert ours == {type(master) for master in MASTERS}
 
 
 class Exact:
@@ -147,6 +149,7 @@ def test_bounds_of_every_solver_and_master_enclose_the_exact_objective(regulariz
         for master in ("auto", "interior", "newton")
     ]
     if isinstance(regularizer, SquaredNorm):
+        fast += [CuttingPlane(stopping, slack, ActiveSetMaster()) for slack in ("n", "one")]
         fast += [BlockFrankWolfe(Stopping(1e-6, 40)), ProjectedSubgradient(Stopping(1e-6, 20))]
     slow = [
         CuttingPlane(Stopping(1e-6, 2), slack, master_from(master))

@@ -9,6 +9,7 @@ from enumerated import listed_risk
 from noisy_master import Noisy
 
 from structsvm.errors import MasterError, SettingsError
+from structsvm.masters.active_set import FEW_WEIGHTS, ActiveSetMaster
 from structsvm.masters.auto import LARGE, AutoMaster, master_from
 from structsvm.masters.base import MasterSolution, Proximal, Request, checked
 from structsvm.masters.bounds import lower_bound
@@ -54,10 +55,16 @@ CASES = {
     "larger-full-trace": (PSD(9), Trace(0.1)),
 }
 VECTORS = [case for case in CASES if "full" not in case]
-MASTERS = {"interior": InteriorPointMaster(), "newton": NewtonMaster(), "auto": AutoMaster()}
-APPLIES = [
-    (name, case) for name in MASTERS for case in CASES if name != "interior" or case in VECTORS
-]
+CURVED = [case for case in VECTORS if "trace" not in case]
+MASTERS = {
+    "interior": InteriorPointMaster(),
+    "newton": NewtonMaster(),
+    "auto": AutoMaster(),
+    "active set": ActiveSetMaster(),
+}
+DOMAINS = {"interior": VECTORS, "active set": CURVED}
+APPLIES = [(name, case) for name in MASTERS for case in DOMAINS.get(name, CASES)]
+OF_VECTORS = [(name, case) for name, case in APPLIES if name in DOMAINS]
 SIZES = {"one-slack": (1, 12), "n-slack": (5, 40), "single-cuts": (3, 3)}
 TIGHT = Request(tol=1e-10)
 
@@ -110,8 +117,9 @@ def assert_optimal(risk, cuts, answer, tol):
 def test_the_fast_masters_answers_are_optimal(name, case, size):
     risk, cuts = restricted(case, size)
     answer = MASTERS[name].solve(risk, cuts, TIGHT)
-    expected = "interior" if case in VECTORS and name != "newton" else "newton"
-    assert answer.label.removeprefix("proximal ") == expected
+    tiny = case in CURVED and risk.space.dim <= FEW_WEIGHTS and 2 <= cuts.n_groups
+    expected = "active set" if tiny else "interior" if case in VECTORS else "newton"
+    assert answer.label.removeprefix("proximal ") == (expected if name == "auto" else name)
     assert_optimal(risk, cuts, answer, 1e-7)
 
 
@@ -128,13 +136,13 @@ def test_masters_agree(case, size):
         assert value(risk, cuts, w) == pytest.approx(best, rel=1e-6)
 
 
-@pytest.mark.parametrize("case", VECTORS)
-def test_interior_points_solve_whatever_comes(case):
+@pytest.mark.parametrize(("name", "case"), OF_VECTORS)
+def test_masters_of_vectors_solve_whatever_comes(name, case):
     """Many draws: Mehrotra's method alone goes round in circles in one of a few hundred."""
     for seed in range(20):
         for size in SIZES:
             risk, cuts = restricted(case, size, seed)
-            assert_optimal(risk, cuts, InteriorPointMaster().solve(risk, cuts, TIGHT), 1e-7)
+            assert_optimal(risk, cuts, MASTERS[name].solve(risk, cuts, TIGHT), 1e-7)
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-5])
@@ -191,6 +199,20 @@ def test_a_warm_start_changes_the_way_not_the_answer(case):
     assert value(risk, cuts, warm.w) == pytest.approx(value(risk, cuts, again.w), rel=1e-8)
 
 
+@pytest.mark.parametrize("case", CURVED)
+def test_an_active_set_begins_with_the_last_multipliers(case):
+    """Whatever they are: of a working set that has changed, or of another problem."""
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        risk, cuts = restricted(case, "n-slack", seed)
+        cuts.retire(ActiveSetMaster().solve(risk, cuts, TIGHT).multipliers, max_idle=10)
+        found = [Cut(g, 0.5, rng.standard_normal(risk.space.dim)) for g in range(cuts.n_groups)]
+        cuts.add(found)
+        assert_optimal(risk, cuts, ActiveSetMaster().solve(risk, cuts, TIGHT), 1e-9)
+        cuts.retire(rng.uniform(size=len(cuts)), max_idle=10)  # their sums are above 1
+        assert_optimal(risk, cuts, ActiveSetMaster().solve(risk, cuts, TIGHT), 1e-9)
+
+
 @pytest.mark.parametrize(("name", "case"), APPLIES)
 def test_no_cuts_at_all(name, case):
     space, omega = CASES[case]
@@ -240,12 +262,12 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("case", VECTORS)
-def test_interior_points_of_degenerate_programs(case, kind):
+@pytest.mark.parametrize(("name", "case"), OF_VECTORS)
+def test_degenerate_programs(name, case, kind):
     risk = listed_risk(*CASES[case])
     cuts = WorkingSet(5, risk.space.dim)
     cuts.add(degenerate(kind, risk.space.dim))
-    answer = checked(InteriorPointMaster().solve(risk, cuts, TIGHT), risk, cuts)
+    answer = checked(MASTERS[name].solve(risk, cuts, TIGHT), risk, cuts)
     conic = CvxpyMaster("clarabel").solve(risk, cuts, TIGHT)
     best = value(risk, cuts, conic.w)
     assert value(risk, cuts, answer.w) <= best * (1 + 1e-6) + 1e-9
@@ -259,7 +281,7 @@ def test_an_extreme_scale_is_solved_as_well(factor, case):
     """Units of the features do not matter: slopes times 1e6 and weights divided by it."""
     risk, cuts = restricted(case, "n-slack")
     plain = value(risk, cuts, NewtonMaster().solve(risk, cuts, TIGHT).w)
-    scaled, trace = WorkingSet(cuts.n_groups, risk.space.dim), "trace" in case
+    scaled = WorkingSet(cuts.n_groups, risk.space.dim)
     triples = zip(cuts.groups, cuts.intercepts, cuts.slopes * factor, strict=True)
     scaled.add(Cut(*t) for t in triples)
     omega = risk.regularizer
@@ -268,7 +290,7 @@ def test_an_extreme_scale_is_solved_as_well(factor, case):
     else:
         omega = _in_units(omega, factor)
     risk = listed_risk(risk.space, omega)
-    for name in ("interior", "newton") if case in VECTORS and not trace else ("auto",):
+    for name in MASTERS if case in CURVED else ("auto",):
         answer = MASTERS[name].solve(risk, scaled, TIGHT)
         assert value(risk, scaled, answer.w) == pytest.approx(plain, rel=1e-7)
 
@@ -281,15 +303,15 @@ def _in_units(omega, factor):
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1e9])
-@pytest.mark.parametrize("case", VECTORS)
-def test_the_unit_of_the_objective_does_not_matter(case, factor):
+@pytest.mark.parametrize(("name", "case"), OF_VECTORS)
+def test_the_unit_of_the_objective_does_not_matter(name, case, factor):
     risk, cuts = restricted(case, "n-slack")
-    plain = value(risk, cuts, InteriorPointMaster().solve(risk, cuts, TIGHT).w)
+    plain = value(risk, cuts, MASTERS[name].solve(risk, cuts, TIGHT).w)
     scaled = WorkingSet(cuts.n_groups, risk.space.dim)
     triples = zip(cuts.groups, cuts.intercepts * factor, cuts.slopes * factor, strict=True)
     scaled.add(Cut(*t) for t in triples)
     risk = listed_risk(risk.space, risk.regularizer.scaled(factor))
-    answer = InteriorPointMaster().solve(risk, scaled, TIGHT)
+    answer = MASTERS[name].solve(risk, scaled, TIGHT)
     assert value(risk, scaled, answer.w) == pytest.approx(plain * factor, rel=1e-7)
 
 
@@ -374,6 +396,9 @@ class TestNames:
             assert AutoMaster().solve(risk, cuts).label == "clarabel"
 
 
+NOT_FINITE = ("diagonal-squared", "diagonal-trace", "free-squared")
+
+
 class TestFailures:
     def test_auto_falls_back_when_newton_stalls_and_says_so(self):
         risk, cuts = restricted("larger-full", "n-slack")
@@ -395,14 +420,14 @@ class TestFailures:
         assert_optimal(risk, cuts, answer, 1e-5)
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-    @pytest.mark.parametrize("case", ["diagonal-squared", "diagonal-trace", "free-squared"])
-    def test_cuts_that_are_not_finite_give_no_answer(self, case, bad):
+    @pytest.mark.parametrize(("name", "case"), [row for row in OF_VECTORS if row[1] in NOT_FINITE])
+    def test_cuts_that_are_not_finite_give_no_answer(self, name, case, bad):
         """But raise what makes the next master take over."""
         risk, cuts = restricted(case, "n-slack")
         slope = np.ones(risk.space.dim)
         cuts.add([Cut(0, 1.0, np.where(slope.cumsum() == 2, bad, slope))])
-        with pytest.raises(MasterError, match="interior stalled at a relative gap of"):
-            InteriorPointMaster().solve(risk, cuts, TIGHT)
+        with pytest.raises(MasterError, match=f"{name} stalled at a relative gap of"):
+            MASTERS[name].solve(risk, cuts, TIGHT)
 
     def test_a_solver_that_fails_is_followed_by_the_next(self):
         """HiGHS solves no semi-definite program."""

@@ -10,6 +10,8 @@ from structsvm.errors import MasterError
 from structsvm.masters.auto import AutoMaster
 from structsvm.modeling import OracleMax, StructuredHinge
 
+FAST = ("active set", "interior", "newton")
+
 
 def planes(rng, dim, n=40):
     """A nonnegative maximum of planes, and the same for cvxpy."""
@@ -30,7 +32,7 @@ def masters(problem):
 
 
 def is_fast(problem):
-    return all("interior" in label or "newton" in label for label in masters(problem))
+    return all(any(name in label for name in FAST) for label in masters(problem))
 
 
 def solved(problem, tol=1e-7):

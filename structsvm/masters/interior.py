@@ -70,7 +70,7 @@ class InteriorPointMaster(Master):
 
     def handles(self, risk: Regularized) -> bool:
         """Whether this master can solve the restricted problems of ``risk``."""
-        return _form(risk) is not None
+        return vector_form(risk) is not None
 
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
@@ -82,7 +82,7 @@ class InteriorPointMaster(Master):
         MasterError
             If the regularizer, the cone or a constraint is not handled, or the gap does not close.
         """
-        if (form := _form(risk)) is None:
+        if (form := vector_form(risk)) is None:
             raise MasterError(
                 "interior handles squared norms and traces of vectors, without extra constraints"
             )
@@ -99,7 +99,7 @@ class InteriorPointMaster(Master):
         return MasterSolution(w, alpha, "interior")
 
 
-def _form(risk: Regularized) -> tuple[Quadratic, Mask] | None:
+def vector_form(risk: Regularized) -> tuple[Quadratic, Mask] | None:
     """Omega and which coordinates are nonnegative, where this master applies."""
     omega, nonnegative = risk.quadratic, _nonnegative(risk.space)
     if omega is None or nonnegative is None or risk.constraints is not None:

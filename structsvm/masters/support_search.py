@@ -1,0 +1,244 @@
+"""Compiled: the multipliers of a small quadratic program, by an active-set method.
+
+The dual of ``min |v - center|^2 / 2 + sum_g max_{i in g} o_i + <r_i, v>``, ``v_j >= 0`` in some
+coordinates, is
+
+    max  <o, x> + min_v |v - center|^2 / 2 + <R^T x, v>    over  x >= 0,  sum_{i in g} x_i = 1 .
+
+Each group begins with its null cut, ``o_i = 0`` and ``r_i = 0``. The bounds are one more group, of
+rows ``-e_j``, whose sum is free. The first rows of ``R`` are the null ones of all groups, the next
+ones the cuts, the last ones the bounds.
+
+The primal active-set method for quadratic programs (Nocedal and Wright, Numerical Optimization,
+2006, algorithm 16.3) steps towards the maximum over the ``x`` of a support. Where a row comes to
+zero on the way, it leaves the support; after a whole step, rows enter that are violated.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
+from structsvm.support.interrupts import uninterrupted
+
+Mask = NDArray[np.bool_]
+
+STEPS = 10
+"""Steps at most, for each row."""
+DEPENDENT = 1e-13
+"""Part of a row's square below which what other rows leave of it is due to rounding."""
+LONG = 1e12
+"""A step that is not taken whole."""
+ROUNDING = 1e-14
+"""What a duality gap may be wrong by, for each unit of the objective and of its terms."""
+
+
+class _Program(NamedTuple):
+    R: Floats
+    """(n, d)."""
+    o: Floats
+    """(n,)."""
+    group: Ints
+    """Of each row, (n,)."""
+    n_groups: int
+    """Without that of the bounds."""
+    first_bound: int
+    """The row."""
+    center: Floats
+    """(d,)."""
+
+
+@uninterrupted
+@compiled(error_model="numpy")
+def ascend(
+    R: Floats,
+    o: Floats,
+    group: Ints,
+    n_groups: int,
+    first_bound: int,
+    center: Floats,
+    x: Floats,
+    worth: float,
+    v: Floats,
+) -> tuple[float, float]:
+    """Make feasible multipliers ``x`` optimal, and write the weight ``v``: gap and objective.
+
+    Parameters
+    ----------
+    R : array of shape (n, d)
+    o : array of shape (n,)
+    group : int array of shape (n,)
+        That of the bounds is ``n_groups``, the number of the others.
+    n_groups : int
+    first_bound : int
+    center : array of shape (d,)
+    x : array of shape (n,)
+        Nonnegative, with sums of 1; those of the bounds may be anything.
+    worth : float
+        The size of the losses, to which rounding is relative.
+    v : array of shape (d,)
+    """
+    p, n = _Program(R, o, group, n_groups, first_bound, center), x.size
+    inside, step, rest = np.empty(n, np.bool_), np.empty(n), np.empty(n, np.int64)
+    D, H, y = np.empty((n, v.size)), np.empty((n, n)), np.empty(n)
+    leads, largest = np.empty(n_groups + 1, np.int64), np.zeros(n_groups, np.int64)
+    for i in range(n):
+        inside[i] = x[i] > 0.0
+    is_whole = True
+    for _ in range(STEPS * n):
+        if is_whole:
+            gap, value = _look(p, x, v, y, largest, inside)
+            if gap <= ROUNDING * (worth + abs(value)):
+                break
+        _weigh(p, x, n, v)
+        m = _split(p, x, inside, leads, rest)
+        _direct(p, v, leads, rest, m, D, H, y, step)
+        is_whole = _move(x, step, inside)
+    return _look(p, x, v, y, largest, inside)
+
+
+@inner(error_model="numpy")
+def _weigh(p: _Program, x: Floats, end: int, v: Floats) -> None:
+    """``v = center - R^T x``, of the rows before ``end``."""
+    for j in range(v.size):
+        v[j] = p.center[j]
+    for i in range(end):
+        if x[i] != 0.0:
+            for j in range(v.size):
+                v[j] -= x[i] * p.R[i, j]
+
+
+@inner(error_model="numpy")
+def _split(p: _Program, x: Floats, inside: Mask, leads: Ints, rest: Ints) -> int:
+    """The support: of each group the row with the largest ``x``, which leads, and the m others.
+
+    The lead takes what the others leave of the sum; that of the bounds is their row of zeros.
+    """
+    for g in range(leads.size):
+        leads[g] = g
+    for i in range(x.size):
+        g = p.group[i]
+        if g < p.n_groups and x[i] > x[leads[g]]:
+            leads[g] = i
+    m = 0
+    for i in range(x.size):
+        if inside[i] and leads[p.group[i]] != i:
+            rest[m] = i
+            m += 1
+    return m
+
+
+@inner(error_model="numpy")
+def _direct(
+    p: _Program,
+    v: Floats,
+    leads: Ints,
+    rest: Ints,
+    m: int,
+    D: Floats,
+    H: Floats,
+    y: Floats,
+    step: Floats,
+) -> None:
+    """Newton's step on the support, ``D D^T`` times which is the gradient.
+
+    The rows of ``D`` are those of the m others, less those that lead their groups.
+    """
+    for k in range(m):
+        i, lead = rest[k], leads[p.group[rest[k]]]
+        y[k] = p.o[i] - p.o[lead]
+        for j in range(v.size):
+            D[k, j] = p.R[i, j] - p.R[lead, j]
+            y[k] += D[k, j] * v[j]
+        for q in range(k + 1):
+            H[k, q] = 0.0
+            for j in range(v.size):
+                H[k, q] += D[k, j] * D[q, j]
+    _solve(H, m, y)
+    for i in range(step.size):
+        step[i] = 0.0
+    for k in range(m):
+        step[rest[k]] = y[k]
+        step[leads[p.group[rest[k]]]] -= y[k]
+    step[p.n_groups] = 0.0
+
+
+@inner(error_model="numpy")
+def _solve(H: Floats, m: int, y: Floats) -> None:
+    """``y`` becomes ``H^-1 y``, by Cholesky's method in the lower half of ``H``.
+
+    Of a row that depends on those before it nothing is left but rounding, and its pivot is 0. The
+    dual is linear along it, and the step so long that it ends where a row is in the way.
+    """
+    for k in range(m):
+        left = H[k, k]
+        for i in range(k):
+            for q in range(i):
+                H[k, i] -= H[k, q] * H[i, q]
+            H[k, i] = H[k, i] / H[i, i] if H[i, i] > 0.0 else 0.0
+            left -= H[k, i] ** 2
+            y[k] -= H[k, i] * y[i]
+        if left > DEPENDENT * H[k, k]:
+            H[k, k] = np.sqrt(left)
+            y[k] /= H[k, k]
+        else:
+            H[k, k], y[k] = 0.0, LONG * np.sign(y[k])
+    for k in range(m - 1, -1, -1):
+        if H[k, k] > 0.0:
+            for q in range(k + 1, m):
+                y[k] -= H[q, k] * y[q]
+            y[k] /= H[k, k]
+
+
+@inner(error_model="numpy")
+def _move(x: Floats, step: Floats, inside: Mask) -> bool:
+    """Step as far as ``x`` stays nonnegative; whether no row was in the way, which then leaves."""
+    share, leaves = 1.0, -1
+    for i in range(x.size):
+        if x[i] + share * step[i] < 0.0:
+            share, leaves = -x[i] / step[i], i
+    for i in range(x.size):
+        x[i] = max(x[i] + share * step[i], 0.0)
+    if leaves >= 0:
+        x[leaves], inside[leaves] = 0.0, False
+    return leaves < 0
+
+
+@inner(error_model="numpy")
+def _look(
+    p: _Program, x: Floats, v: Floats, heights: Floats, largest: Ints, inside: Mask
+) -> tuple[float, float]:
+    """Let bounds and ``v`` follow from the other ``x``: the duality gap and the objective.
+
+    The largest row of each group enters the support, as do the bounds that need a multiplier.
+    """
+    _weigh(p, x, p.first_bound, v)
+    for i in range(p.first_bound, x.size):
+        below = 0.0
+        for j in range(v.size):
+            below += p.R[i, j] * v[j]
+        x[i], inside[i] = max(below, 0.0), below > 0.0
+        for j in range(v.size):
+            v[j] -= x[i] * p.R[i, j]
+    gap = value = 0.0
+    for g in range(p.n_groups):
+        heights[g] = -np.inf
+    for i in range(p.first_bound):
+        g, height = p.group[i], p.o[i]
+        for j in range(v.size):
+            height += p.R[i, j] * v[j]
+        if g < p.n_groups:
+            gap -= x[i] * height
+            if height > heights[g]:
+                heights[g], largest[g] = height, i
+    for g in range(p.n_groups):
+        inside[largest[g]] = True
+        gap += heights[g]
+        value += heights[g]
+    for j in range(v.size):
+        value += 0.5 * (v[j] - p.center[j]) ** 2
+    return gap, value
