@@ -95,7 +95,7 @@ def test_a_removed_working_folder_is_named(tmp_path):
     program = "from structsvm.cli import main; main(['fit', 'change-point', 'train', '-o', 'm'])"
     text = "import os, sys\n" + textwrap.dedent(REMOVE) + program
     done = subprocess.run(
-        [sys.executable, "-c", text, tmp_path / "here"],
+        [sys.executable, "-P", "-c", text, tmp_path / "here"],  # as of an installed script
         capture_output=True,
         text=True,
         timeout=120,
