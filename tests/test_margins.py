@@ -1,8 +1,11 @@
 """Rules that predicted partitions keep, and how sure each change is."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_blobs
+from wrong_plugins import Segments
 
 from structsvm import (
     ChangePoint,
@@ -12,6 +15,7 @@ from structsvm import (
     load,
     margin_rates,
     save,
+    suggest_labels,
     weight_stability,
 )
 from structsvm.errors import DataError, OracleError, SettingsError
@@ -52,6 +56,43 @@ def enumerated(X, price, K=None, without=None, tolerance=0):
         if (K is None or M.n_clusters == K)
         and not any(without and abs(t - without) <= tolerance for t in M.breakpoints[:-1])
     )
+
+
+class OnlyCounts(SequentialOracle):
+    """Any segmentation; a number of segments is all that may be asked for."""
+
+    takes = frozenset({"n_clusters"})
+
+
+@dataclass(frozen=True)
+class Counted(Segments):
+    def decoder(self, sample):
+        return OnlyCounts()
+
+
+@dataclass(frozen=True)
+class Halved(Segments):
+    def partition(self, sample, metric, n_clusters=None, constraint=None):
+        return EquivalenceMatrix.from_breakpoints([sample.n_samples // 2, sample.n_samples])
+
+
+@pytest.mark.parametrize(
+    ("problem", "complaint"),
+    [
+        (Counted(), "OnlyCounts of Counted declares takes = \\['n_clusters'\\]: have maximize"),
+        (Halved(), r"Halved\.partition predicts something else"),
+    ],
+)
+def test_margins_are_refused_where_other_segmentations_cannot_be_asked_for(problem, complaint):
+    Xs, ys = steps(np.random.default_rng(1), n=3)
+    learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys)
+    for ask in (
+        learner.predict_changes,
+        lambda Xs: margin_rates(learner, Xs, ys),
+        lambda Xs: suggest_labels(learner, Xs, length=20),
+    ):
+        with pytest.raises(DataError, match=complaint):
+            ask(Xs)
 
 
 class TestMargins:

@@ -12,7 +12,7 @@ from structsvm.errors import OracleError, SettingsError
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Constraint, Oracle, Region
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, asked_for_changes
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.frames import each_in_order
@@ -107,7 +107,8 @@ def suggest_labels(
     assert metric.price is not None
     for i, (x, constraint) in enumerate(zip(samples, constraints, strict=True)):
         objective = problem.decoding_objective(x, metric)
-        mine = _margins(problem.decoder(x), objective, constraint, length)
+        oracle = asked_for_changes(problem, x, "regions")
+        mine = _margins(oracle, objective, constraint, length)
         scale = max(metric.price, np.finfo(float).tiny)
         mine.sort(key=lambda found: found[1])
         apart = _apart(mine)

@@ -20,7 +20,11 @@ from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
-from structsvm.partitions.problem import PartitionProblem, warn_of_rounding
+from structsvm.partitions.problem import (
+    PartitionProblem,
+    asked_for_changes,
+    warn_of_rounding,
+)
 from structsvm.partitions.sample import Sample
 from structsvm.support.arrays import Bools, Floats
 
@@ -56,7 +60,8 @@ def boundary_margins(
     Raises
     ------
     DataError
-        When the problem's partitions are no segmentations, or its oracle is not exact.
+        When the problem's partitions are no segmentations, or its oracle is not exact or takes no
+        boundaries, or predictions are not what it finds.
     OracleError
         When the constraint cannot be satisfied.
     """
@@ -65,10 +70,8 @@ def boundary_margins(
             f"margins are those of the boundaries of segments: {type(problem).__name__} makes "
             f"{problem.traits.words.part}s without an order"
         )
-    oracle, objective = (
-        problem.decoder(sample),
-        problem.decoding_objective(sample, metric, n_clusters),
-    )
+    oracle = asked_for_changes(problem, sample, "boundaries")
+    objective = problem.decoding_objective(sample, metric, n_clusters)
     constraint = constraint.with_clusters(n_clusters)
     best = oracle.ask(objective, constraint)
     if best.quality is not Quality.EXACT:

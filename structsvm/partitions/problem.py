@@ -30,6 +30,7 @@ from structsvm.partitions.oracle import (
     Argmax,
     BatchOracle,
     Constraint,
+    ConstraintKind,
     Oracle,
     Quality,
     ask_together,
@@ -388,6 +389,29 @@ class PartitionProblem(Contract):
             "f1": margin_f1(truth, guess, tolerance) if segments else None,
             "disagreement": disagreement(self, truth, guess),
         }
+
+
+def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: ConstraintKind) -> Oracle:
+    """The decoder of a sample, for questions about other segmentations than the best one.
+
+    Raises
+    ------
+    DataError
+        If it does not take such constraints, so that none would seem to be left, or if predictions
+        are not what it finds.
+    """
+    oracle, name = problem.decoder(sample), type(problem).__name__
+    if type(problem).partition is not PartitionProblem.partition:
+        raise DataError(
+            f"margins are those of maxima of Tr(A M), and {name}.partition predicts something else"
+        )
+    if kind not in oracle.takes:
+        raise DataError(
+            f"margins need an oracle that takes {kind}, and {type(oracle).__name__} of {name} "
+            f"declares takes = {sorted(oracle.takes)}: have maximize keep them, and add them to "
+            "takes"
+        )
+    return oracle
 
 
 def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
