@@ -309,10 +309,14 @@ def _tell(
 
 def _wanted(verdict: Verdict) -> str:
     """How many samples, or groups of them, a verdict takes."""
-    n = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
     what = f"{'groups of ' if verdict.grouped else ''}{verdict.words.whole}s"
     told = "those that are learned from support a verdict, by cross-validation"
-    return f"With {n} independent {what} in all, {told}."
+    return f"With {_enough()} independent {what} in all, {told}."
+
+
+def _enough() -> int:
+    """How many independent samples leave enough to learn from for a verdict on these."""
+    return next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
 
 
 def _is_one_table(given: Given, kind: Kind) -> bool:
@@ -370,8 +374,8 @@ def _samples_away(whole: Checked) -> NDArray[np.bool_]:
         what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
         apart = "" if groups is None else "leave out --groups if each file is independent, "
         raise DataError(
-            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, "
-            f"{apart}or use structsvm fit, which holds nothing out"
+            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, and "
+            f"{_enough()} for a verdict, {apart}or use structsvm fit, which holds nothing out"
         )
     return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
 

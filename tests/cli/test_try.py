@@ -112,7 +112,11 @@ def test_predictions_are_those_that_were_judged(run, tmp_path):
     [
         ("--groups (", "--groups '(' is no regular expression"),
         ("--groups ^q", "--groups '^q' finds nothing in the name 'p0_0'"),
-        ("--groups ^p", "1 group: holding any out leaves too few to choose from"),
+        (
+            "--groups ^p",
+            "1 group: holding any out leaves too few to choose from; label at least 4, and 8 for a "
+            "verdict, leave out --groups if each file is independent, or use structsvm fit",
+        ),
         ("--split rows", "--split rows is for tables, whose rows have no order"),
     ],
 )
