@@ -504,3 +504,28 @@ class WritesLabels(Segments):
 def test_a_problem_that_writes_to_the_labels_is_named_by_the_check() -> None:
     with pytest.raises(PluginError, match="encode modified its input, of sample 0: copy before"):
         check_problem(WritesLabels(), *recordings())
+
+
+class CountingOracle(SequentialOracle):
+    """Writes down how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "asked", 0)
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
+        object.__setattr__(self, "asked", self.asked + 1)
+        return SequentialOracle().maximize(objective, constraint)
+
+
+class Counts(Segments):
+    def decoder(self, sample: Sample) -> Oracle:
+        return CountingOracle()
+
+
+def test_what_an_oracle_writes_down_is_named() -> None:
+    changed = r"sample 0: CountingOracle\.asked was changed .* keep settings only"
+    with pytest.raises(PluginError, match=changed):
+        MetricLearner(Counts()).fit(*recordings())
+    with pytest.raises(PluginError, match=r"modified its input .*, CountingOracle\.asked"):
+        check_problem(Counts(), *recordings())

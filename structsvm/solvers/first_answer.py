@@ -159,6 +159,12 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
     yield
     for what, now, before in held:
         if before is not None and not before.still_holds(now):
+            attribute = before.changed_attribute(now)
+            if attribute:
+                raise PluginError(
+                    f"sample {sample}: {attribute} was changed while the {what} was separated: "
+                    "copy before writing, and keep settings only"
+                )
             raise PluginError(
                 f"sample {sample}: {type(problem).__name__} changed the {what} that it was given, "
                 "in separate, joint_feature or loss: copy before writing"

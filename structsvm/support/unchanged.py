@@ -27,6 +27,10 @@ class Snapshot:
         """Whether ``now`` is what the copied value was."""
         return _same(self._value, now)
 
+    def changed_attribute(self, now: Any) -> str:
+        """Which attribute is another one, such as ``Oracle.count``; empty if that has no name."""
+        return _changed_attribute(self._value, now)
+
 
 def _same(before: Any, now: Any) -> bool:
     if before is now:
@@ -44,6 +48,20 @@ def _same(before: Any, now: Any) -> bool:
         later = vars(now)
         return all(name in later and _same(value, later[name]) for name, value in state.items())
     return _equal(before, now)
+
+
+def _changed_attribute(before: Any, now: Any) -> str:
+    if isinstance(before, tuple):
+        found = (_changed_attribute(*pair) for pair in zip(before, now, strict=False))
+        return next(filter(None, found), "")
+    state = getattr(before, "__dict__", None)
+    if type(before) is not type(now) or not isinstance(state, dict):
+        return ""
+    for name, value in state.items():
+        later = vars(now).get(name)
+        if not _same(value, later):
+            return _changed_attribute(value, later) or f"{type(before).__name__}.{name}"
+    return ""
 
 
 def _same_array(before: Any, now: Any) -> bool:

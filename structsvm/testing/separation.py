@@ -104,9 +104,13 @@ class Asked:
             raise PluginError(
                 f"{self.called}.{method} failed with {type(error).__name__}: {error} [{self.where}]"
             ) from error
+        after = (vars(self.problem), arguments)
+        holds = before.still_holds(after)
+        attribute = "" if holds else before.changed_attribute(after)
         self.require(
-            before.still_holds((vars(self.problem), arguments)),
-            f"{method} modified its input or the problem: copy before writing, store nothing",
+            holds,
+            f"{method} modified its input or the problem{f', {attribute}' if attribute else ''}: "
+            "copy before writing, store nothing",
         )
         return answer
 
