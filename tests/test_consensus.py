@@ -246,7 +246,9 @@ def test_it_is_stored_and_compared(noisy, search, tmp_path) -> None:
         assert model.consensus_ == ("frames", "edges")
         found = breakpoints_of(model.partition_with("consensus", Xs))
         assert found == search.predict_breakpoints(Xs, use="best")
-        scores = evaluate(model, Xs, ys).scores
+        found_by_all = evaluate(model, Xs, ys)
+        scores = found_by_all.scores
+        assert next(iter(found_by_all.confusion)) == "consensus"
         assert list(scores)[-1] == "consensus"
         truths = model.encode(Xs, ys)
         to = EquivalenceMatrix.from_breakpoints

@@ -650,5 +650,7 @@ def found_by_all(
     together = with_consensus(learner, found, LEARNED, asked)
     if together and measured is not None:
         named, states = that_name(learner, measured, samples)
-        names |= names_by_metric(together, named, states)
+        of_consensus = names_by_metric(together, named, states)
+        # Where the metric names nothing, the consensus is what is looked at first.
+        names = of_consensus | names if learner.classes_ is None else names | of_consensus
     return found | together, names
