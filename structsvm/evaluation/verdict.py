@@ -558,7 +558,8 @@ class Verdict:
             return ""
         if self.best is not None and self.best in self.contrasts:
             return self._way_to(self.best)
-        shown = SHOWN_BY if self.best is None and self._blind is not None else ""
+        tried = self.best is not None or not self.is_supported
+        shown = "" if tried or self._blind is None else SHOWN_BY
         best = self.best is not None and self.untrained.mean >= 0
         guess = " It still is the best guess." if best else ""
         return f"{guess}{shown} More labelled {self.words.whole}s would tell."
