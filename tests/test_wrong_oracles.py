@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
-from structsvm import MetricLearner
+from structsvm import MetricLearner, Status
 from structsvm.errors import DataError, OracleError, PluginError, SettingsError
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import all_segmentations
@@ -529,3 +529,23 @@ def test_what_an_oracle_writes_down_is_named() -> None:
         MetricLearner(Counts()).fit(*recordings())
     with pytest.raises(PluginError, match=r"modified its input .*, CountingOracle\.asked"):
         check_problem(Counts(), *recordings())
+
+
+class OneAnswer(Oracle):
+    """Every other sample, whatever is asked: never the truth, and worse in a good metric."""
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
+        y = EquivalenceMatrix.from_labels(np.arange(objective.n_samples) % 2)
+        value = objective.value(y)
+        return Argmax(y, value, value, Quality.EXACT)
+
+
+class OneGuess(Segments):
+    def decoder(self, sample: Sample) -> Oracle:
+        return OneAnswer()
+
+
+def test_an_answer_worse_than_the_truth_is_none_of_an_exact_oracle() -> None:
+    learner = MetricLearner(OneGuess(), metric="diagonal").fit(*recordings())
+    assert learner.solution_.status is Status.HEURISTIC
+    assert "found by a heuristic oracle" in learner.solution_.bound

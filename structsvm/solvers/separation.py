@@ -32,6 +32,9 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import read_only
 
+BELOW = 1e-6
+"""By how much of its size an answer may be below the truth through rounding."""
+
 TRUTHS_IN_MEMORY = 2**28
 """Bytes that the joint features of the true labellings may take before they are recomputed."""
 
@@ -113,7 +116,7 @@ class Block:
             if closely:
                 self._looked.add(0)
                 self._look_closely(j, answer, phi, w)
-        return answer.quality, self._write(planes, size, j, answer, phi)
+        return self._write(planes, size, j, answer, phi)
 
     def is_to_be_looked_at(self, j: int) -> bool:
         """Whether the answer for the ``j``-th sample is the one that is looked at closely."""
@@ -134,8 +137,12 @@ class Block:
 
     def _write(
         self, planes: Planes, size: Floats, j: int, answer: Separation, phi: Floats
-    ) -> float:
-        """The plane of an answer; the sum of the magnitudes of what its value is a sum of."""
+    ) -> tuple[Quality, float]:
+        """The plane of an answer; its quality, and the magnitudes of what its value is a sum of.
+
+        The true labelling is always a candidate: an answer that is worth less, and says that none
+        is worth more, is that of a heuristic.
+        """
         w, omega, sample = planes.w, float(self.sample_weight[j]), self.samples[j]
         truth = self._truth(j, w.size)
         slope = omega * (phi - truth)
@@ -149,11 +156,12 @@ class Block:
         magnitude = abs(intercept) + float((omega * (np.abs(phi) + np.abs(truth))).dot(size))
         if value < 0:  # the true labelling is always a candidate
             planes.slacks[j] = max(0.0, value + slack)
-            return magnitude
+            is_below = value + slack < -BELOW * magnitude
+            return Quality.HEURISTIC if is_below else answer.quality, magnitude
         planes.slopes[j], planes.intercepts[j] = slope, intercept
         planes.values[j], planes.slacks[j] = value, slack
         planes.labellings[j] = self._kept(sample, answer.y, loss)
-        return magnitude
+        return answer.quality, magnitude
 
     def _kept(self, sample: int, y: Any, loss: float) -> Labellings:
         """The labelling of a plane of one sample."""
