@@ -23,9 +23,7 @@ def related_metrics(data: list, apart: float, lam: float = 0.1) -> cp.Problem:
 
 
 if __name__ == "__main__":
-    sets = [
-        relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, random_state=s)
-        for s in (0, 1)
-    ]
+    sizes = {"n_samples": 200, "n_features": 5, "n_relevant": 2}
+    sets = [relevant_changes(6, **sizes, random_state=seed) for seed in (0, 1)]
     problem = related_metrics([arrays_and_labels(recordings) for recordings in sets], apart=0.01)
     print(problem.solve(method="cutting-plane"), [v.value for v in problem.variables()])

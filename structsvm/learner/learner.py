@@ -648,7 +648,7 @@ class MetricLearner(ProblemParameters):
             raise SettingsError(
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
-        refuse_unlisted("rival", rival, self.other_ways)
+        refuse_unlisted("rival", rival, sorted(self.other_ways))
         measured = self.measured(Xs)
         with self._workers():
             samples = self.inputs_(measured) if rival == CONSENSUS else measured
@@ -657,7 +657,7 @@ class MetricLearner(ProblemParameters):
     @property
     def other_ways(self) -> list[str]:
         """What :meth:`partition_with` takes: the names of ``rivals_``, and "consensus"."""
-        return sorted({*self.rivals_, *([CONSENSUS] if self.consensus_ else [])})
+        return list(dict.fromkeys([*self.rivals_, *([CONSENSUS] if self.consensus_ else [])]))
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.
