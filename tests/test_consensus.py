@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV, evaluate, load, save
 from structsvm.cli import main
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.partitions import Candidate, Rival
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import Clustering
@@ -289,6 +289,31 @@ def test_it_needs_one_of_each_group(noisy) -> None:
     results = found.cv_results_
     assert "could not learn" in results["failure"][results["candidate"].index("consensus")]
     assert "consensus" not in found.verdict_.contrasts
+
+
+class FailsOnce(FrameClassifier):
+    """A classifier that cannot learn where the recording with the largest value is held out."""
+
+    def fit(self, Xs, ys, groups=None):
+        if max(float(X.max()) for X in Xs) < 50:
+            raise DataError("a recording is missing")
+        return super().fit(Xs, ys, groups)
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_what_cannot_learn_in_one_fold_is_joined_in_none(noisy) -> None:
+    Xs, ys = [X.copy() for X in noisy[0]], noisy[1]
+    Xs[0][0, 0] = 60.0
+    once = Candidate("once", rival=Rival("once", FailsOnce("logistic")))
+    search = search_of(once, Candidate("consensus", joins=(("once",), ("edges",))), cv=3)
+    with pytest.warns(DataWarning, match="once is not compared"):
+        search.fit(Xs, ys)
+    assert search.consensus_ == ()
+    again = search_of(once, Candidate("consensus", joins=(("once", "frames"), ("edges",))), cv=3)
+    with pytest.warns(DataWarning, match="once is not compared"):
+        again.choose(Xs, ys)
+    results = again.cv_results_
+    assert results["failure"][results["candidate"].index("consensus")] == ""
 
 
 def test_tables_have_none() -> None:

@@ -191,10 +191,11 @@ def _states(
 
     Empty where no states are known.
     """
-    if rival == CONSENSUS and rival not in learner.rivals_:
-        return segment_tables(partitions, *that_name(learner, given, samples))
     if rival not in learner.rivals_:
-        return segment_tables(partitions, samples, learner.classes_)
+        naming, states = samples, learner.classes_
+        if rival == CONSENSUS:
+            naming, states = that_name(learner, given, samples)
+        return segment_tables(partitions, naming, states)
     if not hasattr(learner.rivals_[rival], "predict_segments"):
         return [[] for _ in samples]
     return list(ask(learner.rivals_[rival], "predict_segments", given, n_clusters))

@@ -180,7 +180,7 @@ class HeldOut:
     def joined(self) -> tuple[str, ...]:
         """Names of the rivals that a consensus joins with the metric, if it is the best of all."""
         best = self.best
-        return tuple(self.candidates[j].name for j in self.members(best)[1:] if best.joins)
+        return tuple(self.candidates[j].name for j in self.members(best)[1:]) if best.joins else ()
 
     @property
     def _failed(self) -> NDArray[np.bool_]:
@@ -191,7 +191,7 @@ class HeldOut:
         """The candidates that a consensus is of, by the losses of these recordings or of all.
 
         The best learned one, and of each group of rivals the best; none if a group has none that
-        could learn, or nothing is learned.
+        could learn in every fold, or nothing is learned.
         """
         which = np.arange(len(self.criterion)) if recordings is None else recordings
         _, units = np.unique(self.folds.units[which], return_inverse=True)
@@ -199,7 +199,7 @@ class HeldOut:
         means = np.average(self.criterion[which], axis=0, weights=weights)
         names = [c.name for c in self.candidates]
         groups = [
-            [j for j, name in enumerate(names) if name in group and np.isfinite(means[j])]
+            [j for j, name in enumerate(names) if name in group and not self._failed[j]]
             for group in candidate.joins
         ]
         if not all(groups) or np.isnan(learned).any(axis=0).all():
