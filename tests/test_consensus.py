@@ -291,6 +291,16 @@ def test_it_needs_one_of_each_group(noisy) -> None:
     assert "consensus" not in found.verdict_.contrasts
 
 
+@pytest.mark.filterwarnings("ignore:the model was learned from 10")
+def test_a_rival_of_a_user_may_have_its_name(noisy) -> None:
+    Xs, ys = noisy
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    own = {"consensus": EqualSegments().fit(Xs, ys)}
+    verdict = evaluate(learner, Xs, ys, rivals=own).verdict
+    assert verdict.together is None
+    assert verdict.rival.rival == "consensus"
+
+
 class FailsOnce(FrameClassifier):
     """A classifier that cannot learn where the recording with the largest value is held out."""
 

@@ -20,7 +20,7 @@ from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
-from structsvm.learner.consensus import partitions_with, that_name
+from structsvm.learner.consensus import partitions_with, samples_with_states
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.rivals import ask
@@ -194,7 +194,7 @@ def _states(
     if rival not in learner.rivals_:
         naming, states = samples, learner.classes_
         if rival == CONSENSUS:
-            naming, states = that_name(learner, given, samples)
+            naming, states = samples_with_states(learner, given, samples)
         return segment_tables(partitions, naming, states)
     if not hasattr(learner.rivals_[rival], "predict_segments"):
         return [[] for _ in samples]

@@ -26,7 +26,7 @@ from structsvm.evaluation.verdict import (
     rival_in_words,
 )
 from structsvm.features.names import read_names
-from structsvm.learner.consensus import that_name, with_consensus
+from structsvm.learner.consensus import samples_with_states, with_consensus
 from structsvm.learner.form import Form
 from structsvm.learner.rivals import labels_by, partitions_of
 from structsvm.learner.samples import partition_of, words_of
@@ -649,7 +649,7 @@ def found_by_all(
     asked = cluster_counts(counts, [sample.n_samples for sample in samples])
     together = with_consensus(learner, found, LEARNED, asked)
     if together and measured is not None:
-        named, states = that_name(learner, measured, samples)
+        named, states = samples_with_states(learner, measured, samples)
         of_consensus = names_by_metric(together, named, states)
         # Where the metric names nothing, the consensus is what is looked at first.
         names = of_consensus | names if learner.classes_ is None else names | of_consensus

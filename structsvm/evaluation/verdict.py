@@ -366,9 +366,12 @@ class Verdict:
 
     @classmethod
     def against(cls, contrasts: Mapping[str, Contrast], **told: Any) -> Verdict:
-        """The verdict of contrasts by name, that against "untrained" among them, and the rest."""
+        """The verdict of contrasts by name, that against "untrained" among them, and the rest.
+
+        A rival of a user that is called as the consensus of the metric is a rival like others.
+        """
         known = {name: c for name, c in contrasts.items() if not np.isnan(c.mean)}
-        together = known.pop(CONSENSUS, None)
+        together = None if CONSENSUS in told["classifiers"] else known.pop(CONSENSUS, None)
         found = [c for name, c in known.items() if name != "untrained"]
         tuned = sorted((c.one_of(len(found)) for c in found), key=lambda c: c.mean)
         rival = tuned[0] if tuned else None

@@ -87,7 +87,7 @@ def with_consensus(
     return {CONSENSUS: consensus_of(found[learned], [found[name] for name in names], counts)}
 
 
-def that_name(
+def samples_with_states(
     learner: MetricLearner, measured: Sequence[Sample], samples: Sequence[Sample]
 ) -> tuple[list[Sample], NDArray[Any] | None]:
     """Samples that know how probable states are, by which a consensus names them; and their names.

@@ -119,7 +119,7 @@ class HeldOut:
         )
         found = of(single, trials)
         joint = [candidate for candidate in candidates if candidate.joins]
-        rows = [[found._joined(c, part) for c in joint] for part in parts]
+        rows = [[found._tried_together(c, part) for c in joint] for part in parts]
         more = [[*row, *together] for row, together in zip(trials, rows, strict=True)]
         return of([*single, *joint], more) if joint else found
 
@@ -180,14 +180,14 @@ class HeldOut:
     def joined(self) -> tuple[str, ...]:
         """Names of the rivals that a consensus joins with the metric, if it is the best of all."""
         best = self.best
-        return tuple(self.candidates[j].name for j in self.members(best)[1:]) if best.joins else ()
+        return tuple(self.candidates[j].name for j in self._members(best)[1:]) if best.joins else ()
 
     @property
     def _failed(self) -> NDArray[np.bool_]:
         """Which candidates failed in some fold."""
         return np.asarray(np.isnan(self.criterion).any(axis=0))
 
-    def members(self, candidate: Candidate, recordings: Ints | None = None) -> list[int]:
+    def _members(self, candidate: Candidate, recordings: Ints | None = None) -> list[int]:
         """The candidates that a consensus is of, by the losses of these recordings or of all.
 
         The best learned one, and of each group of rivals the best; none if a group has none that
@@ -207,10 +207,10 @@ class HeldOut:
         rivals = [min(group, key=lambda j: float(means[j])) for group in groups]
         return [chosen(learned, units, self.rule, weights, self._kinds), *rivals]
 
-    def _joined(self, candidate: Candidate, part: Fold) -> Trial:
+    def _tried_together(self, candidate: Candidate, part: Fold) -> Trial:
         """The trial of a consensus in a fold, of what the other folds choose."""
         start = time.perf_counter()
-        members = self.members(candidate, self.folds.train(part.number))
+        members = self._members(candidate, self.folds.train(part.number))
         trials = [self.trials[part.number][j] for j in members]
         if not members:
             return part.failed("what it joins could not learn", refused=False)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.consensus import that_name
+from structsvm.learner.consensus import samples_with_states
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
@@ -396,7 +396,7 @@ class MetricLearnerCV(ProblemParameters):
         best = learner.rivals_.get(self.best_candidate_)
         if self._best.joins:
             measured = self.measured(Xs)
-            samples, states = that_name(learner, measured, learner.inputs_(measured))
+            samples, states = samples_with_states(learner, measured, learner.inputs_(measured))
             if states is not None:
                 pairs = zip(partitions, samples, strict=True)
                 return [name(M, sample, states) for M, sample in pairs]
