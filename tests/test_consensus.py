@@ -3,6 +3,8 @@
 import itertools
 import json
 import pickle
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from sklearn.base import clone
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV, evaluate, load, save
 from structsvm.cli import main
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning, ModelFileError, SettingsError
+from structsvm.features import Lags
 from structsvm.partitions import Candidate, Rival
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import Clustering
@@ -204,6 +207,54 @@ def test_a_search_chooses_the_consensus_of_what_it_has_learned(noisy, search) ->
     ends = search.predict_breakpoints(Xs[:1], use="best")[0]
     assert [row["end"] for row in table] == ends
     assert [row["state"] for row in table] == named[0][np.array(ends) - 1].tolist()
+
+
+@pytest.fixture(scope="module")
+def wide(noisy):
+    """A search whose consensus joins a metric of another kind, on lags, beside the best."""
+    lags = {"metric": "diagonal", "features": Lags(lags=(-1, 0, 1))}
+    joint = replace(JOINT, joins_metrics=(("diagonal",), ("lags",), ("absent",)))
+    return search_of(Candidate("lags", settings=lags), joint).fit(*noisy)
+
+
+@pytest.mark.filterwarnings("ignore:the model was learned from 10")
+def test_it_joins_a_metric_of_each_kind(noisy, wide, tmp_path) -> None:
+    Xs, ys = noisy
+    assert wide.best_candidate_ == "consensus"
+    (other,) = {"diagonal", "lags"} - {wide.best_learned_}
+    assert list(wide.metrics_beside_) == [other]
+    settings = {c.name: c.settings for c in wide.candidates_}[other]
+    lams = [c.lam for c in wide.candidates_ if c.name == other]
+    save(wide.best_estimator_, tmp_path / "m.structsvm")
+    loaded = load(tmp_path / "m.structsvm")
+    for counts in (None, [3, 4, 5, 6, 5, 5, 4, 2, 1, 5]):
+        Ks = [None] * len(Xs) if counts is None else counts
+        first = wide.predict_breakpoints(Xs, counts)
+        rivals = [breakpoints_of(wide.partition_with(n, Xs, counts)) for n in wide.consensus_]
+        possible = []
+        for lam in lams:
+            learner = MetricLearner(lam=lam, **settings)
+            groups = wide.fold_.tolist()
+            beside = learner.fit(Xs, ys, groups=groups).predict_breakpoints(Xs, counts)
+            ends = zip(first, beside, *rivals, strict=True)
+            pairs = zip(ends, Ks, strict=True)
+            possible.append([nearest_segmentation(e, np.ones(4), K) for e, K in pairs])
+        found = wide.predict_breakpoints(Xs, counts, use="best")
+        assert found in possible
+        assert found == breakpoints_of(loaded.partition_with("consensus", Xs, counts))
+    pairs = zip(loaded.encode(Xs, ys), loaded.partition_with("consensus", Xs), strict=True)
+    mean_loss = np.mean([partition_loss(truth, M) for truth, M in pairs])
+    assert evaluate(loaded, Xs, ys).scores["consensus"]["loss"] == pytest.approx(mean_loss)
+
+
+def test_a_metric_of_the_consensus_that_does_not_fit_is_refused(wide, tmp_path) -> None:
+    learner = copy(wide.best_estimator_)
+    ((name, beside),) = learner.metrics_beside_.items()
+    narrow = replace(beside.metric, factor=beside.metric.factor[1:])
+    learner.metrics_beside_ = {name: replace(beside, metric=narrow)}
+    save(learner, tmp_path / "m.structsvm")
+    with pytest.raises(ModelFileError, match=f"{name} is no metric of"):
+        load(tmp_path / "m.structsvm")
 
 
 def test_held_out_it_joins_what_the_other_fold_chooses(noisy, search) -> None:

@@ -39,7 +39,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
 from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.samples import Counts, asked_counts, cluster_counts, units_of
+from structsvm.partitions.samples import Counts, asked_counts, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
@@ -646,9 +646,10 @@ def found_by_all(
         found[name] = partitions_of(each, learner.problem_)
         if names_states(others[name]):
             names[name] = each
-    asked = cluster_counts(counts, [sample.n_samples for sample in samples])
-    together = with_consensus(learner, found, LEARNED, asked)
-    if together and measured is not None:
+    if measured is None:
+        return found, names
+    together = with_consensus(learner, found, LEARNED, measured, counts)
+    if together:
         named, states = samples_with_states(learner, measured, samples)
         of_consensus = names_by_metric(together, named, states)
         # Where the metric names nothing, the consensus is what is looked at first.

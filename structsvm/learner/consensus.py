@@ -1,23 +1,33 @@
-"""The consensus of a learned metric and of classifiers that were tuned beside it."""
+"""The consensus of learned metrics and of classifiers that were tuned beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.learner.inputs import Inputs
 from structsvm.learner.rivals import labels_by, partitions_of, probabilities_by
 from structsvm.partitions.candidates import CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.consensus import nearest_segmentations
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
+
+
+@dataclass(frozen=True, eq=False)
+class MetricBeside:
+    """A learned metric, and the stages in front of it, that is in a consensus with another one."""
+
+    inputs: Inputs
+    metric: Metric
 
 
 def partitions_with(
@@ -44,47 +54,49 @@ def partitions_with(
         for name in learner.consensus_
     }
     learned = learner.decode_with(learner.metric_, list(samples), n_clusters)
-    counts = cluster_counts(n_clusters, [sample.n_samples for sample in measured])
-    return consensus_of(learned, [found[name] for name in learner.consensus_], counts)
-
-
-def consensus_of(
-    learned: Sequence[EquivalenceMatrix],
-    others: Sequence[Sequence[EquivalenceMatrix]],
-    counts: Sequence[int | None],
-) -> list[EquivalenceMatrix]:
-    """The consensus of the segmentations in a metric and of those of the rivals beside it.
-
-    Parameters
-    ----------
-    learned : sequence of N EquivalenceMatrix
-    others : sequence of the same, by each rival
-    counts : sequence of length N
-        The numbers of segments that were asked for, or None.
-    """
-    found = [[M.breakpoints for M in partitions] for partitions in (learned, *others)]
-    ends = nearest_segmentations(found, np.ones(len(found)), counts)
-    return [EquivalenceMatrix.from_breakpoints(each) for each in ends]
+    return _consensus(learner, learned, found, measured, n_clusters)
 
 
 def with_consensus(
     learner: MetricLearner,
     found: Mapping[str, Sequence[EquivalenceMatrix]],
     learned: str,
-    counts: Sequence[int | None],
+    measured: Sequence[Sample],
+    n_clusters: Counts,
 ) -> dict[str, list[EquivalenceMatrix]]:
-    """The consensus of partitions that are known already, by its name; empty if there is none.
+    """The consensus with partitions that are known already, by its name; empty if there is none.
 
     Parameters
     ----------
     found : mapping of partitions by the name of what found them
     learned : str
         The name of the metric among them.
+    measured : sequence of Sample
+        For the metrics that only a consensus needs.
     """
     names = learner.consensus_
     if not names or not found.keys() >= {learned, *names}:
         return {}
-    return {CONSENSUS: consensus_of(found[learned], [found[name] for name in names], counts)}
+    return {CONSENSUS: _consensus(learner, found[learned], found, measured, n_clusters)}
+
+
+def _consensus(
+    learner: MetricLearner,
+    learned: Sequence[EquivalenceMatrix],
+    by_rivals: Mapping[str, Sequence[EquivalenceMatrix]],
+    measured: Sequence[Sample],
+    n_clusters: Counts,
+) -> list[EquivalenceMatrix]:
+    """Of the segmentations in the metric, in those beside it, and by the rivals."""
+    beside = [
+        learner.decode_with(other.metric, other.inputs(measured), n_clusters)
+        for other in learner.metrics_beside_.values()
+    ]
+    every = [learned, *beside, *(by_rivals[name] for name in learner.consensus_)]
+    found = [[M.breakpoints for M in partitions] for partitions in every]
+    counts = cluster_counts(n_clusters, [sample.n_samples for sample in measured])
+    ends = nearest_segmentations(found, np.ones(len(found)), counts)
+    return [EquivalenceMatrix.from_breakpoints(each) for each in ends]
 
 
 def samples_with_states(

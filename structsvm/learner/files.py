@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
 from structsvm.graphs.images import GraphOfImage
+from structsvm.learner.consensus import MetricBeside
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import OPTIONAL, MetricLearner
 from structsvm.learner.stored_support import pack_support, unpack_support
@@ -281,7 +282,10 @@ def _inner_classes(problem: type) -> dict[str, type]:
 
 
 def _pack_rivals(codec: Codec, learner: MetricLearner, arrays: dict[str, Any]) -> dict[str, Any]:
-    """The rivals as JSON has them; those that no file can hold are left out, with a warning."""
+    """The rivals as JSON has them; those that no file can hold are left out, with a warning.
+
+    So is a consensus of which a part is.
+    """
     packed: dict[str, Any] = {}
     for name, rival in learner.rivals_.items():
         try:
@@ -292,7 +296,28 @@ def _pack_rivals(codec: Codec, learner: MetricLearner, arrays: dict[str, Any]) -
                 DataWarning,
             )
     names = learner.consensus_ if packed.keys() >= set(learner.consensus_) else ()
-    return {"rivals": packed, "consensus": list(names)}
+    beside = learner.metrics_beside_ if names else {}
+    return {
+        "rivals": packed,
+        "consensus": list(names),
+        "metrics_beside": {k: _pack_metric(codec, v, arrays) for k, v in beside.items()},
+    }
+
+
+def _pack_metric(codec: Codec, beside: MetricBeside, arrays: dict[str, Any]) -> dict[str, Any]:
+    """A metric of a consensus, and its stages."""
+    return {
+        "metric": codec.pack(beside.metric, arrays),
+        "inputs": codec.pack(replace(beside.inputs, features=None), arrays),
+        "features": pack_stage(codec, beside.inputs.features, arrays),
+    }
+
+
+def _unpack_metric(codec: Codec, plain: Mapping[str, Any], arrays: dict[str, Any]) -> MetricBeside:
+    """The inverse."""
+    features = unpack_stage(codec, plain["features"], arrays)
+    inputs = replace(codec.unpack(plain["inputs"], arrays), features=features)
+    return MetricBeside(inputs, codec.unpack(plain["metric"], arrays))
 
 
 def _described_problem(codec: Codec, problem: Any, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -360,6 +385,8 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
     learner.rivals_ = {k: unpack_stage(codec, v, arrays) for k, v in header["rivals"].items()}
     learner.consensus_ = tuple(header.get("consensus", ()))  # older files know of none
+    beside = header.get("metrics_beside", {})
+    learner.metrics_beside_ = {k: _unpack_metric(codec, v, arrays) for k, v in beside.items()}
     for name in OPTIONAL:
         value = codec.unpack(header[name], arrays)
         if value is not None:
@@ -379,8 +406,18 @@ def _check_fitted(learner: MetricLearner) -> None:
     for name, kind in FITTED.items():
         if not isinstance(getattr(learner, name), kind):
             raise TypeError(f"{name} is no {kind}")
-    metrics = {"metric_": learner.metric_, **learner.baselines_}
-    P = len(learner.metric_feature_names_)
+    _check_metrics({"metric_": learner.metric_, **learner.baselines_}, learner.inputs_, learner)
+    if not learner.rivals_.keys() >= set(learner.consensus_):
+        raise ValueError(f"a consensus of {learner.consensus_}")
+    for name, beside in learner.metrics_beside_.items():
+        if not isinstance(beside.inputs, Inputs):
+            raise TypeError(f"{name} has no stages")
+        _check_metrics({name: beside.metric}, beside.inputs, learner)
+
+
+def _check_metrics(metrics: Mapping[str, Any], inputs: Inputs, learner: MetricLearner) -> None:
+    """Refuse metrics that do not fit to the stages in front of them."""
+    P = len(inputs.made) or learner.n_features_in_
     for name, metric in metrics.items():
         if not isinstance(metric, Metric):
             raise TypeError(f"{name} is no metric")
@@ -389,9 +426,7 @@ def _check_fitted(learner: MetricLearner) -> None:
             raise ValueError(f"{name} is no metric of {P} features")
         if price is not None and not np.isfinite(price):
             raise ValueError(f"{name} has the price {price}")
-    if not learner.rivals_.keys() >= set(learner.consensus_):
-        raise ValueError(f"a consensus of {learner.consensus_}")
-    standardizer = learner.inputs_.standardizer
+    standardizer = inputs.standardizer
     expected = (P,) if standardizer.kind == "training" else None
     for values in (standardizer.mean, standardizer.scale):
         if (None if values is None else values.shape) != expected:

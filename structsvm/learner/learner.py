@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.consensus import partitions_with
+from structsvm.learner.consensus import MetricBeside, partitions_with
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
@@ -159,6 +159,8 @@ class MetricLearner(ProblemParameters):
     consensus_ : tuple of str
         Names of those whose consensus with the metric :class:`MetricLearnerCV` has chosen;
         ``partition_with("consensus", Xs)`` finds it. () if it has not.
+    metrics_beside_ : dict of MetricBeside
+        Other learned metrics that this consensus joins, by the names of their candidates.
     alternated_ : Alternated or None
         With partial labels, the completed labels (of the recordings of which anything is known) and
         what completing them brought; not stored.
@@ -989,6 +991,7 @@ class MetricLearner(ProblemParameters):
         self.baselines_ = {"untrained": result.untrained}
         self.rivals_: dict[str, Any] = {}
         self.consensus_: tuple[str, ...] = ()
+        self.metrics_beside_: dict[str, MetricBeside] = {}
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
         self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)

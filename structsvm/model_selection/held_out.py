@@ -177,10 +177,10 @@ class HeldOut:
         return chosen(pair, self.folds.units, self.rule, self.weights) == 0
 
     @property
-    def joined(self) -> tuple[str, ...]:
-        """Names of the rivals that a consensus joins with the metric, if it is the best of all."""
+    def joined(self) -> list[Candidate]:
+        """What a consensus joins with the best learned candidate, if it is the best of all."""
         best = self.best
-        return tuple(self.candidates[j].name for j in self._members(best)[1:]) if best.joins else ()
+        return [self.candidates[j] for j in self._members(best)[1:]] if best.joins else []
 
     @property
     def _failed(self) -> NDArray[np.bool_]:
@@ -190,22 +190,33 @@ class HeldOut:
     def _members(self, candidate: Candidate, recordings: Ints | None = None) -> list[int]:
         """The candidates that a consensus is of, by the losses of these recordings or of all.
 
-        The best learned one, and of each group of rivals the best; none if a group has none that
+        The best learned one is the first, then come the best of the groups of learned ones that it
+        is not in, and of the groups of rivals. There are none if a group of rivals has none that
         could learn in every fold, or nothing is learned.
         """
         which = np.arange(len(self.criterion)) if recordings is None else recordings
         _, units = np.unique(self.folds.units[which], return_inverse=True)
         learned, weights = self._learned_criterion[which], self.weights[which]
         means = np.average(self.criterion[which], axis=0, weights=weights)
-        names = [c.name for c in self.candidates]
-        groups = [
-            [j for j, name in enumerate(names) if name in group and not self._failed[j]]
-            for group in candidate.joins
-        ]
-        if not all(groups) or np.isnan(learned).any(axis=0).all():
+
+        def best_metric(group: Sequence[int]) -> int:
+            losses = np.full_like(learned, np.nan)
+            losses[:, group] = learned[:, group]
+            return chosen(losses, units, self.rule, weights, self._kinds)
+
+        metrics = np.flatnonzero(~np.isnan(learned).any(axis=0)).tolist()
+        rivals = [self._named(group) for group in candidate.joins]
+        if not all(rivals) or not metrics:
             return []
-        rivals = [min(group, key=lambda j: float(means[j])) for group in groups]
-        return [chosen(learned, units, self.rule, weights, self._kinds), *rivals]
+        best = best_metric(metrics)
+        kinds = [[j for j in self._named(g) if j in metrics] for g in candidate.joins_metrics]
+        others = [best_metric(kind) for kind in kinds if kind and best not in kind]
+        return [best, *others, *(min(group, key=lambda j: float(means[j])) for group in rivals)]
+
+    def _named(self, names: Sequence[str]) -> list[int]:
+        """The candidates of these names that could learn in every fold."""
+        which = np.flatnonzero(~self._failed).tolist()
+        return [j for j in which if self.candidates[j].name in names]
 
     def _tried_together(self, candidate: Candidate, part: Fold) -> Trial:
         """The trial of a consensus in a fold, of what the other folds choose."""

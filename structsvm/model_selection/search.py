@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.consensus import samples_with_states
+from structsvm.learner.consensus import MetricBeside, samples_with_states
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
@@ -327,7 +327,7 @@ class MetricLearnerCV(ProblemParameters):
         self.candidates_, self.fold_ = candidates, split.folds.held_out
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
-        self._joined = held_out.joined
+        self._joined: list[Candidate] = held_out.joined
         self.__dict__.pop("best_estimator_", None)  # of another choice
         self._best_tuned: tuple[Inputs, Metric] | None = None
         return MetricLearner(**self._parameters(learned))
@@ -482,6 +482,8 @@ class MetricLearnerCV(ProblemParameters):
     """The candidates that are no metrics, fitted to all samples."""
     consensus_ = _OfTheChoice[tuple[str, ...]]()
     """Names of those whose consensus with the metric is the best candidate; () if it is not."""
+    metrics_beside_ = _OfTheChoice[dict[str, MetricBeside]]()
+    """Other learned metrics that this consensus joins."""
     other_ways = _OfTheChoice[list[str]]()
     """What ``partition_with`` takes."""
     inputs_ = _OfTheChoice[Inputs]()
@@ -606,6 +608,19 @@ class MetricLearnerCV(ProblemParameters):
                 pass
         learner.fit(data, rivals=tuned, when_learned=keep)
 
+    def _learn_beside(self, learner: MetricLearner, data: TrainingSet) -> None:
+        """Learn the other metrics that the consensus joins, if it is chosen."""
+        beside: dict[str, MetricBeside] = {}
+        for candidate in stage("metrics", [c for c in self._joined if c.is_learned]):
+            other = MetricLearner(**self._parameters(candidate))
+            self._learn_best(other, data, [], lambda _: None)
+            if other.interrupted_:
+                raise KeyboardInterrupt(
+                    "while learning what the consensus joins: best_estimator_ is learned"
+                )
+            beside[candidate.name] = MetricBeside(other.inputs_, other.metric_)
+        learner.metrics_beside_ = beside
+
     def _learn(
         self,
         learner: MetricLearner,
@@ -620,24 +635,26 @@ class MetricLearnerCV(ProblemParameters):
         chosen = {c.name: c.rival for c in self.candidates_ if c.rival is not None}
         others = [rival for rival in others if rival.name not in chosen]
         learned = 0.5 if chosen or others else 1.0
+        first = 0.3 if self._joined else learned
 
         def keep(learner: MetricLearner) -> None:
             self.best_estimator_ = learner
             if when_learned is not None:
                 when_learned(learner)
 
-        with share("the choice", 0.0, learned):
+        with share("the choice", 0.0, first):
             self._learn_best(learner, data, tuned, keep)
         if learner.interrupted_:
             raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
+        with share("the consensus", first, learned):
+            self._learn_beside(learner, data)
         folded = self._folded(data, FEWEST_INNER + 1).counted()
         with share("rivals", learned, (1.0 + learned) / 2):
             for name in stage("classifiers", list(chosen)):
                 learner.rivals_[name] = fit_rival(chosen[name], folded)
         with share("rivals", (1.0 + learned) / 2, 1.0):
             learner.rivals_ |= fit_rivals(others, folded, named=not isinstance(which, str))
-        if self._joined:
-            learner.consensus_ = self._joined
+        learner.consensus_ = tuple(c.name for c in self._joined if c.rival is not None)
         best = self._best
         if best.baseline is None:
             return

@@ -71,6 +71,8 @@ class Candidate:
     joins: tuple[tuple[str, ...], ...] = ()
     """Names of rivals in groups: it is the consensus of the best learned candidate and of the best
     rival of each group, if it is joint. See :class:`structsvm.rivals.Consensus`."""
+    joins_metrics: tuple[tuple[str, ...], ...] = ()
+    """Names of learned candidates in groups: it joins the best of each group that is tried, too."""
 
     @property
     def is_learned(self) -> bool:

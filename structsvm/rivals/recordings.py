@@ -29,9 +29,18 @@ CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-b
 """Rivals that model selection tries; quick classifiers where slow ones do not do much better."""
 
 JOINED = (("frame-logistic", "frame-boosting"), ("boundary-boosting",))
-"""Rivals whose consensus with the metric model selection tries, the best of each kind. Both kinds
+"""Rivals that the consensus joins that model selection tries, the best of each kind. Both kinds
 have to apply: three can outvote one, and of two neither (on people held out from har_spsw, the
 consensus of the metric and the boundary classifier alone was no better than the latter)."""
+
+JOINED_METRICS = (
+    ("diagonal", "full", "lags-diagonal", "lags-full", "moments-diagonal"),
+    ("scores-diagonal",),
+    ("boundaries-diagonal", "scores-boundaries-diagonal"),
+)
+"""Metrics that it joins, the best of each kind: those that see no classifier, the states that one
+names, and the boundaries that one finds. Which kind is best is nearly chance where there are few
+recordings, and the mistakes of one kind are not those of another."""
 
 QUICK = 1_000_000
 """Values of all recordings, their lags apart, up to which a logistic classifier is quick."""
@@ -136,7 +145,7 @@ def candidates_of_recordings(
     rivals = {rival.name: rival for rival in rivals_of_recordings(samples, labels, features)}
     found = [Candidate(name, rival=rivals[name]) for name in CHOSEN_FROM if name in rivals]
     if all(any(name in rivals for name in kind) for kind in JOINED):
-        found.append(Candidate(CONSENSUS, joins=JOINED))
+        found.append(Candidate(CONSENSUS, joins=JOINED, joins_metrics=JOINED_METRICS))
     if features is not None or min(sample.n_samples for sample in samples) <= LONGEST:
         return plain + found
     lags = Lags()
