@@ -32,7 +32,9 @@ from structsvm.features import (
     StateScores,
 )
 from structsvm.io import Recording, RecordingFiles, arrays_and_labels
+from structsvm.learner.rivals import ask
 from structsvm.parallel import Dask, Processes, Serial, Threads
+from structsvm.rivals import FrameClassifier
 from structsvm.solvers import CuttingPlane, Stopping
 
 RECORDINGS = relevant_changes(6, n_samples=220, n_features=4, n_relevant=2, random_state=0)
@@ -406,6 +408,16 @@ def test_classifiers_see_what_they_can(in_memory):
     learner.fit(XS, names)
     expected = learner.predict_segments(XS)
     assert learner.predict_segments(Sequence(XS)) == expected
+
+
+@pytest.mark.parametrize("asked", [("predict_proba",), ("predict_states", [2, 3, 4, 2, 3, 4])])
+def test_a_classifier_says_the_same_of_them(asked):
+    method, *counts = asked
+    names = [np.where(y % 2 == 0, "rest", "walk") for y in YS]
+    rival = FrameClassifier("logistic").fit(XS, names)
+    found = ask(rival, method, MetricLearner().fit(XS, YS).measured(Sequence(XS)), *counts)
+    for one, other in zip(found, getattr(rival, method)(XS, *counts), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_model_selection_reads_one_at_a_time_too():

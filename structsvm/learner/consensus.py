@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.rivals import labels_by, partitions_of, probabilities_by
+from structsvm.learner.rivals import ask, labels_by, partitions_of
 from structsvm.partitions.candidates import CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -111,6 +111,6 @@ def samples_with_states(
         return list(samples), learner.classes_
     for rival in (learner.rivals_[name] for name in learner.consensus_):
         if names_states(rival) and hasattr(rival, "predict_proba"):
-            known = zip(samples, probabilities_by(rival, measured), strict=True)
+            known = zip(samples, ask(rival, "predict_proba", measured), strict=True)
             return [replace(sample, states=p) for sample, p in known], rival.classes_
     return list(samples), None

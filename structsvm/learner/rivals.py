@@ -216,33 +216,20 @@ def partitions_of(
     return [EquivalenceMatrix.from_labels(y) for y in labels]
 
 
-def ask(rival: Any, method: str, samples: Sequence[Sample], n_clusters: Counts) -> Any:
+def ask(rival: Any, method: str, samples: Sequence[Sample], n_clusters: Counts = None) -> Any:
     """What a method of a fitted rival says of samples as they were measured."""
     if any(sample.is_deferred for sample in samples):
         counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
-        asked = [(rival, method)] * len(samples)
-        return of_each("asking", _answer, [sample.data for sample in samples], counts, asked)
-    return getattr(rival, method)([filled(sample.X) for sample in samples], n_clusters)
+        asked = [(rival, method, () if K is None else ([K],)) for K in counts]
+        return of_each("asking", _answer, [sample.data for sample in samples], asked)
+    given = () if n_clusters is None else (n_clusters,)
+    return getattr(rival, method)([filled(sample.X) for sample in samples], *given)
 
 
-def probabilities_by(rival: Any, samples: Sequence[Sample]) -> list[Floats]:
-    """How probable a fitted rival says each of its states is at each item, (T_i, C) each."""
-    if any(sample.is_deferred for sample in samples):
-        data = [sample.data for sample in samples]
-        return of_each("asking", _probabilities, data, [rival] * len(samples))
-    return list(rival.predict_proba([filled(sample.X) for sample in samples]))
-
-
-def _probabilities(X: Floats, rival: Any) -> Floats:
+def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
     """What it says of one sample."""
-    found: Floats = rival.predict_proba([filled(X)])[0]
-    return found
-
-
-def _answer(X: Floats, n_clusters: int | None, asked: tuple[Any, str]) -> Any:
-    """What it says of one sample."""
-    rival, method = asked
-    (found,) = getattr(rival, method)([filled(X)], None if n_clusters is None else [n_clusters])
+    rival, method, given = asked
+    (found,) = getattr(rival, method)([filled(X)], *given)
     return found
 
 
