@@ -18,7 +18,7 @@ from structsvm.partitions import Candidate, Rival
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import Clustering
 from structsvm.rivals import BoundaryClassifier, Consensus, EqualSegments, FrameClassifier
-from structsvm.rivals.consensus import nearest_segmentation
+from structsvm.rivals.consensus import different_states, nearest_segmentation
 
 NAMES = np.array(["sit", "walk", "turn"])
 
@@ -98,6 +98,72 @@ def test_it_segments_and_names(data, fitted) -> None:
         3,
         5,
     ]
+
+
+class Sure(EqualSegments):
+    """Two segments, whose names it says with these probabilities at each sample."""
+
+    def __init__(self, p=()):
+        self.p = p
+
+    def fit(self, Xs, ys, groups=None):
+        self.classes_ = np.array(["a", "b", "c"])
+        return self
+
+    def predict_breakpoints(self, Xs, n_clusters=None):
+        return [[2, 4] for _ in Xs]
+
+    def predict_proba(self, Xs):
+        return [np.repeat(np.array(self.p, dtype=float), 2, axis=0) for _ in Xs]
+
+    def predict_states(self, Xs, n_clusters=None):
+        return [self.classes_[p.argmax(axis=1)] for p in self.predict_proba(Xs)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        # One is sure of b, and the other hardly prefers a.
+        ([[0.4, 0.3, 0.3], [0, 0, 1]], [[0.1, 0.9, 0], [0, 0, 1]], "bbcc"),
+        # Both segments are probably a, but a change between them was found.
+        ([[0.9, 0.1, 0], [0.6, 0, 0.4]], [[0.9, 0.1, 0], [0.6, 0, 0.4]], "aacc"),
+    ],
+)
+def test_names_are_the_most_probable_of_those_that_differ(first, second, named) -> None:
+    found = Consensus([("one", Sure(first)), ("other", Sure(second))]).fit([], [])
+    assert "".join(found.predict_states([np.zeros((4, 1))])[0]) == named
+
+
+def test_no_names_that_differ_are_more_probable() -> None:
+    rng = np.random.default_rng(0)
+    for K, C in [(1, 1), (3, 1), (1, 3), (4, 2), (5, 3), (6, 4)] * 5:
+        scores = rng.uniform(size=(K, C)).round(1)
+        found = different_states(scores)
+        every = [s for s in itertools.product(range(C), repeat=K) if (np.diff(s) != 0).all()]
+        sums = [scores[np.arange(K), s].sum() for s in every] or [scores.sum()]
+        assert scores[np.arange(K), found].sum() == pytest.approx(max(sums))
+        assert C == 1 or (np.diff(found) != 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:the model was learned from 10")
+@pytest.mark.parametrize("K", [None, 9])
+def test_its_names_say_its_segmentation(noisy, search, K) -> None:
+    """A consensus is judged by its names, among other rivals that name states."""
+    Xs, ys = noisy
+    members = list(search.best_estimator_.rivals_.items())
+    own = Consensus(members)
+    own.estimators_ = dict(members)
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    scores = evaluate(learner, Xs, ys, n_clusters=K, rivals={"own": own}).scores
+    to = EquivalenceMatrix.from_breakpoints
+    guesses = [to(ends) for ends in own.predict_breakpoints(Xs, K)]
+    expected = [partition_loss(t, M) for t, M in zip(learner.encode(Xs, ys), guesses, strict=True)]
+    assert scores["own"]["loss"] == pytest.approx(np.mean(expected))
+    for model in (own, search):
+        use = {} if model is own else {"use": "best"}
+        ends = model.predict_breakpoints(Xs, K, **use)
+        named = model.predict_states(Xs, K, **use)
+        assert [[*(np.flatnonzero(y[1:] != y[:-1]) + 1), y.size] for y in named] == ends
 
 
 def test_it_is_an_estimator(data, fitted) -> None:

@@ -192,10 +192,10 @@ def _states(
     Empty where no states are known.
     """
     if rival not in learner.rivals_:
-        naming, states = samples, learner.classes_
-        if rival == CONSENSUS:
+        naming, states, apart = samples, learner.classes_, rival == CONSENSUS
+        if apart:
             naming, states = samples_with_states(learner, given, samples)
-        return segment_tables(partitions, naming, states)
+        return segment_tables(partitions, naming, states, apart=apart)
     if not hasattr(learner.rivals_[rival], "predict_segments"):
         return [[] for _ in samples]
     return list(ask(learner.rivals_[rival], "predict_segments", given, n_clusters))

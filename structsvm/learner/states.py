@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.sample import Sample
+from structsvm.rivals.consensus import different_states
 from structsvm.support.arrays import Floats, Ints
 
 
-def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
+def names_of_items(
+    M: EquivalenceMatrix, sample: Sample, states: NDArray[Any], *, apart: bool = False
+) -> NDArray[Any]:
     """The name of the state of each item, (T,), which is that of its part.
 
     Parameters
@@ -25,16 +28,18 @@ def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -
         Prepared by a learner that knows states.
     states : array of shape (C,)
         Their names.
+    apart : bool
+        Whether no two neighbouring segments may have the same state.
     """
-    best, _ = _states_of_parts(M, sample)
+    best, _ = _states_of_parts(M, sample, apart)
     return np.asarray(states[best[M.labels]])
 
 
 def segment_table(
-    M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]
+    M: EquivalenceMatrix, sample: Sample, states: NDArray[Any], *, apart: bool = False
 ) -> list[dict[str, Any]]:
     """A row for each segment: start, end, state, and its mean probability over the segment."""
-    best, probability = _states_of_parts(M, sample)
+    best, probability = _states_of_parts(M, sample, apart)
     starts, ends, columns = M.boundaries[:-1], M.boundaries[1:], ("start", "end", "state")
     segments = M.labels[starts] if M.labels is not None else np.arange(starts.size)
     values = (starts, ends, states[best[segments]], probability[segments])
@@ -43,13 +48,17 @@ def segment_table(
 
 
 def segment_tables(
-    partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample], states: NDArray[Any] | None
+    partitions: Sequence[EquivalenceMatrix],
+    samples: Sequence[Sample],
+    states: NDArray[Any] | None,
+    *,
+    apart: bool = False,
 ) -> list[list[dict[str, Any]]]:
     """The table of each sample, empty where no states are known or it has no segments."""
     return [
         []
         if states is None or sample.states is None or not M.is_contiguous
-        else segment_table(M, sample, states)
+        else segment_table(M, sample, states, apart=apart)
         for M, sample in zip(partitions, samples, strict=True)
     ]
 
@@ -58,17 +67,21 @@ def names_by_metric(
     guesses: Mapping[str, Sequence[EquivalenceMatrix]],
     samples: Sequence[Sample],
     states: NDArray[Any] | None,
+    *,
+    apart: bool = False,
 ) -> dict[str, list[NDArray[Any]]]:
     """What each metric found, named item by item; nothing where no states are known."""
     if states is None or any(sample.states is None for sample in samples):
         return {}
     return {
-        metric: [names_of_items(M, x, states) for M, x in zip(found, samples, strict=True)]
+        metric: [
+            names_of_items(M, x, states, apart=apart) for M, x in zip(found, samples, strict=True)
+        ]
         for metric, found in guesses.items()
     }
 
 
-def _states_of_parts(M: EquivalenceMatrix, sample: Sample) -> tuple[Ints, Floats]:
+def _states_of_parts(M: EquivalenceMatrix, sample: Sample, apart: bool) -> tuple[Ints, Floats]:
     """Number of the most probable state of each part, and its mean probability, (K,) both."""
     p, labels = sample.states, M.labels
     if p is None:
@@ -77,6 +90,7 @@ def _states_of_parts(M: EquivalenceMatrix, sample: Sample) -> tuple[Ints, Floats
             "or what learner.prepare makes of them"
         )
     assert labels is not None
-    sums = np.stack([np.bincount(labels, column, M.n_clusters) for column in p.T], axis=1)
-    means = sums / M.sizes[:, None]
-    return means.argmax(axis=1), means.max(axis=1)
+    counted = [np.bincount(labels, column, M.n_clusters) for column in p.T]
+    sums = np.array(counted, dtype=np.float64).T
+    best = different_states(sums) if apart else sums.argmax(axis=1)
+    return best, sums[np.arange(M.n_clusters), best] / M.sizes

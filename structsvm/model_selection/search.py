@@ -358,7 +358,9 @@ class MetricLearnerCV(ProblemParameters):
         """Partition samples and name what was found: the name of a state for each item, (T_i,).
 
         A classifier that is the best candidate, and names states, gives its own names. Anything
-        else has them from the scores of states that the learned metric sees.
+        else has them from the scores of states that the learned metric sees. A consensus has them
+        from a classifier that it joins where there are none, and no two neighbouring segments of it
+        have the same name.
 
         Raises
         ------
@@ -399,7 +401,7 @@ class MetricLearnerCV(ProblemParameters):
             samples, states = samples_with_states(learner, measured, learner.inputs_(measured))
             if states is not None:
                 pairs = zip(partitions, samples, strict=True)
-                return [name(M, sample, states) for M, sample in pairs]
+                return [name(M, sample, states, apart=True) for M, sample in pairs]
         if hasattr(best, method):
             counts = None if n_clusters is None else [M.n_clusters for M in partitions]
             return list(ask(best, method, self.measured(Xs), counts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -126,7 +125,9 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
 
-        That of a segment is the one that the estimators that name states give most of its samples.
+        No two neighbouring segments have the same name, and of all such names these are the most
+        probable on average over the samples and the estimators that have ``predict_proba``. Where
+        none has, a name counts as certain.
 
         Raises
         ------
@@ -140,10 +141,12 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
                 "no estimator of this consensus names states: add a FrameClassifier, or a "
                 "MetricLearner with features=StateScores()"
             )
-        named = [member.predict_states(Xs, n_clusters) for member in naming]
+        unsure = [member for member in naming if hasattr(member, "predict_proba")]
+        classes = np.unique(np.concatenate([member.classes_ for member in naming]))
+        found = [_probabilities(member, Xs, n_clusters, classes) for member in unsure or naming]
         return [
-            _most_frequent(ends, states)
-            for ends, states in zip(segmented, zip(*named, strict=True), strict=True)
+            _named(ends, sum(said), classes)
+            for ends, said in zip(segmented, zip(*found, strict=True), strict=True)
         ]
 
     def _weights(self) -> Floats:
@@ -267,11 +270,39 @@ def _shared(known: Ints, starts: Ints, end: int) -> Floats:
     return np.asarray(np.where(first == last, (end - starts) ** 2 / sizes[last], apart))
 
 
-def _most_frequent(ends: Sequence[int], states: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """For each segment the name of most of its samples, the first of equally many, (T,)."""
-    named, start = np.empty_like(states[0]), 0
-    for end in ends:
-        counts = Counter(name for found in states for name in found[start:end].tolist())
-        named[start:end] = max(sorted(counts), key=lambda name: counts[name])
-        start = end
-    return named
+def _probabilities(
+    member: Any, Xs: Any, n_clusters: Counts, classes: NDArray[Any]
+) -> list[NDArray[Any]]:
+    """How probable an estimator that names states says each of the classes is, (T_i, C) each."""
+    if not hasattr(member, "predict_proba"):
+        return [names[:, None] == classes for names in member.predict_states(Xs, n_clusters)]
+    columns = member.classes_[:, None] == classes
+    return [p @ columns for p in member.predict_proba(Xs)]
+
+
+def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    """The name of the segment of each sample, (T,), given scores of samples, (T, C)."""
+    segments = np.add.reduceat(scores, [0, *ends[:-1]], axis=0, dtype=np.float64)
+    return np.repeat(classes[different_states(segments)], np.diff(ends, prepend=0))
+
+
+def different_states(scores: Floats) -> Ints:
+    """The state of each segment, (K,), such that neighbours differ and the scores sum to most.
+
+    Parameters
+    ----------
+    scores : array of shape (K, C)
+        Of the states of each segment; with a single state all have that.
+    """
+    K, C = scores.shape
+    if C == 1:
+        return np.zeros(K, dtype=np.int64)
+    value, previous = scores[0], np.zeros((K, C), dtype=np.int64)
+    for k in range(1, K):
+        first, second = np.argsort(-value, kind="stable")[:2]
+        previous[k] = np.where(np.arange(C) == first, second, first)
+        value = scores[k] + value[previous[k]]
+    path = [int(value.argmax())]
+    for k in range(K - 1, 0, -1):
+        path.append(int(previous[k, path[-1]]))
+    return np.array(path[::-1], dtype=np.int64)
