@@ -14,6 +14,7 @@ from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV, evaluat
 from structsvm.cli import main
 from structsvm.errors import DataError, DataWarning, ModelFileError, SettingsError
 from structsvm.features import Lags
+from structsvm.model_selection.trials import Fold, try_rival
 from structsvm.partitions import Candidate, Rival
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import Clustering
@@ -441,6 +442,13 @@ def test_what_cannot_learn_in_one_fold_is_joined_in_none(noisy) -> None:
         again.choose(Xs, ys)
     results = again.cv_results_
     assert results["failure"][results["candidate"].index("consensus")] == ""
+
+
+def test_segment_ends_are_kept_for_a_consensus_alone(noisy) -> None:
+    data = MetricLearner().read(*noisy)
+    for joins in (False, True):
+        trial = try_rival(Rival("equal", EqualSegments()), Fold(0, data, data, joins=joins))
+        assert len(trial.ends) == 2 * joins
 
 
 def test_tables_have_none() -> None:

@@ -108,17 +108,17 @@ class HeldOut:
             Processes, as in joblib.
         """
         folds = split.folds
+        single = [candidate for candidate in candidates if not candidate.joins]
+        joint = [candidate for candidate in candidates if candidate.joins]
         parts = [
-            Fold(k, training.counted(), split.test(k), _aligned(training, folds, k))
+            Fold(k, training.counted(), split.test(k), _aligned(training, folds, k), bool(joint))
             for k, training in enumerate(split.training)
         ]
-        single = [candidate for candidate in candidates if not candidate.joins]
         trials = _tried(settings, single, parts, n_jobs)
         of = partial(
             cls._of, split, judge_with_k=judge_with_k, choose_with_k=choose_with_k, rule=rule
         )
         found = of(single, trials)
-        joint = [candidate for candidate in candidates if candidate.joins]
         rows = [[found._tried_together(c, part) for c in joint] for part in parts]
         more = [[*row, *together] for row, together in zip(trials, rows, strict=True)]
         return of([*single, *joint], more) if joint else found

@@ -54,8 +54,8 @@ class Trial:
     refused: bool = False
     """Whether its features or its classifier could not learn from the labels."""
     ends: Sequence[Sequence[Ints]] = ()
-    """Segment ends of each held-out recording, without and with K given, the last being T; none of
-    what is not contiguous, and none if the candidate failed."""
+    """Segment ends of each held-out recording, without and with K given, the last being T; none
+    where no consensus is tried, and none if the candidate failed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,8 @@ class Fold:
     aligned: TrainingSet | None = None
     """What is tuned on with the other folds for groups, if there are enough of them: what is
     cross-fitted on it again then learns from the same recordings as in other folds."""
+    joins: bool = False
+    """Whether a consensus of what is tried here is tried as well."""
 
     def trial(
         self, guesses: Sequence[Sequence[EquivalenceMatrix]], seconds: float, **told: Any
@@ -79,7 +81,7 @@ class Fold:
             for found in guesses
         ]
         ends: Sequence[Sequence[Ints]] = ()
-        if problem.traits.contiguous:
+        if self.joins:
             ends = [[np.array(M.breakpoints) for M in found] for found in guesses]
         return Trial(np.array(columns).T, seconds, ends=ends, **told)
 
