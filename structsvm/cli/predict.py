@@ -20,7 +20,7 @@ from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
-from structsvm.learner.consensus import partitions_with, samples_with_states
+from structsvm.learner.consensus import partitions_with, samples_with_states, ways_besides_metrics
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.rivals import ask
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         answers = answers_of(
             learner, writer, given, samples, args.rival, args.n_clusters, rules, args.margins
         )
-    if args.n_clusters is None and args.rival not in learner.other_ways:
+    if args.n_clusters is None and args.rival not in learner.rivals_:
         _tell_counts(answers, given, learner.problem_, terminal)
     if output is not None:
         with Interrupts():  # all the files or none
@@ -129,7 +129,7 @@ def answers_of(
         When the model has no such rival, or that is no metric and there are rules or margins.
     """
     rules = {} if rules is None else rules
-    if rival is not None and (margins or (rules and rival in learner.other_ways)):
+    if rival is not None and (margins or (rules and rival in ways_besides_metrics(learner))):
         raise SettingsError(
             f"--rival {rival}: margins are those of the learned metric, and only metrics keep "
             "rules: leave out --rival, or --margins and the rules"
@@ -221,11 +221,11 @@ def _partitions(
     SettingsError
         When the model has no such rival.
     """
-    if rival in learner.other_ways:
+    if rival in ways_besides_metrics(learner):
         return partitions_with(learner, rival, given, samples, n_clusters)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
     if metric is None:
-        known = ", ".join(sorted([*learner.baselines_, *learner.other_ways]))
+        known = ", ".join(sorted([*learner.baselines_, *ways_besides_metrics(learner)]))
         raise SettingsError(
             f"--rival {rival}: the model has {known}; fit --rivals all tunes all there are"
         )

@@ -38,6 +38,7 @@ from structsvm.errors import (
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.evaluation.verdict import EQUAL, LEARNED, MIN_UNITS, Verdict, rival_in_words
 from structsvm.io.recording import Recording, listed
+from structsvm.learner.consensus import ways_besides_metrics
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
@@ -303,7 +304,7 @@ def _tell(
     where = {name: str(path) for name, path in written._asdict().items()}
     terminal.report(plain | where, *scores, f"{judged.verdict.answer} {judged.found}")
     terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
-    rivals = {*learner.baselines_, *learner.other_ways}
+    rivals = {*learner.baselines_, *ways_besides_metrics(learner)}
     terminal.note(_next(judged.verdict, search.best_candidate_, rivals, written.model, asked))
 
 

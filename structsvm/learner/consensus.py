@@ -30,6 +30,11 @@ class MetricBeside:
     metric: Metric
 
 
+def ways_besides_metrics(learner: MetricLearner) -> list[str]:
+    """What ``learner.partition_with`` takes: the names of its rivals, and "consensus"."""
+    return list(dict.fromkeys([*learner.rivals_, *([CONSENSUS] if learner.consensus_ else [])]))
+
+
 def partitions_with(
     learner: MetricLearner,
     rival: str,
@@ -42,7 +47,7 @@ def partitions_with(
     Parameters
     ----------
     rival : str
-        One of ``learner.other_ways``.
+        One of :func:`ways_besides_metrics`.
     measured, samples : sequences of Sample
         As they were measured, and as the metric sees them; only a consensus needs the latter.
     """

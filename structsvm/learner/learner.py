@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.consensus import MetricBeside, partitions_with
+from structsvm.learner.consensus import MetricBeside, partitions_with, ways_besides_metrics
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
@@ -650,16 +650,11 @@ class MetricLearner(ProblemParameters):
             raise SettingsError(
                 f"{rival} partitions samples as they are: give these, not prepared ones"
             )
-        refuse_unlisted("rival", rival, sorted(self.other_ways))
+        refuse_unlisted("rival", rival, sorted(ways_besides_metrics(self)))
         measured = self.measured(Xs)
         with self._workers():
             samples = self.inputs_(measured) if rival == CONSENSUS else measured
             return partitions_with(self, rival, measured, samples, n_clusters)
-
-    @property
-    def other_ways(self) -> list[str]:
-        """What :meth:`partition_with` takes: the names of ``rivals_``, and "consensus"."""
-        return list(dict.fromkeys([*self.rivals_, *([CONSENSUS] if self.consensus_ else [])]))
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Samples as the metric sees them, checked against those it was learned from.

@@ -15,7 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.consensus import MetricBeside, samples_with_states
+from structsvm.learner.consensus import (
+    MetricBeside,
+    samples_with_states,
+    ways_besides_metrics,
+)
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
@@ -439,7 +443,7 @@ class MetricLearnerCV(ProblemParameters):
         if use == "learned" or self._best.is_learned:
             found: list[EquivalenceMatrix] = learner.predict_partitions(Xs, n_clusters, **rules)
             return found
-        if self.best_candidate_ in learner.other_ways:
+        if self.best_candidate_ in ways_besides_metrics(learner):
             if rules:
                 raise SettingsError(
                     f"{self.best_candidate_} is no metric and keeps no rules: leave out "
@@ -486,8 +490,6 @@ class MetricLearnerCV(ProblemParameters):
     """Names of those whose consensus with the metric is the best candidate; () if it is not."""
     metrics_beside_ = _OfTheChoice[dict[str, MetricBeside]]()
     """Other learned metrics that this consensus joins."""
-    other_ways = _OfTheChoice[list[str]]()
-    """What ``partition_with`` takes."""
     inputs_ = _OfTheChoice[Inputs]()
     """What is done to a sample first."""
     problem_ = _OfTheChoice[PartitionProblem]()
