@@ -151,7 +151,7 @@ def _held_out(data: Path, name: tuple[str, str, str]) -> Row:
     recordings = fetch_har_spsw(range(1, 16), data_home=data)
     learn = [r for r in recordings if r.name <= "s10_99"]
     test = [r for r in recordings if r.name > "s10_99"]
-    truths = [EquivalenceMatrix.from_breakpoints(_ends(r.y)) for r in test]
+    truths = [EquivalenceMatrix.from_breakpoints(interop.labels_to_breakpoints(r.y)) for r in test]
     started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -167,11 +167,6 @@ def _held_out(data: Path, name: tuple[str, str, str]) -> Row:
         "F1": float(np.mean([margin_f1(t, g) for t, g in pairs])),
         "CPU seconds": f"{seconds:.1f}",
     }
-
-
-def _ends(y: Any) -> Ends:
-    y = np.asarray(y)
-    return [*(np.flatnonzero(y[1:] != y[:-1]) + 1).tolist(), len(y)]
 
 
 def _zscored(X: Floats) -> Floats:
@@ -193,7 +188,7 @@ def _priced(
 ) -> list[Ends]:
     """Segment with the penalty that is best on the recordings to learn from."""
     Zs = [transform(r.X) for r in learn]
-    truths = [EquivalenceMatrix.from_breakpoints(_ends(r.y)) for r in learn]
+    truths = [EquivalenceMatrix.from_breakpoints(interop.labels_to_breakpoints(r.y)) for r in learn]
     scale = float(np.mean([(Z**2).sum() for Z in Zs]))
     means = {}
     for pen in scale * np.geomspace(1e-3, 1.0, 25):
@@ -219,7 +214,7 @@ def _skchange(learn: Sequence[Recording], test: Sequence[Recording]) -> list[End
 def _rca(learn: Sequence[Recording], test: Sequence[Recording]) -> list[Ends]:
     """RCA of metric-learn, a chunk for each labelled segment, then ruptures."""
     X = np.vstack([_zscored(r.X) for r in learn])
-    sizes = np.concatenate([np.diff([0, *_ends(r.y)]) for r in learn])
+    sizes = np.concatenate([np.diff([0, *interop.labels_to_breakpoints(r.y)]) for r in learn])
     fitted = import_module("metric_learn").RCA().fit(X, np.repeat(np.arange(sizes.size), sizes))
     return _priced(_kernel, lambda X: fitted.transform(_zscored(X)), learn, test)
 
@@ -241,7 +236,7 @@ def _samples(learn: Sequence[Recording], test: Sequence[Recording]) -> list[Ends
     for r in test:
         one_hot = boosting.predict(_zscored(r.X))[:, None] == boosting.classes_
         votes = np.apply_along_axis(np.convolve, 0, one_hot.astype(float), np.ones(11), "same")
-        ends.append(_ends(votes.argmax(axis=1)))
+        ends.append(interop.labels_to_breakpoints(votes.argmax(axis=1)))
     return ends
 
 

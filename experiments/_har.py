@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Lags, StateScores, Union
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import BoundaryClassifier, FrameClassifier
@@ -77,8 +78,7 @@ def segmentations(
 
 def truth(y: Any) -> EquivalenceMatrix:
     """The segmentation that names of states stand for."""
-    changes = np.flatnonzero(np.asarray(y)[1:] != np.asarray(y)[:-1]) + 1
-    return EquivalenceMatrix.from_breakpoints([*changes.tolist(), len(y)])
+    return EquivalenceMatrix.from_breakpoints(labels_to_breakpoints(y))
 
 
 def losses(test: Sequence[Recording], guesses: Sequence[EquivalenceMatrix]) -> list[float]:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 from _report import Row, publish
-from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import read_has2023
 from structsvm.errors import DataWarning
 from structsvm.features import Windows, windows
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions import state_matching_score, weighted_adjusted_rand_index
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
@@ -50,17 +50,12 @@ def cut(series: Recording) -> Windows:
     return windows(columns, RATE, min(WINDOW, len(X) / RATE), HOP, names=names)
 
 
-def breakpoints(y: NDArray[np.generic]) -> list[int]:
-    """Segment ends."""
-    return [*(np.flatnonzero(y[1:] != y[:-1]) + 1).tolist(), len(y)]
-
-
 def scored(name: str, test: Sequence[Recording], ends: Sequence[list[int]]) -> Row:
     """Means over the test series; scores of states take each segment for a state of its own."""
     rows = []
     for one, found in zip(test, ends, strict=True):
         assert one.y is not None
-        truth = EquivalenceMatrix.from_breakpoints(breakpoints(one.y))
+        truth = EquivalenceMatrix.from_breakpoints(labels_to_breakpoints(one.y))
         states = EquivalenceMatrix.from_labels(one.y)
         guess = EquivalenceMatrix.from_breakpoints(found)
         rows.append(

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 from _report import SHARED, publish
-from has2023 import METHODS, breakpoints, scored
+from has2023 import METHODS, scored
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import fetch_mocap86
 from structsvm.features import Windows, windows
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions.losses import partition_loss
 
@@ -45,7 +46,7 @@ def main(folder: Path) -> None:
             (guess,) = learner.decode_with(chosen, [cuts[i].X])
             found.setdefault(name, []).append(cuts[i].breakpoints(guess.breakpoints))
     found["no change anywhere"] = [[len(session.X)] for session in sessions]
-    found["the true changes"] = [breakpoints(session.y) for session in sessions]
+    found["the true changes"] = [labels_to_breakpoints(session.y) for session in sessions]
     untrained = losses(sessions, found[next(iter(METHODS))])
     publish(
         "mocap86",
@@ -63,7 +64,9 @@ def losses(sessions: Sequence[Recording], ends: Sequence[list[int]]) -> NDArray[
     """Of each session."""
     make = EquivalenceMatrix.from_breakpoints
     pairs = zip(sessions, ends, strict=True)
-    return np.array([partition_loss(make(breakpoints(one.y)), make(found)) for one, found in pairs])
+    return np.array(
+        [partition_loss(make(labels_to_breakpoints(one.y)), make(found)) for one, found in pairs]
+    )
 
 
 def gained(gains: NDArray[np.float64]) -> str | None:

@@ -30,6 +30,7 @@ from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.errors import VerdictWarning
 from structsvm.evaluation.verdict import standard_error
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import ChangePoint
@@ -55,10 +56,6 @@ def block_means(X: Floats, ends: Sequence[int], block: int) -> tuple[Floats, lis
     rounded = np.clip(np.round(np.asarray(ends) / block).astype(int), 1, n)
     rounded[-1] = n
     return means, np.unique(rounded).tolist()
-
-
-def segment_ends(y: NDArray[np.generic]) -> list[int]:
-    return [*(np.flatnonzero(y[1:] != y[:-1]) + 1).tolist(), len(y)]
 
 
 def outer_folds(name: str, recordings: Sequence[Recording]) -> tuple[list[Ints], Ints | None]:
@@ -106,7 +103,7 @@ class Nested:
         self.name, self.jobs, self.whiten = name, jobs, whiten
         # Lags and classifiers learned on means of samples say nothing of samples.
         self.plain = plain or name in BLOCKS
-        self.Zs, self.ends = [zscored(X) for X in Xs], [segment_ends(y) for y in ys]
+        self.Zs, self.ends = [zscored(X) for X in Xs], [labels_to_breakpoints(y) for y in ys]
         self.folds, self.groups = outer_folds(name, recordings)
         block = BLOCKS.get(name, 1)
         pairs = zip(self.Zs, self.ends, strict=True)

@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 from _cache import Pieces, seconds_option
 from _report import SHARED, Row, publish, stored
-from nested_cv import BLOCKS, N_TRAINING, outer_folds, segment_ends
+from nested_cv import BLOCKS, N_TRAINING, outer_folds
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, rival_in_words
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
 from structsvm.partitions.losses import partition_loss
 
@@ -56,7 +57,7 @@ class Nested:
         recordings = [r for r in read_recordings(folder / name) if len(np.unique(r.y)) > 1]
         self.block = BLOCKS.get(name, 1)
         self.Xs = [_means(np.asarray(r.X), self.block) for r in recordings]
-        self.ends = [segment_ends(np.asarray(r.y)) for r in recordings]
+        self.ends = [labels_to_breakpoints(r.y) for r in recordings]
         self.ys: list[Any] = [self.pooled(ends) for ends in self.ends]
         if labels == NAMES:
             self.ys = [np.asarray(r.y) for r in recordings]

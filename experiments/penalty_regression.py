@@ -25,6 +25,7 @@ from tssb import cut
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
 from structsvm.evaluation.verdict import Contrast
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
@@ -134,7 +135,7 @@ def rows_of(name: str, folder: Path) -> list[Row]:
     """A row for each metric."""
     recordings = read(name, folder)
     Xs, ys = arrays_and_labels(recordings)
-    ends = [[*(np.flatnonzero(y[1:] != y[:-1]) + 1).tolist(), len(y)] for y in ys]
+    ends = [labels_to_breakpoints(y) for y in ys]
     folds, groups = outer_folds(name, recordings)
     order = np.concatenate(folds)
     found: dict[tuple[str, str], list[float]] = {}

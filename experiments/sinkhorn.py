@@ -28,6 +28,7 @@ from scipy.signal import find_peaks
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.partitions.losses import partition_loss
 
@@ -226,7 +227,8 @@ def segmented(name: str, folder: Path, method: str) -> dict[str, float]:
     for learn, test in folds(name, folder):
         parts = [arrays_and_labels(part) for part in (learn, test)]
         (Xs, ends), (new, true) = (
-            ([_zscored(X) for X in part], [_ends(y) for y in ys]) for part, ys in parts
+            ([_zscored(X) for X in part], [labels_to_breakpoints(y) for y in ys])
+            for part, ys in parts
         )
         guesses += METHODS[method](Xs, ends, new)
         truths += [EquivalenceMatrix.from_breakpoints(e) for e in true]
@@ -236,10 +238,6 @@ def segmented(name: str, folder: Path, method: str) -> dict[str, float]:
 def _zscored(X: Floats) -> Floats:
     deviation = X.std(axis=0)
     return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
-
-
-def _ends(y: NDArray[Any]) -> list[int]:
-    return [*(np.flatnonzero(y[1:] != y[:-1]) + 1).tolist(), len(y)]
 
 
 def main() -> None:

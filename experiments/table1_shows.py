@@ -29,6 +29,7 @@ from _shows import FULL, QUICK, Size, speech_in_words, write_show
 from numpy.typing import NDArray
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, read_media, read_recordings, with_labels, write_recording
 from structsvm.partitions import Sample
 from structsvm.partitions.losses import covering, partition_loss
@@ -86,7 +87,7 @@ class Shows:
 
 
 def _segments(y: NDArray[Any]) -> EquivalenceMatrix:
-    return EquivalenceMatrix.from_breakpoints([*(np.flatnonzero(y[1:] != y[:-1]) + 1), len(y)])
+    return EquivalenceMatrix.from_breakpoints(labels_to_breakpoints(y))
 
 
 # ----------------------------------------------------------------------------- from films to shows

@@ -22,6 +22,7 @@ from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import fetch_tssb
 from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Windows, windows
+from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions.losses import covering, partition_loss
 
@@ -72,17 +73,12 @@ def scores(
     series: Sequence[Recording], ends: Sequence[list[int]]
 ) -> dict[str, NDArray[np.float64]]:
     """Loss and covering of each series, in samples."""
-    truths = [EquivalenceMatrix.from_breakpoints(_ends(one)) for one in series]
+    truths = [EquivalenceMatrix.from_breakpoints(labels_to_breakpoints(one.y)) for one in series]
     pairs = list(zip(truths, map(EquivalenceMatrix.from_breakpoints, ends), strict=True))
     return {
         "loss": np.array([partition_loss(t, g) for t, g in pairs]),
         "covering": np.array([covering(t, g) for t, g in pairs]),
     }
-
-
-def _ends(one: Recording) -> list[int]:
-    assert one.y is not None
-    return [*(np.flatnonzero(one.y[1:] != one.y[:-1]) + 1).tolist(), len(one.y)]
 
 
 def row(name: str, of: Mapping[str, NDArray[np.float64]], untrained: NDArray[np.float64]) -> Row:
