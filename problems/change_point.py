@@ -18,7 +18,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import MISSING
 from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem, segmentation
-from structsvm.support.checks import among, is_number, is_whole, refuse_unlisted
+from structsvm.support.checks import among, is_number, is_whole, refuse_below, refuse_unlisted
 
 SEVERAL, SHORTEST_USUAL = 30, 1.5
 """Samples from which on segments shorter than this on average are no segments, but measurements."""
@@ -89,8 +89,7 @@ class ChangePoint(SegmentProblem):
             )
         refuse_unlisted("missing", self.missing, MISSING)
         shortest, longest = self.min_length, self.max_length
-        if not (is_whole(shortest) and shortest >= 1):
-            raise SettingsError(f"min_length must be an integer >= 1, got {shortest!r}")
+        refuse_below(1, "min_length", shortest)
         if longest is not None and not (is_whole(longest) and longest >= shortest):
             raise SettingsError(
                 f"max_length must be None or an integer >= min_length={shortest}, got {longest!r}"

@@ -37,7 +37,13 @@ from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.rivals.row_classifier import rivals_of_tables
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import among, is_number, is_whole, refuse_bad_seed, refuse_unlisted
+from structsvm.support.checks import (
+    among,
+    is_number,
+    refuse_bad_seed,
+    refuse_below,
+    refuse_unlisted,
+)
 
 CENTRED = SquaredNorm(center=1)
 """Shrinks to where learning starts: the features as they are, or as they are whitened."""
@@ -154,8 +160,7 @@ class Clustering(PartitionProblem):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
         if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):
             raise SettingsError(f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}")
-        if not (is_whole(self.n_init) and self.n_init >= 1):
-            raise SettingsError(f"n_init must be >= 1, got {self.n_init!r}")
+        refuse_below(1, "n_init", self.n_init)
         refuse_bad_seed(self.random_state)
 
     @property

@@ -177,10 +177,10 @@ def test_what_is_no_metric_is_refused():
     ("make", "message"),
     [
         (lambda: cccp(tol=0), "tol must be > 0"),
-        (lambda: cccp(max_iter=0), "max_iter must be at least 1"),
+        (lambda: cccp(max_iter=0), "max_iter must be an integer >= 1"),
         (lambda: cccp(proximal=0), "proximal must be > 0"),
         (lambda: quasi_newton(tol=0), "tol must be > 0"),
-        (lambda: quasi_newton(max_iter=0), "max_iter must be at least 1"),
+        (lambda: quasi_newton(max_iter=0), "max_iter must be an integer >= 1"),
     ],
 )
 def test_settings_are_checked(make, message):

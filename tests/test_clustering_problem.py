@@ -350,7 +350,7 @@ class TestMessages:
         ({"penalty": "free"}, "'learned' or 'fixed', got 'free'"),
         ({"kappa": 0}, "kappa must be from 1e-12 to 1, got 0"),
         ({"kappa": 1e-200}, "kappa must be from 1e-12 to 1, got 1e-200"),
-        ({"n_init": 0}, "n_init must be >= 1, got 0"),
+        ({"n_init": 0}, "n_init must be an integer >= 1, got 0"),
     ],
 )
 def test_bad_settings(settings, message):

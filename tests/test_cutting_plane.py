@@ -462,7 +462,7 @@ class TestCache:
         cache.add(0, 1.0, np.ones(3))
         assert len(cache) == 0
         np.testing.assert_array_equal(cache.values(np.ones(3)), [0.0, 0.0])
-        with pytest.raises(SettingsError, match="cached_planes must be at least 0, got -1"):
+        with pytest.raises(SettingsError, match="cached_planes must be an integer >= 0, got -1"):
             CuttingPlane(cached_planes=-1)
 
 

@@ -327,7 +327,7 @@ BAD_SETTINGS = [
     (lambda: {"standardize": "rows"}, "standardize must be 'auto' or one of .*'recording', 'train"),
     (lambda: {"solver": CuttingPlane(slack="two")}, "slack must be 'n' or 'one', got 'two'"),
     (lambda: {"solver": CuttingPlane(Stopping(tol=0))}, "tol must be > 0"),
-    (lambda: {"solver": CuttingPlane(Stopping(max_iter=0))}, "max_iter must be at least 1"),
+    (lambda: {"solver": CuttingPlane(Stopping(max_iter=0))}, "max_iter must be an integer >= 1"),
     (lambda: {"problem": "changes"}, "must be a PartitionProblem .*, got 'changes'"),
 ]
 

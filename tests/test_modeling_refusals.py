@@ -154,7 +154,7 @@ def test_problems_that_are_none_of_this_method_are_refused():
 
 SETTINGS = {
     "tol": ({"tol": -1}, "tol must be > 0"),
-    "max_iter": ({"max_iter": 0}, "max_iter must be at least 1"),
+    "max_iter": ({"max_iter": 0}, "max_iter must be an integer >= 1"),
     "slack": ({"slack": "two"}, "slack must be 'n' or 'one'"),
     "solver": ({"solver": "NOSUCH"}, "solver 'NOSUCH' is not installed; these are: .*CLARABEL"),
     "backend": ({"backend": "gpu"}, "backend must be"),

@@ -291,7 +291,7 @@ class TestBudgets:
     ("settings", "message"),
     [
         ({"tol": 0.0}, "tol must be > 0"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"max_iter": 0}, "max_iter must be an integer >= 1"),
         ({"max_seconds": 0.0}, "max_seconds must be > 0"),
         ({"max_calls": 0}, "max_calls must be at least 1"),
     ],
@@ -332,8 +332,8 @@ def test_a_master_may_be_given_by_its_name():
         (lambda: CuttingPlane(damping=1.0), "damping must be in"),
         (lambda: CuttingPlane(proximal=-0.1), "proximal must be at least 0 or None, got -0.1"),
         (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),
-        (lambda: CuttingPlane(max_idle=0), "max_idle must be at least 1"),
-        (lambda: BlockFrankWolfe(cached_planes=-1), "must be >= 0"),
+        (lambda: CuttingPlane(max_idle=0), "max_idle must be an integer >= 1"),
+        (lambda: BlockFrankWolfe(cached_planes=-1), "must be an integer >= 0"),
         (
             lambda: CuttingPlane(max_cuts=7).check(listed_risk(*SMOOTH["full"]).outline),
             "at least two per",

@@ -14,7 +14,7 @@ from structsvm.errors import LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import check_features, column_names, read_recordings
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole
+from structsvm.support.checks import is_whole, refuse_below
 
 
 class Series(RecordingTransformer):
@@ -134,9 +134,7 @@ class OfWindows(RecordingTransformer):
         """
         _check(self.transformer, "OfWindows")
         for name in ("width", "hop"):
-            value = getattr(self, name)
-            if not is_whole(value) or value < 1:
-                raise SettingsError(f"{name} of OfWindows must be an integer >= 1, got {value!r}")
+            refuse_below(1, f"{name} of OfWindows", getattr(self, name))
         arrays = read_recordings(Xs)
         fitted = clone(self.transformer)
         made = _run(fitted, np.concatenate([self._stack(X) for X in arrays]), True, "OfWindows")

@@ -33,7 +33,7 @@ from structsvm.partitions.objective import Objective, certified_upper
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole
+from structsvm.support.checks import refuse_below
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.quiet import without_warnings
 
@@ -69,8 +69,7 @@ class Alternation:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not (is_whole(self.max_rounds) and self.max_rounds >= 0):
-            raise SettingsError(f"max_rounds must be an integer >= 0, got {self.max_rounds!r}")
+        refuse_below(0, "max_rounds", self.max_rounds)
         if not isinstance(self.safeguard, bool):
             raise SettingsError(f"safeguard must be True or False, got {self.safeguard!r}")
 

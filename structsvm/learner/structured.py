@@ -36,7 +36,7 @@ from structsvm.solvers.first_answer import check_loss
 from structsvm.status import Status
 from structsvm.storage.unstored import refuse_unstored
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole
+from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import read_only, shown
@@ -309,8 +309,7 @@ class StructuredSVM(ProblemParameters):
             For Ctrl-C before there is a weight.
         """
         settings = self._settings(callback)
-        if not (is_whole(max_rounds) and max_rounds >= 0):
-            raise SettingsError(f"max_rounds must be an integer >= 0, got {max_rounds!r}")
+        refuse_below(0, "max_rounds", max_rounds)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         data = read_labelled(X, y, sample_weight)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
-from structsvm.errors import MasterError, SettingsError
+from structsvm.errors import MasterError
 from structsvm.masters.base import (
     DEFAULT_REQUEST,
     Master,
@@ -31,7 +31,7 @@ from structsvm.parallel import single_threaded
 from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole
+from structsvm.support.checks import refuse_below
 from structsvm.weights import Projection, WeightSpace
 
 REACH = 0.5
@@ -78,8 +78,7 @@ class NewtonMaster(Master):
 
     def __post_init__(self) -> None:
         """Check the number of steps."""
-        if not (is_whole(self.max_steps) and self.max_steps >= 1):
-            raise SettingsError(f"max_steps must be at least 1, got {self.max_steps!r}")
+        refuse_below(1, "max_steps", self.max_steps)
 
     def handles(self, risk: Regularized) -> bool:
         """Whether this master can solve the restricted problems of ``risk``."""

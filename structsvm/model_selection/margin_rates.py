@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import split
 from structsvm.partitions.copies import contents
 from structsvm.partitions.margins import MarginRates, boundary_margins, hits
-from structsvm.support.checks import is_whole
+from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 from structsvm.support.typed import refuse_other_types
@@ -72,8 +72,7 @@ def margin_rates(
     >>> all(0 < change["rate"] < 1 for change in learner.predict_changes(Xs[5:])[0])
     True
     """
-    if not (is_whole(tolerance) and tolerance >= 0):
-        raise SettingsError(f"tolerance must be an integer >= 0, got {tolerance!r}")
+    refuse_below(0, "tolerance", tolerance)
     data = learner.read(Xs, ys, groups=groups) if not isinstance(Xs, TrainingSet) else Xs
     words = data.problem.traits.words
     if not data.problem.traits.contiguous:

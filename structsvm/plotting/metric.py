@@ -15,10 +15,10 @@ from structsvm.plotting.style import (
     new_axes,
     plain,
     plain_text,
-    refuse_other_counts,
     shortened,
 )
 from structsvm.plotting.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
+from structsvm.support.checks import refuse_below
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     >>> axes.has_data()
     True
     """
-    refuse_other_counts("n_features", n_features)
+    refuse_below(1, "n_features", n_features)
     weights, names = feature_weights(learner), learner.metric_feature_names_
     top = np.argsort(-weights, kind="stable")[:n_features]
     ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
@@ -123,7 +123,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     >>> axes.has_data()
     True
     """
-    refuse_other_counts("n_features", n_features)
+    refuse_below(1, "n_features", n_features)
     B, names = scaled_metric(learner), learner.metric_feature_names_
     top = np.argsort(-np.diag(B), kind="stable")[:n_features]
     shown = B[np.ix_(top, top)]

@@ -14,9 +14,9 @@ from structsvm.plotting.style import (
     new_axes,
     plain,
     plain_text,
-    refuse_other_counts,
     shortened,
 )
+from structsvm.support.checks import refuse_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def plot_weight_stability(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['a', 'b']
     """
-    refuse_other_counts("n_features", n_features)
+    refuse_below(1, "n_features", n_features)
     P = len(stability.features)
     top = np.argsort(-stability.share, kind="stable")[:n_features]
     ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from structsvm.errors import SettingsError
-from structsvm.support.checks import is_whole
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
@@ -82,15 +80,3 @@ def shortened(name: Any, most: int) -> str:
     name = str(name)
     end = (most - 1) // 2
     return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
-
-
-def refuse_other_counts(name: str, value: Any) -> None:
-    """Refuse a number of things to draw that is none.
-
-    Raises
-    ------
-    SettingsError
-        Naming the parameter.
-    """
-    if not (is_whole(value) and value >= 1):
-        raise SettingsError(f"{name} must be an integer >= 1, got {value!r}")

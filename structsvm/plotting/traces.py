@@ -11,9 +11,9 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image, unscaled
 from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.sample import Sample
-from structsvm.plotting.style import refuse_other_counts
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_below
 
 
 def traces(
@@ -26,7 +26,7 @@ def traces(
     SettingsError
         If ``show`` is neither "components" nor "features", or ``n`` no integer >= 1.
     """
-    refuse_other_counts("n_traces", n)
+    refuse_below(1, "n_traces", n)
     if show == "features":
         names = learner.metric_feature_names_
         top = np.argsort(-feature_weights(learner), kind="stable")[:n]

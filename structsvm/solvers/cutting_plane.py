@@ -20,7 +20,7 @@ from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import together
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import among, is_number, is_whole
+from structsvm.support.checks import among, is_number, is_whole, refuse_below
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
@@ -110,10 +110,8 @@ class CuttingPlane(ConvexSolver):
             is_number(self.proximal) and 0 <= self.proximal < np.inf
         ):
             raise SettingsError(f"proximal must be at least 0 or None, got {self.proximal}")
-        if not (is_whole(self.max_idle) and self.max_idle >= 1):
-            raise SettingsError(f"max_idle must be at least 1, got {self.max_idle}")
-        if not (is_whole(self.cached_planes) and self.cached_planes >= 0):
-            raise SettingsError(f"cached_planes must be at least 0, got {self.cached_planes}")
+        refuse_below(1, "max_idle", self.max_idle)
+        refuse_below(0, "cached_planes", self.cached_planes)
 
     def check_convex(self, risk: Outline) -> None:
         """Check that ``max_cuts`` leaves two cuts for each slack.

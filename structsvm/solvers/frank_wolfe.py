@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import SettingsError
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, ConvexSolver, Run, Step, StepDone, Stopping
@@ -18,7 +17,7 @@ from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole, refuse_bad_seed
+from structsvm.support.checks import refuse_bad_seed, refuse_below
 
 EVERY = 10
 """Iterations between two evaluations of the objective, unless it looks attained before."""
@@ -66,8 +65,7 @@ class BlockFrankWolfe(ConvexSolver):
     def __post_init__(self) -> None:
         """Check the settings."""
         check_stopping(self.stopping)
-        if not (is_whole(self.cached_planes) and self.cached_planes >= 0):
-            raise SettingsError(f"cached_planes must be >= 0, got {self.cached_planes!r}")
+        refuse_below(0, "cached_planes", self.cached_planes)
         refuse_bad_seed(self.random_state)
 
     def check_convex(self, risk: Outline) -> None:

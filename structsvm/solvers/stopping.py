@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.solution import HistoryEntry
 from structsvm.status import Status
-from structsvm.support.checks import is_number, is_whole
+from structsvm.support.checks import is_number, is_whole, refuse_below
 
 
 class BudgetSpentError(Exception):
@@ -55,8 +55,7 @@ class Stopping:
         """Check the settings."""
         if not (is_number(self.tol) and self.tol > 0):
             raise SettingsError(f"tol must be > 0, got {self.tol}")
-        if not (is_whole(self.max_iter) and self.max_iter >= 1):
-            raise SettingsError(f"max_iter must be at least 1, got {self.max_iter}")
+        refuse_below(1, "max_iter", self.max_iter)
         if not (is_number(self.max_seconds) and self.max_seconds > 0):
             raise SettingsError(f"max_seconds must be > 0, got {self.max_seconds}")
         if self.max_calls is not None and not (is_whole(self.max_calls) and self.max_calls >= 1):

@@ -44,6 +44,18 @@ def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def refuse_below(least: int, name: str, value: Any) -> None:
+    """Check that a setting is an integer that is large enough.
+
+    Raises
+    ------
+    SettingsError
+        If it is not.
+    """
+    if not (is_whole(value) and value >= least):
+        raise SettingsError(f"{name} must be an integer >= {least}, got {value!r}")
+
+
 def refuse_bad_seed(value: Any) -> None:
     """Check that a ``random_state`` seeds a generator.
 
