@@ -2,6 +2,10 @@
 
 import numpy as np
 
+NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
+ENDS = [8, 18, 25, 30]
+MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+
 
 def recordings(n=8, T=60, seed=0, noise=0.5):
     """Feature 0 follows the labels, feature 1 its own changes, the rest are noise."""
@@ -30,3 +34,22 @@ def recordings_of_two_kinds(n=6, T=50):
         Xs.append(X)
         ys.append(y)
     return Xs, ys
+
+
+def recordings_of_four_segments(N=4, T=40, P=3, seed=0):
+    """Feature 0 follows the labels of four segments of the same length."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(N):
+        y = np.repeat(np.arange(4), T // 4)
+        X = rng.normal(size=(T, P))
+        X[:, 0] += 3 * rng.normal(size=4)[y]
+        Xs.append(X)
+        ys.append(y)
+    return Xs, ys
+
+
+def recordings_of_states(n, rng, noise=0.7):
+    """Recordings whose states are ``NAMES``, each of which has a mean of its own."""
+    means = np.array([MEANS[name] for name in NAMES])
+    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]

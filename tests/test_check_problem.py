@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import wrong_plugins
 
 from structsvm import ChangePoint
 from structsvm.errors import DataError, PluginError
@@ -14,7 +15,6 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
@@ -206,20 +206,10 @@ def test_clustering_passes(cluster_count: str, oracle: str) -> None:
 
 
 @dataclass(frozen=True)
-class Segments(PartitionProblem):
-    """Change-points in three definitions."""
+class Segments(wrong_plugins.Segments):
+    """Change-points in three definitions, and a setting."""
 
     extra: Any = None
-    traits = Traits(contiguous=True)
-
-    def decoder(self, sample: Sample) -> Oracle:
-        return SequentialOracle()
-
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
-        labels = np.asarray(y)
-        if labels.shape != (sample.n_samples,):
-            raise DataError(f"labels of shape {labels.shape} for {sample.n_samples} samples")
-        return EquivalenceMatrix.from_labels(np.cumsum(np.diff(labels, prepend=labels[0]) != 0))
 
 
 class Mutable(Segments):

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from recording_cases import recordings_of_four_segments as recordings
 
 from structsvm import (
     Alternation,
@@ -28,18 +29,6 @@ from structsvm.partitions.sample import Sample
 from structsvm.regularizers import Custom
 
 T = 40
-
-
-def recordings(N=4, P=3, seed=0):
-    rng = np.random.default_rng(seed)
-    Xs, ys = [], []
-    for _ in range(N):
-        y = np.repeat(np.arange(4), T // 4)
-        X = rng.normal(size=(T, P))
-        X[:, 0] += 3 * rng.normal(size=4)[y]
-        Xs.append(X)
-        ys.append(y)
-    return Xs, ys
 
 
 XS, YS = recordings()

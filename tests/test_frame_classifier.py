@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from recording_cases import ENDS, NAMES
+from recording_cases import recordings_of_states as recordings
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from spy import Spy
@@ -13,15 +15,6 @@ from structsvm.features import Columns, Lags, MovingStatistics
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.rivals import BoundaryClassifier, FrameClassifier, best_path, best_path_of
-
-NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
-ENDS = [8, 18, 25, 30]
-MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
-
-
-def recordings(n, rng, noise=0.7):
-    means = np.array([MEANS[name] for name in NAMES])
-    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
 
 
 def value(scores, path, price=0.0):

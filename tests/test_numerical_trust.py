@@ -5,6 +5,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+from recording_cases import recordings_of_four_segments as recordings
 
 import structsvm.masters.conic
 from structsvm import ChangePoint, MetricLearner, Status
@@ -26,18 +27,6 @@ from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.cutting_plane import CuttingPlane
 
 EXACT = MetricLearner(standardize=None, solver=CuttingPlane(Stopping(tol=1e-6)))
-
-
-def recordings(N=4, T=40, P=3, seed=0):
-    rng = np.random.default_rng(seed)
-    Xs, ys = [], []
-    for _ in range(N):
-        y = np.repeat(np.arange(4), T // 4)
-        X = rng.normal(size=(T, P))
-        X[:, 0] += 3 * rng.normal(size=4)[y]
-        Xs.append(X)
-        ys.append(y)
-    return Xs, ys
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recording_cases import NAMES
+from recording_cases import recordings_of_states as recordings
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,14 +17,7 @@ from structsvm.features import Columns, Lags, StateScores
 from structsvm.features.frames import DrawnFolds, FrameRecipe
 from structsvm.features.names import States
 
-NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 RECIPE = FrameRecipe(Columns(), None, None, "a test", n_folds=5, random_state=0)
-MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
-
-
-def recordings(n, rng, noise=0.7):
-    means = np.array([MEANS[name] for name in NAMES])
-    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
 
 
 def test_no_training_recording_is_scored_by_a_model_that_has_seen_it_or_its_group(rng):

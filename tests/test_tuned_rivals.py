@@ -1,9 +1,11 @@
 """The classifiers that a learner is compared with by itself: which apply, and where they appear."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
+from recording_cases import ENDS, NAMES, recordings_of_states
 from sklearn.base import BaseEstimator
 
 from structsvm import MetricLearner, MetricLearnerCV, PartialLabels, evaluate, load, save
@@ -14,15 +16,8 @@ from structsvm.plotting import report_page
 from structsvm.problems import Clustering
 from structsvm.rivals import BoundaryClassifier, FrameClassifier, rivals_of_recordings
 
-NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
-ENDS = [8, 18, 25, 30]
-MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 QUICK = ["equal-segments", "frame-logistic", "boundary-logistic"]
-
-
-def recordings(n, rng, noise=0.6):
-    means = np.array([MEANS[name] for name in NAMES])
-    return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
+recordings = partial(recordings_of_states, noise=0.6)
 
 
 def names_of(labels, features=None):
