@@ -53,6 +53,20 @@ def rng():
     return np.random.default_rng(0)
 
 
+@pytest.fixture(scope="module")
+def client():
+    """Return a client of Dask, with two workers."""
+    import distributed
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of the shared recordings: $STRUCTSVM_DATA, or ../shared/data."""

@@ -4,7 +4,6 @@ import pickle
 import tracemalloc
 import warnings
 
-import distributed
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -61,17 +60,6 @@ class Sequence:
 
     def __getitem__(self, i):
         return self.held[i].copy()
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import pickle
 import shutil
 
 import dask.bag
-import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,17 +57,6 @@ class Sequence:
         if i in self.broken and self.asked > len(self.held) + 1:
             return self.broken[i](found)
         return found.copy() if isinstance(found, np.ndarray) else found
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")
