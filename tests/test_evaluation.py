@@ -13,9 +13,11 @@ from structsvm import Clustering, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, Scores, evaluate
+from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.traits import RECORDINGS
 from structsvm.rivals import FrameClassifier
 
 TRAIN, TEST = (
@@ -140,6 +142,29 @@ class TestVerdict:
         assert str(made_up((3, 1), (3, 2)).verdict).endswith(more)
         assert more not in str(made_up(*MANY).verdict)
         assert more not in str(made_up(*(pair[::-1] for pair in MANY)).verdict)
+
+    @pytest.mark.parametrize("n_groups", [2, 4])
+    def test_too_few_groups_have_no_interval_and_need_others(self, n_groups):
+        """Of two groups it went from -12 to 55, and further recordings of the same tell nothing."""
+        losses = np.arange(12.0)
+        groups = np.repeat(np.arange(n_groups), 12 // n_groups)
+        found = Verdict.of(
+            {"learned": losses % 5, "untrained": losses}, RECORDINGS, "loss", units=groups
+        )
+        assert "interval" not in str(found)
+        assert "better on 7, worse on 0" in str(found)
+        these = f"That describes these {n_groups} groups, and cannot say what others would show."
+        assert str(found).endswith(f"{these} Labelled recordings of more groups would tell.")
+        assert np.isfinite(found.untrained.low)
+
+    def test_enough_groups_have_an_interval(self):
+        losses = np.arange(12.0)
+        units = np.repeat(np.arange(6), 2)
+        found = Verdict.of(
+            {"learned": losses % 5, "untrained": losses}, RECORDINGS, "loss", units=units
+        )
+        assert "95 % interval of the gain" in str(found)
+        assert "describes" not in str(found)
 
     def test_one_recording_has_no_interval(self):
         found = made_up((3, 1))

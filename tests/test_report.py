@@ -106,6 +106,17 @@ def test_what_cannot_be_told_is_told(learner):
     assert "learned from 6 of these" in " ".join(seen.texts)
 
 
+def test_two_groups_have_no_interval_in_the_picture(learner):
+    """It went from -5 to 44, over the whole picture, and its caption promised an interval."""
+    page = page_of(learner, TEST, groups=list("aaabbb"))
+    assert {(gain["low"], gain["high"]) for gain in page.data["gains"].values()} == {(None, None)}
+    caption = "the mean. 2 groups cannot say how far from it others would be."
+    assert caption in "".join(page.texts)
+    six = page_of(learner, TEST)
+    assert None not in {gain["low"] for gain in six.data["gains"].values()}
+    assert "mean and 95 % interval" in "".join(six.texts)
+
+
 def test_a_model_without_rivals_says_so():
     Xs, ys = arrays_and_labels(TRAIN)
     page = page_of(MetricLearner(metric="diagonal").fit(Xs, ys), TEST)

@@ -197,6 +197,13 @@ class Contrast:
         return replace(self, high=self.mean + half)
 
     @property
+    def told(self) -> Contrast:
+        """The same without an interval that no verdict rests on, as of two groups: -12 to 55."""
+        if self.units >= MIN_UNITS:
+            return self
+        return replace(self, low=-np.inf, high=np.inf)
+
+    @property
     def is_constant(self) -> bool:
         """Whether all differences are the same, though there are several."""
         return self.units >= 2 and _no_wider_than_rounding(self.se, self.mean)
@@ -226,7 +233,7 @@ class Contrast:
         counts = f"better on {self.won}, worse on {self.lost}"
         if self.is_constant:
             counts = f"the same on each of them: {counts}"
-        elif np.isfinite(self.low):
+        elif np.isfinite(self.told.low):
             counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
         return f"{abs(self.mean):.2g} {word} than that of {rival_in_words(self.rival)} ({counts})"
 
@@ -473,7 +480,17 @@ class Verdict:
         *rivals, last = map(str, {c.rival: c for c in told if c is not None}.values())
         against = f"{', '.join(rivals)}, and {last}" if rivals else last
         found = f"the {self.measure} of the learned metric is {self.loss:.2g}: {against}"
-        return f"On {self._judged_on}, {found}.{self._advice}"
+        return f"On {self._judged_on}, {found}.{self._reach}{self._advice}"
+
+    @property
+    def _reach(self) -> str:
+        """What figures of too few recordings, or groups, do not say."""
+        n = self.untrained.units
+        if self.seen or n >= MIN_UNITS:
+            return ""
+        noun = "group" if self.grouped else self.words.whole
+        these = f"this one {noun}" if n == 1 else f"these {n} {noun}s"
+        return f" That describes {these}, and cannot say what others would show."
 
     @property
     def _judged_on(self) -> str:
@@ -567,7 +584,9 @@ class Verdict:
         shown = "" if tried or self._blind is None else SHOWN_BY
         best = self.best is not None and self.untrained.mean >= 0
         guess = " It still is the best guess." if best else ""
-        return f"{guess}{shown} More labelled {self.words.whole}s would tell."
+        wholes = f"{self.words.whole}s"
+        more = f"Labelled {wholes} of more groups" if self.grouped else f"More labelled {wholes}"
+        return f"{guess}{shown} {more} would tell."
 
     def _way_to(self, rival: str) -> str:
         """How to partition with a rival."""

@@ -61,7 +61,7 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "axes": heaviest_directions(learner, 2)[0],
             "titles": {name: rival_title(name) for name in evaluation.scores},
             "means": evaluation.scores,
-            "gains": {name: asdict(c) for name, c in evaluation.verdict.contrasts.items()},
+            "gains": {name: asdict(c.told) for name, c in evaluation.verdict.contrasts.items()},
             "states": pictures.states,
             "confusion": {
                 name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}

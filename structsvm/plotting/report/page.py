@@ -10,13 +10,14 @@ from importlib.resources import files
 from typing import Any
 
 from structsvm.diagnosis import Diagnosis, diagnose_measured
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.verdict import MIN_UNITS, Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.sample import Sample
 from structsvm.plotting.report.content import content, notes
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
 from structsvm.plotting.report.support import support_section
+from structsvm.support.plain import counted
 from structsvm.support.typed import refuse_other_types
 from structsvm.support.version import __version__
 
@@ -131,6 +132,7 @@ def page_of(
         answer=html.escape(verdict.answer),
         found=html.escape(verdict.found if why is None else why),
         measure=html.escape(verdict.measure.capitalize()),
+        gains=html.escape(_gains(evaluation.verdict)),
         notes="\n".join(said),
         support=support_section(learner),
         findings=_findings(found),
@@ -153,6 +155,15 @@ def _findings(diagnosis: Diagnosis) -> str:
         for finding in diagnosis
     ]
     return f"<dl>{''.join(rows)}</dl>"
+
+
+def _gains(verdict: Verdict) -> str:
+    """What the picture of the gains shows."""
+    n = verdict.untrained.units
+    if n >= MIN_UNITS:
+        return "mean and 95 % interval. Right of zero, learning pays."
+    noun = "group" if verdict.grouped else verdict.words.whole
+    return f"the mean. {counted(n, noun).capitalize()} cannot say how far from it others would be."
 
 
 def _state(verdict: Verdict) -> str:
