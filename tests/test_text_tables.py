@@ -345,3 +345,15 @@ def test_what_mac_and_excel_put_beside_a_table_is_none(tmp_path):
     (tmp_path / "two.csv").write_text(f"sep=;\n{german}")
     for found in read_recordings(tmp_path):
         assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("header", ["a,b,label ", " a ,b, label", "a,b,label\xa0"])
+def test_blanks_after_the_last_name_are_no_part_of_it(tmp_path, header, end):
+    """The last column is where most tables have their labels, and it was not found."""
+    rows = [header, *("1,2,rest", "1,3,rest ", "4,2,walk", "4,3,walk")]
+    (tmp_path / "a.csv").write_bytes(end.join([*rows, ""]).encode())
+    (recording,) = read_recordings(tmp_path / "a.csv")
+    assert recording.features == ("a", "b")
+    assert recording.X[:, 1].tolist() == [2, 3, 2, 3]
+    assert list(recording.y) == ["rest", "rest", "walk", "walk"]

@@ -283,7 +283,7 @@ def without_blanks(text: str, separator: str) -> str:
     end = text.find("\n", start)
     header = text[start:] if end < 0 else text[start:end]
     names = separator.join(name.strip() for name in header.split(separator))
-    if names == header.rstrip() or '"' in header:
+    if names == header.rstrip("\r") or '"' in header:
         return text
     return text[:start] + names + text[start + len(header) :]
 
