@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
+from structsvm.features.frames import AloneError
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.rivals import fit_rival, labels_by, partitions_of
@@ -26,6 +27,7 @@ from structsvm.rivals import metrics as baselines
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.plain import some_of
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
@@ -100,7 +102,18 @@ class Fold:
     def failed(self, why: object, seconds: float = 0.0, refused: bool = True) -> Trial:
         """The trial of a candidate that gives nothing to try."""
         nothing = np.full((len(self.test), 2), np.nan)
-        return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
+        alone = self._held_out if isinstance(why, AloneError) else ""
+        failure = f"{alone}{why} (fold {self.number})"
+        return Trial(nothing, seconds, failure=failure, refused=refused)
+
+    @property
+    def _held_out(self) -> str:
+        """Why a single recording or group is left, of those that were labelled."""
+        n, what = len(self.test), self.test.problem.traits.words.wholes(len(self.test))
+        if self.test.groups is not None:
+            groups = list(dict.fromkeys(map(repr, self.test.groups)))
+            n, what = len(groups), f"group{'' if len(groups) == 1 else 's'} {some_of(groups)}"
+        return f"while {what} {'is' if n == 1 else 'are'} held out to choose, "
 
 
 @dataclass(frozen=True, eq=False)
