@@ -28,6 +28,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.separation import Query, blocks_of, separate_share
+from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Nonnegative, Product
 
@@ -238,6 +239,47 @@ class TestOracles:
         assert solution.lower <= honest * (1 + 1e-9)
         assert solution.status in (Status.HEURISTIC, Status.STALLED)
         assert "worse than one it found before" in caplog.text
+
+    @pytest.mark.parametrize(
+        "solver",
+        [
+            CuttingPlane(),
+            CuttingPlane(slack="one"),
+            BlockFrankWolfe(),
+            BlockFrankWolfe(cached_planes=0),
+            ProjectedSubgradient(),
+        ],
+        ids=["n slacks", "one slack", "frank-wolfe", "frank-wolfe without a cache", "subgradient"],
+    )
+    def test_one_that_forgets_after_the_first_round_is_believed_by_no_solver(self, solver):
+        """It says that it is exact, and returns the truth from the second round on."""
+
+        def forgetful(w, x, y, answer):
+            return Separation(y, 0.0, Quality.EXACT)
+
+        honest = listed_risk(*FULL, seed=1)
+        solution = solver.solve(scripted(forgetful, after=honest.n_samples, seed=1))
+        assert solution.lower <= optimum(honest) * (1 + 1e-9)
+        assert solution.status is not Status.OPTIMAL
+        assert "heuristic" in solution.bound
+
+    def test_with_one_slack_labellings_of_single_samples_are_remembered(self):
+        """Of those of the first round some are worth more than the truth, and some are not."""
+
+        class Once(Listed):
+            def separate(self, w, x, y):
+                answer = super().separate(w, x, y)
+                return answer if np.abs(w).max() == 0 else Separation(y, 0.0, Quality.EXACT)
+
+        risk = listed_risk(*FULL, problem=Once(FULL[0]), seed=1)
+        solution = CuttingPlane(slack="one").solve(risk)
+        least = risk.penalty(solution.w)
+        for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
+            z = risk.problem.separate(risk.null, x, y).y
+            away = risk.problem.joint_feature(x, z) - risk.problem.joint_feature(x, y)
+            least += omega * max(0.0, risk.problem.loss(y, z) + float(away @ solution.w))
+        assert solution.upper >= least
+        assert solution.status is not Status.OPTIMAL
 
     def test_labellings_worse_than_the_truth_count_as_the_truth(self):
         def worst(w, x, y, answer):

@@ -84,7 +84,8 @@ class BlockFrankWolfe(ConvexSolver):
             dual.restore(run.state)
             cache.restore(run.state)
         if run.saved is None:
-            run.start(samples)
+            for cut in run.start(samples, cache):
+                dual.step(cut.group, cut.intercept, cut.slope)
         else:
             iteration = int(run.saved["iteration"])
         while True:
@@ -101,7 +102,8 @@ class BlockFrankWolfe(ConvexSolver):
             run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
             room = run.certificate.null - run.certificate.lower
             if iteration % EVERY == 0 or estimate <= self.stopping.tol * room:
-                evaluation = run.evaluate(dual.w, samples, cache.values(dual.w))
+                known = np.maximum(dual.values(), cache.values(dual.w))
+                evaluation = run.evaluate(dual.w, samples, known)
                 for i, cut in enumerate(evaluation.cuts()):
                     dual.step(i, cut.intercept, cut.slope)
                 run.bound_by(dual.offset, dual.slope, np.abs(dual.slopes).sum(axis=0))
@@ -134,6 +136,10 @@ class _Dual:
     def offset(self) -> float:
         """Sum over the samples."""
         return float(self.offsets.sum())
+
+    def values(self) -> Floats:
+        """The planes at the weight, (N,)."""
+        return np.asarray(self.offsets + self.slopes @ self.w)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Have the planes that another had; the weight is that of this regularizer."""

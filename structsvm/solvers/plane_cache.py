@@ -69,6 +69,10 @@ class PlaneCache:
         """The largest plane of each sample at ``w``, at least 0, (N,)."""
         return np.asarray(self._all_values(w).max(axis=1, initial=0.0))
 
+    def group_values(self, w: Floats, groups: Ints) -> Floats:
+        """Sums over groups of the largest plane of each sample at ``w``, (G,)."""
+        return np.asarray(np.bincount(groups, self.values(w)), dtype=np.float64)
+
     def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats, list[Labellings]]:
         """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d).
 

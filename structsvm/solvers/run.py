@@ -227,9 +227,11 @@ class Run(CutRun):
     ) -> Planes:
         """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
 
-        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before. The
-        planes of the samples go into the ``cache``.
+        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before; the
+        planes of single samples in the ``cache`` may know more. Those found now go there.
         """
+        if known is not None and cache is not None:
+            known = np.maximum(known, cache.group_values(w, groups))
         evaluation = self._called(w, groups, cache)
         if self.certificate.update_upper(evaluation, known, count=is_admissible(self.risk, w)):
             self.memory.note_best(evaluation, known)

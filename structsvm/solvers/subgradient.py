@@ -62,15 +62,15 @@ class ProjectedSubgradient(ConvexSolver):
         whole = np.zeros(risk.n_samples, dtype=np.int64)
         w = risk.space.project(target)
         average, offset, slope = w, 0.0, np.zeros(risk.space.dim)
-        t = 0
+        t, first = 0, run.working_set(whole)
         if run.saved is None:
-            run.start(whole)
+            first.add(run.start(whole))
         else:
             w, average, slope = (run.saved[name] for name in ("w", "average", "slope"))
             offset, t = float(run.saved["offset"]), int(run.saved["t"])
         while True:
             t += 1
-            at = run.evaluate(w, whole)
+            at = run.evaluate(w, whole, np.maximum(first.group_values(w), offset + slope @ w))
             share = 2.0 / (t + 1)
             offset += share * (float(at.intercepts[0]) - offset)
             slope = slope + share * (at.slopes[0] - slope)
@@ -78,7 +78,8 @@ class ProjectedSubgradient(ConvexSolver):
             w = risk.space.project(w - (w - target + at.slopes[0] / omega.curvature) / t)
             average = average + share * (w - average)
             if t % EVERY == 0:
-                run.evaluate(average, whole)
+                known = np.maximum(first.group_values(average), offset + slope @ average)
+                run.evaluate(average, whole, known)
             state = {"w": w, "average": average, "slope": slope}
             state |= {"offset": np.array(offset), "t": np.array(t)}
             done(Step("projected subgradient", 1, state=state.copy))
