@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
+from structsvm.masters.cvxpy import raw_answer
 from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._clusters.starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
@@ -151,8 +152,7 @@ class SemidefiniteOracle(Oracle):
 
         options = {"eps_abs": self.tol, "eps_rel": self.tol} if self.solver == "SCS" else {}
         try:
-            data, chain, inverse = problem.get_problem_data(self.solver, solver_opts=options)
-            raw = chain.solve_via_data(problem, data, solver_opts=options)
+            raw, chain, inverse = raw_answer(problem, self.solver, options)
             problem.unpack(chain.invert(raw, inverse))
         except (cp.error.SolverError, ValueError) as error:
             raise OracleError(

@@ -1,5 +1,8 @@
 """Masters: one KKT kit for every answer, agreement, names, failures."""
 
+import os
+import signal
+import threading
 import warnings
 
 import cvxpy as cp
@@ -13,7 +16,7 @@ from structsvm.masters.active_set import FEW_WEIGHTS, ActiveSetMaster
 from structsvm.masters.auto import LARGE, AutoMaster, master_from
 from structsvm.masters.base import MasterSolution, Proximal, Request, checked
 from structsvm.masters.bounds import lower_bound
-from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.cvxpy import CvxpyMaster, solve_by
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.simplex_qp import maximize_on_simplices
@@ -435,6 +438,20 @@ class TestFailures:
             pytest.fail("the tests need HiGHS, which comes with scipy and cvxpy")
         risk, cuts = restricted("full-squared", "one-slack")
         assert CvxpyMaster("highs").solve(risk, cuts).label == "highs failed, clarabel"
+
+    @pytest.mark.parametrize("solver", ["SCS", "OSQP"])
+    def test_a_solver_that_answers_ctrl_c_itself_is_not_followed_by_the_next(self, solver):
+        """Both take the place of Python's handler, and call it a failure."""
+        x = cp.Variable(200)
+        A = np.random.default_rng(0).standard_normal((150, 200))
+        never = cp.Problem(cp.Minimize(cp.sum_squares(A @ x - 1) + cp.norm1(x)), [x <= 1])
+        options = {"eps_abs": 1e-300, "eps_rel": 1e-300}
+        options |= {"max_iters": 10**8} if solver == "SCS" else {"max_iter": 10**8}
+        timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            solve_by(never, solver, options)
+        timer.join()
 
     def test_constraints_that_contradict_each_other_are_named(self):
         risk = listed_risk(

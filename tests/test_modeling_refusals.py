@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import cvxpy as cp
 import numpy as np
@@ -267,6 +268,20 @@ def test_ctrl_c_gives_the_best_point_so_far():
     assert stats.lower <= value == stats.upper
     (x,) = problem.variables()
     assert value == pytest.approx(float((ROWS @ x.value).max() + ((x.value - 1) ** 2).sum()))
+    assert solve(problem) <= value
+
+
+def test_ctrl_c_that_a_solver_takes_gives_the_best_point_so_far():
+    """SCS answers it itself, and says that it failed."""
+    problem = problem_of(highest)
+    endless = {"eps_abs": 1e-300, "eps_rel": 1e-300, "max_iters": 10**9}
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    value = solve(problem, solver="SCS", **endless)
+    timer.join()
+    stats = problem.solver_stats.extra_stats
+    assert "interrupted" in stats.status
+    assert stats.lower <= value == stats.upper
     assert solve(problem) <= value
 
 

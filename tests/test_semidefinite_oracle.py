@@ -1,5 +1,9 @@
 """The semidefinite oracle: its bound holds, and it is the tightest of the relaxations."""
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pytest
 
@@ -23,6 +27,16 @@ def case(seed: int) -> tuple[TraceObjective, Constraint]:
     if seed % 4 < 2:
         return TraceObjective(Z, shift=-1.0), Constraint(n_clusters=K)
     return TraceObjective(Z, truth, 2.0, shift=-0.3), Constraint(n_clusters=K)
+
+
+def test_ctrl_c_that_scs_takes_ends_the_search() -> None:
+    """SCS answers it itself, and says that it failed."""
+    Z = np.random.default_rng(0).standard_normal((40, 3))
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        SemidefiniteOracle(tol=1e-300).relax(TraceObjective(Z, shift=-1.0))
+    timer.join()
 
 
 def scale(objective: TraceObjective) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +41,10 @@ USUAL_OPTIONS: dict[str, dict[str, Any]] = {
     "SCS": {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iters": 20_000},
     "OSQP": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 100_000},
 }
+
+
+INTERRUPTED = "interrupted"
+"""The status of SCS and OSQP after Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,33 @@ def largest_order(space: WeightSpace) -> int:
     return space.order if isinstance(space, PSD) else 0
 
 
+def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]) -> None:
+    """As ``problem.solve`` does, except that Ctrl-C is answered where a solver has taken it."""
+    problem.unpack_results(*raw_answer(problem, solver, options))
+
+
+def raw_answer(
+    problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
+) -> tuple[Any, Any, Any]:
+    """What a solver answers, and with what cvxpy reads it: the chain and its inverse data.
+
+    SCS and OSQP put a handler of their own in the place of Python's while they run, and cvxpy says
+    of one that was interrupted only that it failed: Python's is called then.
+    """
+    data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(options))
+    raw = chain.solve_via_data(problem, data, warm_start=True, solver_opts=dict(options))
+    if _status_of(raw) == INTERRUPTED:
+        signal.raise_signal(signal.SIGINT)
+    return raw, chain, inverse
+
+
+def _status_of(raw: Any) -> str:
+    """What a solver that has a status in words says."""
+    info = raw.get("info") if isinstance(raw, Mapping) else getattr(raw, "info", None)
+    status = info.get("status") if isinstance(info, Mapping) else getattr(info, "status", None)
+    return str(status)
+
+
 def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
     """Solve with the first of ``solvers`` that is accurate; who did, and who failed before.
 
@@ -154,7 +187,7 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
     for name in solvers:
         try:
             with without_warnings(Warning):
-                problem.solve(solver=name, **options.get(name, {}))
+                solve_by(problem, name, options.get(name, {}))
         except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError) as error:
             if isinstance(error, cp.error.DCPError):
                 raise SettingsError(

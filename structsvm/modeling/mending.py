@@ -6,6 +6,7 @@ from typing import Any
 
 import cvxpy as cp
 
+from structsvm.masters.cvxpy import solve_by
 from structsvm.modeling.rewriting import Rewritten, replaced
 from structsvm.support.quiet import without_warnings
 
@@ -50,7 +51,7 @@ class Mender:
             parameter.save_value(variable.value)
         try:
             with without_warnings(Warning):
-                self.problem.solve()
+                solve_by(self.problem, None, {})
         except (cp.error.SolverError, cp.error.DCPError, ValueError):
             return False
         return self.problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import MasterSolution
 from structsvm.masters.bounds import CONIC
+from structsvm.masters.cvxpy import solve_by
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.conic import (
     SCALES,
@@ -208,7 +209,7 @@ class ByName(Restricted):
         problem = cp.Problem(master.objective, [*master.constraints, stack])
         try:
             with without_warnings(Warning):
-                problem.solve(solver=self.solver, **self.options)
+                solve_by(problem, self.solver, self.options)
         except cp.error.SolverError as error:
             if "failed" not in str(error):  # it was not even tried
                 raise SettingsError(f"solver={self.solver!r}: {error}") from error
