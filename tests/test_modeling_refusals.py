@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -269,6 +270,22 @@ def test_ctrl_c_gives_the_best_point_so_far():
     (x,) = problem.variables()
     assert value == pytest.approx(float((ROWS @ x.value).max() + ((x.value - 1) ** 2).sum()))
     assert solve(problem) <= value
+
+
+def test_ctrl_c_after_the_last_round_does_not_lose_what_was_found(monkeypatch):
+    """It comes while the run warns that it was too short."""
+    problem = problem_of(highest)
+    monkeypatch.setattr(warnings, "showwarning", lambda *_: signal.raise_signal(signal.SIGINT))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ConvergenceWarning)
+        with pytest.raises(KeyboardInterrupt):
+            solve(problem, max_iter=1, tol=1e-12)
+    (x,) = problem.variables()
+    assert problem.value == problem.solver_stats.extra_stats.upper
+    assert problem.value == pytest.approx(
+        float((ROWS @ x.value).max() + ((x.value - 1) ** 2).sum())
+    )
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_ctrl_c_that_a_solver_takes_gives_the_best_point_so_far():

@@ -28,6 +28,7 @@ from structsvm.solution import History, HistoryEntry
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
+from structsvm.support.interrupts import Interrupts
 from structsvm.support.quiet import without_warnings
 
 Callback = Callable[[HistoryEntry], None]
@@ -125,16 +126,18 @@ def solve(
     is_chosen = n_jobs is None and backend in ("threads", "processes")
     workers = backend_from(backend, -1 if is_chosen else n_jobs)
     before = [(v, v.value) for v in problem.variables()]
-    try:
-        run = _Run(problem, slack, solver, options, warm_start)
-        watched = _Watched(callback, verbose, run.prepared.sign)
-        status, value, certified = run.solved(method, watched, workers)
-    except BaseException:
-        for variable, old in before:
-            variable.save_value(old)
-        raise
-    seconds = time.perf_counter() - started
-    _finish(problem, status, value, replace(certified, seconds=seconds))
+    with Interrupts() as interrupts:  # what was found is kept before Ctrl-C is answered
+        try:
+            with interrupts.released():
+                run = _Run(problem, slack, solver, options, warm_start)
+            watched = _Watched(callback, verbose, run.prepared.sign)
+            status, value, certified = run.solved(method, watched, workers, interrupts)
+        except BaseException:
+            for variable, old in before:
+                variable.save_value(old)
+            raise
+        seconds = time.perf_counter() - started
+        _finish(problem, status, value, replace(certified, seconds=seconds))
     return value
 
 
@@ -159,19 +162,22 @@ class _Run:
         self.program = CvxpyProgram(self.prepared, restricted, start)
 
     def solved(
-        self, method: CuttingPlane, watched: _Watched, backend: Backend
+        self, method: CuttingPlane, watched: _Watched, backend: Backend, interrupts: Interrupts
     ) -> tuple[str, float, Certified]:
         """The status as cvxpy names it, the value, and the certificate."""
         sign = self.prepared.sign
         try:
             solution = method.solve(self.program, watched, backend=backend)
         except InfeasibleError:
-            conflict = conflicting(self.problem, self.prepared, self.program.cuts)
+            with interrupts.released():
+                conflict = conflicting(self.problem, self.prepared, self.program.cuts)
             self._give_nothing()
             found = self._certified(watched, np.inf, np.inf, INFEASIBLE)
             return cp.INFEASIBLE, sign * np.inf, replace(found, gap=0.0, conflict=conflict)
         except UnboundedError:
-            if not is_unbounded(self.prepared, self.program):
+            with interrupts.released():
+                has_none = is_unbounded(self.prepared, self.program)
+            if not has_none:
                 raise
             self._give_nothing()
             found = self._certified(watched, -np.inf, -np.inf, UNBOUNDED)
