@@ -30,6 +30,12 @@ class TestChanges:
         )
         assert found.y.tolist() == [0, 0, 0, 1, 1]
 
+    @pytest.mark.parametrize("text", ["change\n3.5\n", "start,end,label\n0,3.5,a\n3.5,5,b\n"])
+    def test_seconds_where_there_is_no_time_are_told(self, tmp_path, text):
+        table = written(tmp_path / "show.csv", text)
+        with pytest.warns(DataWarning, match=r"show has no times, so that 3\.5 counts samples"):
+            with_labels([recording("show", 5, time=False)], table)
+
     @pytest.mark.parametrize(("time", "where"), [("8", "after the end, 8"), ("0", "before the")])
     def test_a_change_outside_is_refused(self, tmp_path, time, where):
         table = written(tmp_path / "show.csv", f"change\n2\n{time}\n")

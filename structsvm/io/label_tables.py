@@ -180,6 +180,9 @@ def _labels(recording: Recording, marks: Marks, blanks: bool) -> NDArray[Any]:
     axis = recording.time or TimeAxis("sample", np.arange(T))
     changes = [mark for mark in marks if not isinstance(mark, Interval)]
     stretches = [mark for mark in marks if isinstance(mark, Interval)]
+    if recording.time is None:
+        limits = [limit for stretch in stretches for limit in (stretch.start, stretch.end)]
+        _warn_of_seconds(recording.name, [axis.value(place) for place in (*changes, *limits)])
     if not stretches:
         return _segments(changes, axis)
     partial = labels_of(stretches, axis)
@@ -194,6 +197,18 @@ def _labels(recording: Recording, marks: Marks, blanks: bool) -> NDArray[Any]:
             "learn from partial labels"
         )
     return known_where(np.array(partial.labels, dtype=object), partial.codes != UNKNOWN)
+
+
+def _warn_of_seconds(name: str, places: Sequence[float]) -> None:
+    """Warn where places in a recording without times are no numbers of samples."""
+    between = [place for place in places if not float(place).is_integer()]
+    if between:
+        warn(
+            f"recording {name} has no times, so that {between[0]:g} counts samples and is rounded "
+            "up to a whole one: if labels are in seconds, name the column of time "
+            "(--time-column, time_column=)",
+            DataWarning,
+        )
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
