@@ -324,6 +324,22 @@ def test_a_metric_of_the_consensus_that_does_not_fit_is_refused(wide, tmp_path) 
         load(tmp_path / "m.structsvm")
 
 
+class OwnLags(Lags):
+    """A stage of a user, which no file can name."""
+
+
+def test_a_metric_of_it_that_no_file_can_hold_leaves_the_rest(noisy, wide, tmp_path) -> None:
+    learner = copy(wide.best_estimator_)
+    ((name, beside),) = learner.metrics_beside_.items()
+    own = replace(beside.inputs, features=OwnLags().fit(noisy[0]))
+    learner.metrics_beside_ = {name: replace(beside, inputs=own)}
+    with pytest.warns(DataWarning, match="the consensus is not stored: .*OwnLags"):
+        save(learner, tmp_path / "m.structsvm")
+    loaded = load(tmp_path / "m.structsvm")
+    assert loaded.consensus_ == ()
+    assert loaded.predict_breakpoints(noisy[0]) == wide.predict_breakpoints(noisy[0])
+
+
 def test_held_out_it_joins_what_the_other_fold_chooses(noisy, search) -> None:
     Xs, ys = noisy
     column = [c.name for c in search.candidates_].index("consensus")

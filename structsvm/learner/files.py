@@ -296,12 +296,15 @@ def _pack_rivals(codec: Codec, learner: MetricLearner, arrays: dict[str, Any]) -
                 DataWarning,
             )
     names = learner.consensus_ if packed.keys() >= set(learner.consensus_) else ()
-    beside = learner.metrics_beside_ if names else {}
-    return {
-        "rivals": packed,
-        "consensus": list(names),
-        "metrics_beside": {k: _pack_metric(codec, v, arrays) for k, v in beside.items()},
-    }
+    beside: dict[str, Any] = {}
+    try:
+        if names:
+            metrics = learner.metrics_beside_.items()
+            beside = {name: _pack_metric(codec, metric, arrays) for name, metric in metrics}
+    except ModelFileError as error:
+        warn(f"the consensus is not stored: {error}", DataWarning)
+        names = ()
+    return {"rivals": packed, "consensus": list(names), "metrics_beside": beside}
 
 
 def _pack_metric(codec: Codec, beside: MetricBeside, arrays: dict[str, Any]) -> dict[str, Any]:
