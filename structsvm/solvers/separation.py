@@ -245,16 +245,13 @@ def separate_share(blocks: Iterable[Block], query: Query) -> list[Planes | None]
     """
     planes: list[Planes | None] = []
     for neighbours, scorer in _neighbours(blocks, query.w):
-        at_once = AtOnce()
-        known = _separated_together(neighbours, scorer, query.deadline, at_once)
-        found = []
-        for block, answers in zip(neighbours, known, strict=True):
-            n = block.indices.size
-            with in_turn() if len(answers) == n else nullcontext():  # no oracle is called any more
-                found.append(_planes_of(block, query, scorer, range(n), answers))
-        if all(plane is not None for plane in found):
-            at_once.raise_fault()
-        planes += found
+        if isinstance(scorer, BatchScorer):
+            planes += _planes_together(neighbours, query, scorer)
+        else:
+            planes += [
+                _planes_of(block, query, scorer, range(block.indices.size), {})
+                for block in neighbours
+            ]
     return planes
 
 
@@ -267,6 +264,22 @@ def separate_one(block: Block, query: Query, j: int) -> Planes:
     """Call the oracle of the ``j``-th sample of a block."""
     found = _planes_of(block, query, block.problem.at(read_only(query.w)), [j], {})
     assert found is not None
+    return found
+
+
+def _planes_together(
+    blocks: Sequence[Block], query: Query, scorer: BatchScorer
+) -> list[Planes | None]:
+    """The planes of blocks whose samples are separated at once, as far as they can be."""
+    at_once = AtOnce()
+    known = _separated_together(blocks, scorer, query.deadline, at_once)
+    found = []
+    for block, answers in zip(blocks, known, strict=True):
+        n = block.indices.size
+        with in_turn() if len(answers) == n else nullcontext():  # no oracle is called any more
+            found.append(_planes_of(block, query, scorer, range(n), answers))
+    if all(plane is not None for plane in found):
+        at_once.raise_fault()
     return found
 
 
@@ -310,11 +323,11 @@ def _neighbours(blocks: Iterable[Block], w: Floats) -> Iterator[tuple[list[Block
 
 
 def _separated_together(
-    blocks: Sequence[Block], scorer: Scorer, deadline: float, at_once: AtOnce
+    blocks: Sequence[Block], scorer: BatchScorer, deadline: float, at_once: AtOnce
 ) -> list[dict[int, Separation]]:
     """The answers for those samples of blocks that are separated at once, by their place."""
     known: list[dict[int, Separation]] = [{} for _ in blocks]
-    if not isinstance(scorer, BatchScorer) or time.time() > deadline:
+    if time.time() > deadline:
         return known
     places = [
         (k, j)
