@@ -68,10 +68,11 @@ class CuttingPlane(ConvexSolver):
         Size of the working set beyond which cuts are dropped or merged, however active; the
         certificate stays valid. None: what fits in 1 GB. At least two per slack.
     cached_planes : int
-        Planes kept of each sample, at most (and at most 128 MB of them). Known labellings are tried
-        before the oracles: while their planes violate the working set by a tenth of the gap, the
-        master is solved again with those, N / 5 times in a round at most (at least once). The upper
-        bound is left to the oracles. 0 for none.
+        Planes kept of each sample with one slack, at most (and at most 128 MB of them). Known
+        labellings are tried before the oracles: while their planes violate the working set by a
+        tenth of the gap, the master is solved again with those, N / 5 times in a round at most (at
+        least once). The upper bound is left to the oracles. 0 for none. With a slack for each
+        sample those planes are cuts of the working set themselves, and none are kept.
 
     Examples
     --------
@@ -246,6 +247,8 @@ class CuttingPlane(ConvexSolver):
         return Proximal(center, rho / size) if rho > 0 and size > 0 else None
 
     def _cache_capacity(self, run: CutRun) -> int:
+        if self.slack == "n":
+            return 0
         fits: int = CACHE_BYTES // (8 * run.n_samples * run.dim)
         return min(self.cached_planes, fits)
 
