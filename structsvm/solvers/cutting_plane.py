@@ -14,10 +14,12 @@ from structsvm.masters.base import Master, MasterSolution, Proximal, Request
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Outline
+from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, ConvexSolver, Step, StepDone, Stopping
 from structsvm.solvers.cut_run import CutRun
+from structsvm.solvers.damping import Damping
 from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.planes import together
+from structsvm.solvers.planes import Planes, together
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among, is_number, is_whole, refuse_below
@@ -55,7 +57,8 @@ class CuttingPlane(ConvexSolver):
     damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
         weight from jumping (Ben-Ameur and Neto, 2007); at the master's once the gap is below 0.01
-        and the round before has halved it. Measured in docs/solvers.md.
+        and the round before has halved it. With one slack this is where damping begins, which then
+        follows what is found (Pessoa et al., 2018). Measured in docs/solvers.md.
     proximal : float or None
         The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
         bounds over ``|best|^2``, halved with each round since that weight was found: a proximal
@@ -135,23 +138,28 @@ class CuttingPlane(ConvexSolver):
         groups = run.groups(self.slack)
         cuts = run.working_set(groups)
         cache = PlaneCache(run.n_samples, self._cache_capacity(run), run.dim)
+        damping = Damping(self.damping, follows=self.slack == "one" and run.form is not None)
         if run.state is not None:
             cuts.restore(run.state)
             cache.restore(run.state)
+        if run.saved is not None:
+            damping.restore(run.saved)
         if run.saved is None:
             cuts.add(run.start(groups, cache))
         while True:
-            done(self._step(run, cuts, cache, groups))
+            done(self._step(run, cuts, cache, groups, damping))
 
-    def _step(self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints) -> Step:
+    def _step(
+        self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, damping: Damping
+    ) -> Step:
         """Master and oracles; again without damping, then precisely, if nothing was gained.
 
         Cuts from a damped weight may leave the master's own answer as it is. They have gained
         something only if they do not, or if their weight is the best so far; or it comes back.
         """
         labels: list[str] = []
-        step = partial(Step, state=lambda: cuts.state() | cache.state())
-        for tol, damped in self._attempts(run):
+        step = partial(Step, state=lambda: cuts.state() | cache.state() | damping.state())
+        for tol, damped in self._attempts(run, damping):
             answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, tol)
             labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
             if run.certificate.gap <= self.stopping.tol:
@@ -159,6 +167,8 @@ class CuttingPlane(ConvexSolver):
             w = run.between(answer, cuts, damped)
             upper, known = run.certificate.upper, cuts.group_values(w)
             evaluation = run.evaluate(w, groups, known, cache)
+            if damped and run.form is not None:
+                damping.note(_rises(run.form, evaluation, answer.w))
             found = evaluation.cuts()
             least, at_answer = _least(run), cuts.group_values(answer.w)
             new, gained = _violated(found, known, w, least), run.certificate.upper < upper
@@ -170,20 +180,20 @@ class CuttingPlane(ConvexSolver):
                 return step("; ".join(labels), len(cuts))
         return step("; ".join(labels), len(cuts), stalled=answer.is_minimum)
 
-    def _attempts(self, run: CutRun) -> list[tuple[float, float]]:
+    def _attempts(self, run: CutRun, near: Damping) -> list[tuple[float, float]]:
         """Accuracies of the master and dampings, tried in turn until something is gained.
 
         An undamped round near the optimum may be the last one, for which its master has to be as
         accurate as the gap that is asked for.
         """
-        gap, damping = run.certificate.gap, self._damping(run)
+        gap, damping = run.certificate.gap, self._damping(run, near)
         usual = min(1e-3, max(1e-7, 0.01 * gap))
         last = min(usual, max(PRECISE, 0.1 * self.stopping.tol))
         if damping > 0:
             return [(usual, damping), (last, 0.0), (PRECISE, 0.0)]
         return [(last if gap < NEAR else usual, 0.0), (PRECISE, 0.0)]
 
-    def _damping(self, run: CutRun) -> float:
+    def _damping(self, run: CutRun, near: Damping) -> float:
         """None without a center to stay near, nor where the master's weight no longer jumps.
 
         That is so near the optimum after a round that has halved the gap. Without that condition
@@ -193,7 +203,7 @@ class CuttingPlane(ConvexSolver):
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
         if (halved and run.certificate.gap < NEAR) or not run.stays_near:
             return 0.0
-        return self.damping
+        return near.share
 
     def _solve_with_known(
         self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float
@@ -262,6 +272,12 @@ class CuttingPlane(ConvexSolver):
 def _least(run: CutRun) -> float:
     """What counts as more than rounding where losses are as large as those of the null weight."""
     return VIOLATED * min(1.0, abs(run.certificate.null) or 1.0)
+
+
+def _rises(omega: Quadratic, found: Planes, w: Floats) -> bool:
+    """Whether the objective rises from where planes have been found on the way to ``w``."""
+    slope = omega.curvature * (found.w - omega.center) + omega.linear + found.slopes.sum(axis=0)
+    return float(slope @ (w - found.w)) > 0
 
 
 def _violated(cuts: Sequence[Cut], known: Floats, w: Floats, least: float) -> list[Cut]:
