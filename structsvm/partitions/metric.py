@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +70,12 @@ class Metric:
 
     def transform(self, X: Floats) -> Floats:
         """Return samples (T, P) in the metric, (T, r), whose plain distance is that of ``B``."""
-        return by_rows(InMetric(self.factor), X, self.factor.shape[1])
+        return by_rows(self._in_metric, X, self.factor.shape[1])
+
+    @cached_property
+    def _in_metric(self) -> InMetric:
+        """Its factor, looked at once."""
+        return InMetric(self.factor)
 
     def decode(
         self,
