@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from unittest import mock
 
@@ -30,6 +31,7 @@ from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solution import Solution
 from structsvm.solvers import CuttingPlane, Stopping, cutting_plane
+from structsvm.solvers.damping import Damping
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
@@ -136,6 +138,24 @@ def damping() -> Iterator[Row]:
                 yield {"metric, regularizer, slacks": f"{metric}, {regularizer}, {word}"} | rounds
 
 
+FOLLOWED = ((10, 400, 10, 1e-3), (40, 200, 10, 1e-3), (20, 300, 20, 1e-2), (40, 200, 20, 1e-2))
+
+
+def following() -> Iterator[Row]:
+    """Rounds and seconds with one slack, with damping that stays and that follows what is found."""
+    follow, stay = Damping.note, mock.Mock()
+    for metric, regularizer in product(("full", "diagonal"), REGULARIZERS):
+        for N, T, P, tol in FOLLOWED:
+            risk = synthetic(N, T, P, metric, regularizer)
+            row: Row = {"one slack, certified gap": f"{metric}, {regularizer}, {P=}, {N=}, {tol:g}"}
+            for word, note in (("stays", stay), ("follows", follow)):
+                with mock.patch.object(Damping, "note", note):
+                    solution, seconds = solved(risk, tol, slack="one")
+                row |= {word: f"{solution.n_iter}, {seconds:.2g} s"}
+            print(row, flush=True)
+            yield row
+
+
 def proximal() -> Iterator[Row]:
     """Rounds and seconds to a gap of 1e-2 with a trace."""
     cases = [
@@ -181,6 +201,7 @@ def known_labellings() -> Iterator[Row]:
 TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "masters": masters,
     "damping": damping,
+    "following": following,
     "proximal": proximal,
     "known_labellings": known_labellings,
 }
