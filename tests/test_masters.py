@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -16,12 +17,14 @@ from structsvm.masters.active_set import FEW_WEIGHTS, ActiveSetMaster
 from structsvm.masters.auto import LARGE, AutoMaster, master_from
 from structsvm.masters.base import MasterSolution, Proximal, Request, checked
 from structsvm.masters.bounds import lower_bound
-from structsvm.masters.cvxpy import CvxpyMaster, solve_by
+from structsvm.masters.cvxpy import CvxpyMaster, solve_by, solve_with
 from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.simplex_qp import maximize_on_simplices
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.status import Status
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
@@ -505,3 +508,31 @@ def test_the_lower_bound_holds_for_any_multipliers(case, noise):
             lower, basis = lower_bound(risk, cuts, answer.multipliers, upper)
             assert basis == "certified"
             assert 0 <= lower <= best * (1 + 1e-9)
+
+
+def hardly(size):
+    """Constraints that contradict each other by 1e-8, which conic solvers do not agree on."""
+    return [size >= 1, size <= 1 - 1e-8]
+
+
+def test_an_inaccurate_answer_outlasts_a_solver_that_finds_none():
+    """SCS is inaccurate, and Clarabel calls the same problem infeasible."""
+    x = cp.Variable(3, nonneg=True)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), hardly(cp.sum(x)))
+    label = solve_with(problem, ["SCS", "CLARABEL"], precise=True)
+    assert label == "scs optimal_inaccurate, clarabel infeasible_inaccurate"
+    assert problem.status == cp.OPTIMAL_INACCURATE
+    np.testing.assert_allclose(x.value, 1 / 3, atol=1e-6)
+
+
+def test_a_run_outlasts_a_solver_that_finds_no_answer():
+    risk = listed_risk(PSD(3), SquaredNorm(0.05), constraints=lambda B: hardly(cp.trace(B)))
+    right = CuttingPlane(Stopping(1e-4)).solve(replace(risk, constraints=exactly))
+    found = CuttingPlane(Stopping(1e-8), master="scs").solve(risk)
+    assert found.status is Status.STALLED
+    assert found.upper == pytest.approx(right.upper, rel=1e-3)
+    assert "scs optimal_inaccurate, clarabel infeasible" in found.history[-1].master
+
+
+def exactly(B):
+    return [cp.trace(B) == 1]

@@ -183,6 +183,7 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
     import cvxpy as cp
 
     tried: list[str] = []
+    inaccurate = None
     options = PRECISE_OPTIONS if precise else USUAL_OPTIONS
     for name in solvers:
         try:
@@ -198,6 +199,11 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
         if problem.status == cp.OPTIMAL:
             return ", ".join([*tried, name.lower()])
         tried.append(f"{name.lower()} {problem.status}")
+        if problem.status == cp.OPTIMAL_INACCURATE:
+            inaccurate = problem.solution
+    if inaccurate is not None:
+        problem.unpack(inaccurate)  # a later solver that found none took the values away
+        return ", ".join(tried)
     if problem.status == cp.UNBOUNDED:
         raise MasterError(
             "the master is unbounded: the regularizer is not nonnegative, so that the objective "
@@ -207,6 +213,4 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
         raise MasterError(
             "the master is infeasible: do the extra constraints contradict each other?"
         )
-    if problem.status == cp.OPTIMAL_INACCURATE:
-        return ", ".join(tried)
     raise MasterError(f"no solver could solve the master: {', '.join(tried)}")
