@@ -40,6 +40,7 @@ class Status(Enum):
     MAX_CALLS = "stopped after max_calls oracle calls before the tolerance was reached"
     INTERRUPTED = "interrupted: the best iterate is returned"
     STALLED = "stalled: no labelling violates its cut, and the master is no more accurate than this"
+    MASTER_FAILED = "stopped where the master failed: the best iterate is returned"
     RELAXED = (
         "optimal for the oracle's relaxation, whose value bounds the true objective from above"
     )

@@ -536,3 +536,18 @@ def test_a_run_outlasts_a_solver_that_finds_no_answer():
 
 def exactly(B):
     return [cp.trace(B) == 1]
+
+
+@pytest.mark.parametrize("omega", [SquaredNorm(0.05), Trace(0.05)], ids=["squared", "trace"])
+def test_a_master_that_fails_late_leaves_the_best_weight(omega, tmp_path):
+    """Precisely, the constraints contradict each other; they do not to the usual accuracy."""
+    risk = listed_risk(
+        Nonnegative(3), omega, n_samples=6, n_labels=20, constraints=lambda B: hardly(cp.sum(B))
+    )
+    solver, seen, file = CuttingPlane(Stopping(1e-8)), [], tmp_path / "run.npz"
+    found = solver.solve(risk, seen.append, resume=file)
+    assert found.status is Status.MASTER_FAILED
+    assert 0 < seen[-1].lower <= found.lower <= found.upper <= seen[-1].upper < found.null
+    assert "infeasible" in found.history[-1].master
+    again = solver.solve(risk, resume=file)
+    assert found.lower <= again.lower <= again.upper <= found.upper

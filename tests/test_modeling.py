@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.modeling import OracleMax
 
@@ -381,3 +382,20 @@ def test_a_constraint_on_a_smooth_function_is_kept():
     assert value == pytest.approx(
         cp.Problem(cp.Minimize(slope @ x), full).solve(solver=cp.CLARABEL), abs=1e-3
     )
+
+
+@pytest.mark.parametrize("curved", [False, True])
+def test_a_restricted_problem_that_fails_late_leaves_the_best_point(curved):
+    """Constraints leave no room, by 1e-8: Clarabel finds points of some restricted problems."""
+    rng = np.random.default_rng(0)
+    A, b, x = rng.normal(size=(30, 3)), rng.normal(size=30), cp.Variable(3, nonneg=True)
+    most = OracleMax(x, lambda v: (float((A @ v + b).max()), A[int((A @ v + b).argmax())]))
+    omega = cp.sum_squares(x) if curved else cp.norm1(x)
+    room = [cp.sum(x) >= 1, cp.sum(x) <= 1 - 1e-8]
+    problem = cp.Problem(cp.Minimize(most + 0.1 * omega), room)
+    with pytest.warns(ConvergenceWarning, match="the master failed: the best iterate is returned"):
+        value = problem.solve(method="cutting-plane", tol=1e-8)
+    certified = problem.solver_stats.extra_stats
+    assert problem.status == cp.OPTIMAL_INACCURATE
+    assert certified.lower <= value == certified.upper == pytest.approx(problem.objective.value)
+    assert cp.sum(x).value == pytest.approx(1, abs=1e-6)

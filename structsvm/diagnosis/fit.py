@@ -21,6 +21,7 @@ WAYS_OUT = {
     Status.MAX_CALLS: "allow more oracle calls: Stopping(max_calls=...) of the solver",
     Status.INTERRUPTED: "let it run to the end; resume= (--checkpoint) goes on where it stopped",
     Status.STALLED: "scale the features (standardize='recording'), or use another master",
+    Status.MASTER_FAILED: "scale the features or the constraints, or use another master",
     Status.NOTHING_TO_LEARN: "check that the labels belong to these features, or lower lam",
 }
 

@@ -198,7 +198,7 @@ def usable_factor(objective: Objective, solution: Solution, settings: Settings) 
                 "distribution-change on the command line"
             )
         way_out = f"lower lam, or check that the labelled {traits.words.part}s differ in {where}"
-        if not (solution.status.converged or solution.status is Status.STALLED):
+        if solution.status in (Status.MAX_ITER, Status.MAX_SECONDS, Status.MAX_CALLS):
             way_out = "let it run longer"
         raise LearningError(
             f"the best metric found is zero, so it separates nothing (lam={settings.lam}, "

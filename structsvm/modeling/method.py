@@ -114,7 +114,8 @@ def solve(
     OracleError, PluginError
         When an oracle fails, or its answer cannot be that of a maximum of planes.
     MasterError
-        When a restricted problem has no answer; an UnboundedError when it has no minimum.
+        When a restricted problem has no answer before there is a point with bounds; an
+        UnboundedError when it has no minimum.
     """
     started = time.perf_counter()
     check_problem(problem)
@@ -298,7 +299,7 @@ def _finish(problem: Any, status: str, value: float, certified: Certified) -> No
 
 def _word(status: Status) -> str:
     """The status as cvxpy names it."""
-    if status in (Status.STALLED, Status.HEURISTIC):
+    if status in (Status.STALLED, Status.MASTER_FAILED, Status.HEURISTIC):
         return cp.OPTIMAL_INACCURATE
     return cp.OPTIMAL if status.converged else cp.USER_LIMIT
 

@@ -10,7 +10,7 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-from structsvm.errors import LearningError, SettingsError
+from structsvm.errors import LearningError, MasterError, SettingsError
 from structsvm.parallel import Backend, Serial, Session, single_threaded
 from structsvm.problem import CompositeRisk, Outline, RegularizedRisk, Risk
 from structsvm.solution import HistoryEntry, Solution
@@ -97,7 +97,7 @@ class Solver(ABC):
         CheckpointError
             When ``resume`` is of other data or settings, or damaged, or another run is on it.
         MasterError, OracleError
-            When the restricted problem or a sample has no answer.
+            When the first restricted problem or a sample has no answer.
         """
         self.check(risk.outline)
         checkpoint = None if resume is None else self._checkpoint(risk, resume)
@@ -174,12 +174,13 @@ class Solver(ABC):
             if certificate.best is None:
                 raise
             return Status.INTERRUPTED
-        except BudgetSpentError as spent:
+        except (BudgetSpentError, MasterError) as end:
             keep(last, now=True)
+            status, label = _cut_short(run, end)
             if last is not None:
                 run.remember(last)
-            certificate.record(run.oracle_calls, 0, "cut short")
-            return spent.status
+            certificate.record(run.oracle_calls, 0, label)
+            return status
         except Exception:
             keep(last, now=True)
             raise
@@ -271,6 +272,22 @@ class RunOverError(Exception):
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
         self.status = status
+
+
+def _cut_short(run: AnyRun, end: BudgetSpentError | MasterError) -> tuple[Status, str]:
+    """The status of a run that ended within an iteration, and what its history says.
+
+    Raises
+    ------
+    MasterError
+        Where masters have found nothing before they failed.
+    """
+    if isinstance(end, BudgetSpentError):
+        return end.status, "cut short"
+    if not run.certificate.is_answer:
+        raise end
+    logger.warning("the master failed (%s): the best weight so far is returned", end)
+    return Status.MASTER_FAILED, f"failed: {end}"
 
 
 def _without_a_weight(run: AnyRun) -> str:

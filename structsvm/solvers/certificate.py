@@ -37,7 +37,8 @@ class Certificate:
 
     def __init__(self, floor: float) -> None:
         self.null = self.at_null = np.inf
-        self.lower, self.bound = floor, CERTIFIED
+        self.floor = self.lower = floor
+        self.bound = CERTIFIED
         self.upper = np.inf
         self.best: Floats | None = None
         self.qualities: set[Quality] = set()
@@ -58,6 +59,11 @@ class Certificate:
     def gap(self) -> float:
         """The relative gap between the bounds."""
         return relative_gap(self.lower, self.upper, self.null)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether there is a weight to return, with a lower bound that was found and not given."""
+        return self.best is not None and self.lower > self.floor
 
     def set_reference(self, null: Planes, is_answer: bool = True) -> None:
         """Take note of the null weight's losses.
