@@ -22,6 +22,7 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.fingerprint import fingerprint
+from structsvm.solvers.memory import Memory
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD
 
@@ -226,6 +227,48 @@ def test_an_oracle_that_gets_worse_is_told_of_and_taken_for_a_heuristic(caplog):
     assert "heuristic" in solution.bound
     whole = CuttingPlane(Stopping(1e-6, 400)).solve(risk_of())
     assert solution.lower <= whole.upper
+
+
+class Once(Listed):
+    """Finds a labelling at the zero weight only, and says that it is exact."""
+
+    def separate(self, w, x, y) -> Separation:
+        answer = super().separate(w, x, y)
+        return answer if np.abs(w).max() == 0 else Separation(y, 0.0, Quality.EXACT)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_an_oracle_found_first_is_known_after_an_interruption(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+    method, file = solver_from(name, Stopping(1e-4, 14)), tmp_path / "run.npz"
+
+    def cut(entry):
+        if entry.iteration == 0:
+            raise PowerCut
+
+    with pytest.raises(PowerCut):
+        method.solve(risk_of(problem=Once(SPACE)), cut, resume=file)
+    found = method.solve(risk_of(problem=Once(SPACE)), resume=file)
+    assert_same(method.solve(risk_of(problem=Once(SPACE))), found)
+    assert found.status is not Status.OPTIMAL
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_an_oracle_found_first_is_known_to_a_run_with_its_memory(name):
+    calls = []
+
+    class Tired(Listed):
+        def separate(self, w, x, y) -> Separation:
+            calls.append(1)
+            answer = super().separate(w, x, y)
+            return answer if len(calls) <= 3 * 12 else Separation(y, 0.0, Quality.EXACT)
+
+    method, risk, memory = solver_from(name, Stopping(1e-4, 14)), risk_of(), Memory()
+    risk = replace(risk, problem=Tired(SPACE))
+    for lam in (0.2, 0.1):
+        found = method.solve(replace(risk, regularizer=SquaredNorm(lam)), memory=memory)
+        assert found.status is not Status.OPTIMAL
+        assert "heuristic" in found.bound
 
 
 def test_a_working_set_restored_goes_on_as_it_was():

@@ -63,6 +63,8 @@ class ProjectedSubgradient(ConvexSolver):
         w = risk.space.project(target)
         average, offset, slope = w, 0.0, np.zeros(risk.space.dim)
         t, first = 0, run.working_set(whole)
+        if run.state is not None and "groups" in run.state:  # older files do without
+            first.restore(run.state)
         if run.saved is None:
             first.add(run.start(whole))
         else:
@@ -82,4 +84,4 @@ class ProjectedSubgradient(ConvexSolver):
                 run.evaluate(average, whole, known)
             state = {"w": w, "average": average, "slope": slope}
             state |= {"offset": np.array(offset), "t": np.array(t)}
-            done(Step("projected subgradient", 1, state=state.copy))
+            done(Step("projected subgradient", 1, state=(first.state() | state).copy))
