@@ -113,14 +113,8 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         DataError
             When ``Xs`` is a mapping, or an estimator cannot use a recording.
         """
-        check_is_fitted(self, "estimators_")
-        if isinstance(Xs, Mapping):
-            raise DataError("a consensus takes a list of recordings: give list(Xs.values())")
-        weights = self._weights()
-        members = self.estimators_.values()
-        found = [member.predict_breakpoints(Xs, n_clusters) for member in members]
-        counts = cluster_counts(n_clusters, [ends[-1] for ends in found[0]])
-        return nearest_segmentations(found, weights, counts)
+        self._check(Xs)
+        return self._nearest(Xs, n_clusters, {})
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
@@ -134,20 +128,47 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         SettingsError
             When no estimator names states.
         """
-        segmented = self.predict_breakpoints(Xs, n_clusters)
-        naming = [member for member in self.estimators_.values() if names_states(member)]
+        self._check(Xs)
+        naming = {name: m for name, m in self.estimators_.items() if names_states(m)}
         if not naming:
             raise SettingsError(
                 "no estimator of this consensus names states: add a FrameClassifier, or a "
                 "MetricLearner with features=StateScores()"
             )
-        unsure = [member for member in naming if hasattr(member, "predict_proba")]
-        classes = np.unique(np.concatenate([member.classes_ for member in naming]))
-        found = [_probabilities(member, Xs, n_clusters, classes) for member in unsure or naming]
-        return [
-            _named(ends, sum(said), classes)
-            for ends, said in zip(segmented, zip(*found, strict=True), strict=True)
+        classes = np.unique(np.concatenate([member.classes_ for member in naming.values()]))
+        unsure = [name for name, member in naming.items() if hasattr(member, "predict_proba")]
+        said = {name: naming[name].predict_proba(Xs) for name in unsure}
+        segmented = self._nearest(Xs, n_clusters, said)
+        found = [
+            [p @ (naming[name].classes_[:, None] == classes) for p in of_one]
+            for name, of_one in said.items()
+        ] or [
+            [names[:, None] == classes for names in member.predict_states(Xs, n_clusters)]
+            for member in naming.values()
         ]
+        return [
+            _named(ends, sum(scores), classes)
+            for ends, scores in zip(segmented, zip(*found, strict=True), strict=True)
+        ]
+
+    def _check(self, Xs: Any) -> None:
+        check_is_fitted(self, "estimators_")
+        if isinstance(Xs, Mapping):
+            raise DataError("a consensus takes a list of recordings: give list(Xs.values())")
+
+    def _nearest(
+        self, Xs: Any, n_clusters: Counts, said: Mapping[str, Sequence[Floats]]
+    ) -> list[list[int]]:
+        """The segment ends of each recording; ``said`` are probabilities that are known already."""
+        weights = self._weights()
+        found = [
+            member.breakpoints_of(said[name], n_clusters)
+            if name in said and hasattr(member, "breakpoints_of")
+            else member.predict_breakpoints(Xs, n_clusters)
+            for name, member in self.estimators_.items()
+        ]
+        counts = cluster_counts(n_clusters, [ends[-1] for ends in found[0]])
+        return nearest_segmentations(found, weights, counts)
 
     def _weights(self) -> Floats:
         """The weight of each estimator.
@@ -268,16 +289,6 @@ def _shared(known: Ints, starts: Ints, end: int) -> Floats:
     head, tail = known[first + 1] - starts, end - known[last]
     apart = head**2 / sizes[first] + (known[last] - known[first + 1]) + tail**2 / sizes[last]
     return np.asarray(np.where(first == last, (end - starts) ** 2 / sizes[last], apart))
-
-
-def _probabilities(
-    member: Any, Xs: Any, n_clusters: Counts, classes: NDArray[Any]
-) -> list[NDArray[Any]]:
-    """How probable an estimator that names states says each of the classes is, (T_i, C) each."""
-    if not hasattr(member, "predict_proba"):
-        return [names[:, None] == classes for names in member.predict_states(Xs, n_clusters)]
-    columns = member.classes_[:, None] == classes
-    return [p @ columns for p in member.predict_proba(Xs)]
 
 
 def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:

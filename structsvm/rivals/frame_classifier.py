@@ -202,7 +202,13 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         self, Xs: Sequence[Floats], n_clusters: Counts = None
     ) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
-        return [breakpoints(path) for path in self._paths(Xs, n_clusters)]
+        return self.breakpoints_of(self.predict_proba(Xs), n_clusters)
+
+    def breakpoints_of(
+        self, probabilities: Sequence[Floats], n_clusters: Counts = None
+    ) -> list[list[int]]:
+        """Return the segment ends of recordings of which ``predict_proba`` has said this."""
+        return [breakpoints(path) for path in self._best(probabilities, n_clusters)]
 
     def _paths(self, Xs: Sequence[Floats], n_clusters: Counts) -> list[Ints]:
         return self._best(self.predict_proba(Xs), n_clusters)
