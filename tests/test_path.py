@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from enumerated import listed_risk
 from joblib import parallel_config
 from recording_cases import recordings_of_two_kinds as recordings
 
@@ -16,6 +17,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.weights import PSD
 
 STOPPING = Stopping(tol=1e-3, max_iter=2000)
 LAMS = (1.0, 0.1, 0.02)
@@ -163,3 +165,20 @@ def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
     calls = found.cv_results_["mean_oracle_calls"]
     assert calls[:2] == [0, 0]
     assert calls[2] > max(calls[3:])
+
+
+@pytest.mark.parametrize("seed", [21, 26])
+def test_a_run_that_is_interrupted_leaves_the_memory_as_it_was(seed):
+    """The program over the support of the next run has its value between the bounds."""
+    solver, memory = CuttingPlane(Stopping(1e-6), slack="one", cached_planes=3), Memory()
+    risk = listed_risk(PSD(3), SquaredNorm(), n_samples=8, n_labels=40, seed=seed)
+
+    def stop(entry):
+        if lam in (0.3, 0.1) and entry.iteration == 2:
+            raise KeyboardInterrupt
+
+    for lam in (1.0, 0.3, 0.1, 0.03):
+        step = replace(risk, regularizer=SquaredNorm(lam))
+        solution = solver.solve(step, stop, memory=memory)
+    value = step.as_cvxpy(solution).solve(solver="CLARABEL")
+    assert solution.lower - 1e-6 <= value <= solution.upper + 1e-6

@@ -110,7 +110,8 @@ class PlaneCache:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Hold what another cache of the same size held."""
-        self._intercepts, self._slopes = state["cache_intercepts"], state["cache_slopes"]
-        self._seen = state["cache_seen"]
+        self._intercepts = state["cache_intercepts"].copy()
+        self._slopes = state["cache_slopes"].copy()
+        self._seen = state["cache_seen"].copy()
         unknown = [[None] * self.capacity for _ in range(len(self._seen))]
         self._labellings = [list(row) for row in state.get("cache_labellings", unknown)]
