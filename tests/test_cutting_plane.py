@@ -207,6 +207,22 @@ class TestOracles:
         solution = CuttingPlane(Stopping(1e-3, 50)).solve(risk)
         assert solution.lower <= optimum(listed_risk(space, omega, seed=1)) * (1 + 1e-9)
 
+    @pytest.mark.parametrize("slack", ["n", "one"])
+    def test_a_heuristic_cannot_say_that_there_is_nothing_to_learn(self, slack):
+        """It finds one labelling only, which looks like the truth; there is much to learn."""
+
+        def blind(w, x, y, answer):
+            return Separation(1, 0.0, Quality.HEURISTIC)
+
+        space = Nonnegative(4)
+        honest = listed_risk(space, Trace(0.01), n_samples=6, seed=8)
+        for sample in honest.xs:
+            sample.features[1] = sample.features[0]
+        risk = replace(honest, problem=Scripted(space, blind))
+        assert CuttingPlane(Stopping(1e-3, 50)).solve(honest).status is Status.OPTIMAL
+        solution = CuttingPlane(Stopping(1e-3, 50), slack).solve(risk)
+        assert solution.status in (Status.HEURISTIC, Status.STALLED)
+
     def test_a_relaxation_is_reported_as_one(self):
         def relaxed(w, x, y, answer):
             return Separation(answer.y, 0.0, Quality.RELAXATION)

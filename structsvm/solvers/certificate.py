@@ -162,7 +162,7 @@ class Certificate:
 
     def stalled(self, tol: float) -> Status:
         """The status of a run that cannot go on: perhaps there was nothing to learn."""
-        return Status.NOTHING_TO_LEARN if self._nothing_to_learn(tol) else Status.STALLED
+        return self.status(tol) if self._nothing_to_learn(tol) else Status.STALLED
 
     def _nothing_to_learn(self, tol: float) -> bool:
         if not math.isfinite(self.at_null) or self.at_null - self.upper > tol * abs(self.at_null):
