@@ -137,8 +137,11 @@ def _load(group: str, point: EntryPoint) -> Any:
     what, contract = WHAT[group], _contract(group)
     try:
         found: object = point.load()
-    except Exception as error:  # whatever a module raises when it is imported
-        raise PluginError(f"{what} {point.name!r} cannot be loaded: {error}") from error
+    except (Exception, SystemExit) as error:  # a script ends the program when it is imported
+        said = f"{type(error).__name__}: {error}"
+        raise PluginError(
+            f"{what} {point.name!r} ({point.value}) cannot be loaded: {said}"
+        ) from error
     if not (isinstance(found, type) and issubclass(found, contract)):
         raise PluginError(f"{what} {point.name!r} ({point.value}) is no {contract.__name__}")
     missing = missing_definitions(found)
@@ -167,18 +170,19 @@ def _listed(group: str) -> list[Plugin]:
 def _described(group: str, point: EntryPoint) -> Plugin:
     try:
         cls = _load(group, point)
+        settings = _settings(cls)
     except PluginError as error:
         return Plugin(point.name, point.value, _distribution(point), "", {}, str(error))
     summary = (inspect.getdoc(cls) or "").partition("\n")[0]
     if summary.startswith(f"{cls.__name__}("):  # dataclass has written it for want of another
         summary = "It has no docstring."
-    return Plugin(point.name, point.value, _distribution(point), summary, _settings(cls))
+    return Plugin(point.name, point.value, _distribution(point), summary, settings)
 
 
 def _settings(cls: Any) -> dict[str, Any]:
     if not hasattr(cls, "__dataclass_fields__"):
         return {}
-    return {field.name: _default(field) for field in fields(cls) if field.init}
+    return {field.name: _default(cls, field) for field in fields(cls) if field.init}
 
 
 def setting_groups(cls: Any) -> dict[str, type]:
@@ -186,11 +190,15 @@ def setting_groups(cls: Any) -> dict[str, type]:
     return {name: type(value) for name, value in _settings(cls).items() if settings_in(value)}
 
 
-def _default(field: Field[Any]) -> Any:
+def _default(cls: type, field: Field[Any]) -> Any:
     """The value of a setting that is not given; None for one that has to be given."""
-    if field.default_factory is not MISSING:
+    if field.default_factory is MISSING:
+        return None if field.default is MISSING else field.default
+    try:
         return field.default_factory()
-    return None if field.default is MISSING else field.default
+    except Exception as error:  # whatever a function of a plugin raises
+        said = f"the default of {field.name} raised {type(error).__name__}: {error}"
+        raise PluginError(f"{cls.__qualname__}: {said}") from error
 
 
 def _distribution(point: EntryPoint) -> str:

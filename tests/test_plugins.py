@@ -1,6 +1,6 @@
 """Problems and oracles by name."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import getattr_static
 from types import SimpleNamespace
 
@@ -36,7 +36,7 @@ class Entry:
         self.dist = SimpleNamespace(name="their-package", version="2.0")
 
     def load(self):
-        if isinstance(self.found, Exception):
+        if isinstance(self.found, BaseException):
             raise self.found
         return self.found
 
@@ -98,8 +98,12 @@ def test_unknown_name_lists_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (ImportError("no module named their"), "'theirs' cannot be loaded: no module named their"),
-        (ZeroDivisionError("their fault"), "'theirs' cannot be loaded: their fault"),
+        (
+            ImportError("no module named their"),
+            r"'theirs' \(their.module:Thing\) cannot be loaded: ImportError: no module named their",
+        ),
+        (ZeroDivisionError("their fault"), "cannot be loaded: ZeroDivisionError: their fault"),
+        (SystemExit("usage: thing FILE"), "cannot be loaded: SystemExit: usage: thing FILE"),
         (int, r"'theirs' \(their.module:Thing\) is no PartitionProblem"),
         (ChangePoint(), "is no PartitionProblem"),
         (Mutable, "is no PartitionProblem"),
@@ -116,6 +120,23 @@ def test_what_is_no_problem_is_refused_and_listed_as_such(installed, found, mess
     assert (listed.name, listed.distribution) == ("theirs", "their-package 2.0")
     with pytest.raises(PluginError, match=message):
         raise PluginError(listed.error)
+
+
+def not_today():
+    raise ZeroDivisionError("not today")
+
+
+@dataclass(frozen=True)
+class Undecided(Segments):
+    """Segments with a setting whose default cannot be made."""
+
+    longest: list[int] = field(default_factory=not_today)
+
+
+def test_a_default_that_cannot_be_made_is_listed_as_such(installed) -> None:
+    installed(Entry(Undecided))
+    (listed,) = problems()
+    assert listed.error == "Undecided: the default of longest raised ZeroDivisionError: not today"
 
 
 def missed_changes_cost_most(truth, guess):

@@ -40,7 +40,7 @@ class TestLists:
         code, out, err = run("problems")
         assert code == 0
         assert "cannot be used" in out
-        assert "warning: problem 'theirs' cannot be loaded: no module named their" in err
+        assert "warning: problem 'theirs' (their:Thing) cannot be loaded: ImportError: no m" in err
 
 
 class TestSettings:
