@@ -113,8 +113,9 @@ def culprit(error: BaseException) -> str | None:
         owner = type(frame.f_locals.get("self"))
         room = owner.__module__.partition(".")[0]
         is_theirs = isinstance(owner, ContractMeta) and room != "structsvm"
-        if is_theirs and not frame.f_code.co_name.startswith(("_", "<")):
-            found = f"{owner.__name__}.{frame.f_code.co_name}"
+        name = frame.f_code.co_name
+        if is_theirs and (name == "__post_init__" or not name.startswith(("_", "<"))):
+            found = f"{owner.__name__}.{name}"
         traceback = traceback.tb_next
     return found
 

@@ -120,3 +120,25 @@ def test_verbose_shows_the_traceback(run, installed, tmp_path):
     assert code == 1
     assert "ZeroDivisionError" in err
     assert "self._fail" in err
+
+
+@dataclass(frozen=True)
+class Particular(SegmentProblem):
+    """A problem that looks at its settings when it is made."""
+
+    longest: int = 9
+
+    def __post_init__(self):
+        if self.longest < 5:
+            raise ValueError(f"longest is {self.longest}")
+
+    def allows(self, start, end, n_samples):
+        return end - start <= self.longest
+
+
+def test_a_setting_that_the_plugin_refuses_is_one_line(refused, monkeypatch, tmp_path):
+    point = SimpleNamespace(name="picky", value="it:Picky", dist=None, load=lambda: Particular)
+    monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [point])
+    error = refused(f"fit picky train -q --set longest=2 -o {tmp_path}/m")
+    said = "Particular.__post_init__ raised ValueError: longest is 2"
+    assert error == f"{said}; --verbose shows the traceback"
