@@ -349,10 +349,7 @@ class Oracle(Contract):
             When the answer is no Argmax, is about other samples, or breaks the constraint.
         """
         self.refuse(constraint, objective.n_samples)
-        if objective.gaps and not self.takes_gaps:
-            raise OracleError(
-                f"{type(self).__name__} does not take missing values: interpolate them first"
-            )
+        _refuse_gaps(self, objective)
         try:
             answer = self.maximize(objective, constraint)
         except StructSVMError:
@@ -416,6 +413,8 @@ class BatchOracle(Oracle):
         OracleError, PluginError
             As :meth:`Oracle.ask`.
         """
+        for objective in objectives:
+            _refuse_gaps(self, objective)
         try:
             answers = self.maximize_all(objectives)
         except StructSVMError:
@@ -463,6 +462,14 @@ def ask_together(
         answers = oracle.ask_all([objectives[i] for i in places])
         found |= dict(zip(places, answers, strict=True))
     return found
+
+
+def _refuse_gaps(oracle: Oracle, objective: TraceObjective) -> None:
+    """Check that values are missing only where the oracle takes that."""
+    if objective.gaps and not oracle.takes_gaps:
+        raise OracleError(
+            f"{type(oracle).__name__} does not take missing values: interpolate them first"
+        )
 
 
 def _failure(oracle: Oracle, method: str, error: Exception) -> StructSVMError:
