@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from structsvm.errors import DataError
+from structsvm.graphs.image_files import label_map_of, pixels_of
 from structsvm.io import images_and_labels, read_images
 
 RNG = np.random.default_rng(0)
@@ -71,6 +72,13 @@ def test_a_colour_is_the_same_label_in_an_image_that_lacks_others(folder):
     first, second = read_images(folder)
     assert np.unique(first.labels).tolist() == [0, 120, 200]
     assert np.unique(second.labels).tolist() == [0, 200]
+
+
+def test_a_grey_with_an_opacity_is_the_grey():
+    """As GIMP writes greys: 255 was the name of one region, and 16777215 that of the same one."""
+    grey = Image.fromarray(np.array([[0, 255]], dtype=np.uint8))
+    np.testing.assert_array_equal(label_map_of(grey.convert("LA")), [[0, 255]])
+    np.testing.assert_array_equal(pixels_of(grey.convert("LA")), pixels_of(grey))
 
 
 def test_more_than_8_bits(folder):

@@ -24,6 +24,8 @@ FEW_LEVELS = 16
 """Of the 256 of 8 bits: what a camera of 12 bits leaves of 16."""
 MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
+GREYS = ("1", "L", "LA", "La")
+"""What Pillow calls greys; those with an A also say how opaque they are, which is left out."""
 LOSSY, NEAR = (".jpg", ".jpeg"), 8
 """Kinds that are compressed with losses, which show as greys that differ by less than this."""
 
@@ -140,7 +142,7 @@ def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
             turned = upright(opened)
             if turned.mode.startswith("I"):
                 return np.asarray(turned).astype(np.int64)
-            return np.asarray(turned.convert("L" if turned.mode in ("1", "L") else "RGB"))
+            return np.asarray(turned.convert("L" if turned.mode in GREYS else "RGB"))
     except limits.TooLarge as error:
         raise DataError(f"{name}: {error}") from error
     except (DataError, SettingsError):
