@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             learner, writer, given, samples, args.rival, args.n_clusters, rules, args.margins
         )
     if args.n_clusters is None and args.rival not in learner.rivals_:
-        _tell_counts(answers, given, learner.problem_, terminal)
+        _tell_counts(answers, given, learner, terminal)
     if output is not None:
         with Interrupts():  # all the files or none
             if one_file:
@@ -83,18 +83,19 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _tell_counts(
-    answers: Sequence[Answer], given: Given, problem: PartitionProblem, terminal: Terminal
+    answers: Sequence[Answer], given: Given, learner: MetricLearner, terminal: Terminal
 ) -> None:
     """Say how many clusters were found where nobody said how many there are."""
-    if problem.traits.contiguous:
+    if learner.problem_.traits.contiguous:
         return
     counts = [answer.M.n_clusters for answer in answers]
     fewest, most = min(counts), max(counts)
     found = counted(most, given.words.part) if fewest == most else f"{fewest} to {most} clusters"
     where = f"each {given.words.whole}" if len(counts) > 1 else answers[0].name
-    terminal.note(
-        f"{found} in {where}, as many as the price of one makes: --n-clusters N finds N of them"
-    )
+    reason = "as in what was learned from"
+    if learner.metric_.price is not None:
+        reason = "as many as the price of one makes"
+    terminal.note(f"{found} in {where}, {reason}: --n-clusters N finds N of them")
 
 
 def answers_of(

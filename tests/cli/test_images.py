@@ -82,6 +82,11 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
     assert len(json.loads(run("predict m.structsvm test --json")[1])["images"]) == 6
 
 
+def test_a_number_of_parts_that_is_known_is_no_matter_of_a_price(run, tmp_path):
+    _, _, err = run("predict m.structsvm test/img/p0.png -o", tmp_path / "map.png")
+    assert "2 parts in p0, as in what was learned from: --n-clusters N finds N of them" in err
+
+
 def test_written_label_maps_can_be_learned_from(run):
     assert run("predict m.structsvm test/img -o again/mask")[0] == 0
     code, _, err = run(
