@@ -215,6 +215,25 @@ class TestSegmentation:
             assert all(row.rstrip("_")[-1] in "012345s" for row in rows(axes) if "very" in row)
             plt.close(axes.figure)
 
+    def test_long_names_that_differ_in_their_middle_are_told_apart(self):
+        """Each was the same letters, and the features of a direction covered those of the next."""
+        end = "in metres per second squared, filtered below 20 Hz as the sensor gives it"
+        names = [f"acceleration of the left wrist, axis {k} of 6, {end}" for k in range(6)]
+        learner = MetricLearner(metric="full").fit(XS, YS, feature_names=names)
+        for draw in (
+            lambda: plot_segmentation(learner, XS[0], show="features", n_traces=6),
+            lambda: plot_segmentation(learner, XS[0], n_traces=6),
+            lambda: plot_weights(learner),
+            lambda: plot_metric(learner),
+        ):
+            axes = draw()
+            axes.figure.canvas.draw()
+            assert len(set(rows(axes)[:6])) == 6
+            extents = [label.get_window_extent() for label in axes.get_yticklabels()]
+            tops = sorted((extent.y1, extent.y0) for extent in extents)
+            assert all(low < top[1] + 3 for (low, _), top in pairwise(tops))
+            plt.close(axes.figure)
+
 
 class TestWeights:
     def test_bars_are_the_largest_weights(self, learner, ax):

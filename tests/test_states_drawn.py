@@ -131,3 +131,19 @@ def test_neighbouring_colours_differ_in_lightness():
     rgb = [np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]) for color in COLORS]
     light = [float(weights @ c**2.2) for c in rgb]
     assert all(abs(a - b) > 0.05 for a, b in itertools.pairwise(light))
+
+
+def test_long_names_of_states_leave_room_for_the_recording():
+    long = {name: f"the state in which {name} is " + 40 * "on and " + name for name in LEVELS}
+    X, names = recordings(NAMES, 1)[0], np.array([long[name] for name in NAMES])
+    learner = MetricLearner(metric="diagonal", features=StateScores("logistic", lags=(0,)))
+    learner.fit(recordings(NAMES, 4), [names] * 4)
+    axes = plot_segmentation(learner, X, names)
+    axes.figure.canvas.draw()
+    whole = axes.figure.get_window_extent()
+    legend = axes.get_legend()
+    assert axes.get_position().width > 0.5
+    assert whole.x0 <= legend.get_window_extent().x0
+    assert legend.get_window_extent().x1 <= whole.x1
+    assert len({text.get_text() for text in legend.get_texts()}) == 3
+    plt.close(axes.figure)

@@ -109,12 +109,13 @@ def plot_clusters(
         ax.scatter(x, height, s=60, facecolors="none", edgecolors=text_color(), linewidths=0.8)
         title += f", {truth.n_clusters} in truth; ringed: {wrong.sum()} of {wrong.size} misplaced"
     ax.set_title(title, loc="left", fontsize="medium")
-    ax.set_xlabel(plain_text(shortened(names[0], LONGEST)))
-    ax.set_ylabel(plain_text(shortened(names[1], LONGEST)) if len(names) > 1 else "")
+    sides = list(map(plain_text, shortened(names[:2], LONGEST)))
+    ax.set_xlabel(sides[0])
+    ax.set_ylabel(sides[1] if len(sides) > 1 else "")
     listed = _listed(titles[: found.n_clusters], found, truth)
     ax.legend(
         [dots[k] for k in listed],
-        [legend_text(shortened(titles[k], IN_LEGEND)) for k in listed],
+        list(map(legend_text, shortened((titles[k] for k in listed), IN_LEGEND))),
         title=f"{LEGEND} of {found.n_clusters}" if found.n_clusters > LEGEND else None,
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),

@@ -75,7 +75,9 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     ax.text(
         1.0, top.size - 0.4, " untrained", color=UNTRAINED, ha="left", va="top", fontsize="small"
     )
-    ax.set_yticks(range(top.size), [plain_text(shortened(names[j], LONGEST)) for j in top])
+    ax.set_yticks(
+        range(top.size), list(map(plain_text, shortened((names[j] for j in top), LONGEST)))
+    )
     ax.set_ylim(top.size + 0.3, -0.6)
     ax.set_xlim(0.0, max(1.3, 1.05 * float(weights[top].max(initial=0.0))))
     more = "" if top.size == weights.size else f", {top.size} largest of {weights.size}"
@@ -142,7 +144,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     if top.size <= READABLE:
         inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
         size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
-        labels = [plain_text(shortened(names[j], IN_MATRIX)) for j in top]
+        labels = list(map(plain_text, shortened((names[j] for j in top), IN_MATRIX)))
         ax.set_yticks(range(top.size), labels, fontsize=size)
         if top.size <= BOTH_SIDES:
             ax.set_xticks(range(top.size), labels, rotation=90, fontsize=size)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 WIDEST = 26
 """Letters in a line of the features that name a direction."""
+LINES = 3
+"""That a lane has room for."""
 SHADES = (0.8, 0.35)
 """Opacity of every other segment of a strip."""
 LANE = 0.8
@@ -56,6 +58,8 @@ USUAL = 9.0
 """Inches of a figure in which it does."""
 SIZES = {"medium": 1.4, "x-small": 1.0}
 """Sizes of labels, and how wide their capitals are then."""
+LONGEST_STATE = 80
+"""Letters of a state in the legend, which is no wider than the axes then."""
 IN_LEGEND = 24
 """States that are listed at most; those that take the most time."""
 
@@ -200,7 +204,7 @@ def plot_segmentation(
             ax.axvline(at, color=ink, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
         if strips[0].states is None:
             _write_labels(ax, len(names), truth, y, edges)
-    labels = [_wrapped(name) for name in names] + [
+    labels = _wrapped(names) + [
         f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
     ]
     if sure is not None:
@@ -217,12 +221,22 @@ def plot_segmentation(
     return ax
 
 
-def _wrapped(name: str) -> str:
-    """A direction, and below it the features that name it; long names lose their middle."""
-    title, colon, features = name.partition(": ")
-    if not colon:
-        return plain_text(fill(shortened(name, 3 * WIDEST - 6), WIDEST))
-    return plain_text(f"{title}\n{fill(shortened(features, 2 * WIDEST - 4), WIDEST)}")
+def _wrapped(names: Sequence[str]) -> list[str]:
+    """Directions, and below each the features that name it, or features; long names are cut."""
+    pairs = [name.partition(": ") for name in names]
+    features = [last if colon else first for first, colon, last in pairs]
+    titles = [f"{first}\n" if colon else "" for first, colon, _ in pairs]
+    n_lines = LINES - 1 if any(titles) else LINES
+    return [plain_text(t + f) for t, f in zip(titles, _in_lines(features, n_lines), strict=True)]
+
+
+def _in_lines(names: Sequence[str], n_lines: int) -> list[str]:
+    """Names in lines of which a lane holds so many; words break them where they may."""
+    for most in range(n_lines * WIDEST, WIDEST, -1):
+        found = [wrap(name, WIDEST) for name in shortened(names, most)]
+        if all(len(lines) <= n_lines for lines in found):
+            return ["\n".join(lines) for lines in found]
+    return shortened(names, WIDEST)
 
 
 def _time_axis(times: Any, X: Any, n_samples: int) -> TimeAxis | None:
@@ -371,15 +385,16 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMa
     if not entries:
         return
     paper = ax.get_facecolor()
+    written = shortened((name for name, _ in entries), LONGEST_STATE)
     handles = [
         patches.Patch(
             facecolor=mark.color,
             hatch=mark.hatch,
             edgecolor=paper,
             linewidth=0,
-            label=legend_text(name) + ("" if name in marks else " (not learned)"),
+            label=legend_text(short) + ("" if name in marks else " (not learned)"),
         )
-        for name, mark in entries
+        for short, (name, mark) in zip(written, entries, strict=True)
     ]
     n_states = len(time.keys() - {None})
     ax.legend(

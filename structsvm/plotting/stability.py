@@ -66,7 +66,8 @@ def plot_weight_stability(
     ax.hlines(rows, stability.low[top], stability.high[top], color=LEARNED, linewidth=5, alpha=0.35)
     ax.plot(stability.share[top], rows, "o", color=LEARNED)
     ax.axvline(1.0 / P, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
-    ax.set_yticks(rows, [plain_text(shortened(stability.features[j], LONGEST)) for j in top])
+    names = shortened((stability.features[j] for j in top), LONGEST)
+    ax.set_yticks(rows, list(map(plain_text, names)))
     ax.set_ylim(top.size - 0.4, -0.6)
     ax.set_xlim(left=0.0)
     more = (

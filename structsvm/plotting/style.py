@@ -75,8 +75,42 @@ def legend_text(name: Any) -> str:
     return f" {written}" if written.startswith("_") else written
 
 
-def shortened(name: Any, most: int) -> str:
-    """A long name without its middle: what tells sensors apart is often at the end."""
-    name = str(name)
+def shortened(names: Iterable[Any], most: int) -> list[str]:
+    """Long names without their middle: what tells sensors apart is often at the end.
+
+    Names that would look alike are cut before the first letter in which they differ.
+    """
+    whole = [str(name) for name in names]
+    short = {name: _without_middle(name, most) for name in whole}
+    _tell_apart(short, most)
+    return [short[name] for name in whole]
+
+
+def _tell_apart(short: dict[str, str], most: int) -> None:
+    """Shorten names that look alike anew, and those of them that still do once more."""
+    groups: dict[str, list[str]] = {}
+    for name, written in short.items():
+        groups.setdefault(written, []).append(name)
+    for alike in groups.values():
+        if len(alike) > 1:
+            start = _same_letters(min(alike), max(alike))
+            told = {name: _from_letter(name, start, most) for name in alike}
+            _tell_apart(told, most)
+            short.update(told)
+
+
+def _same_letters(name: str, other: str) -> int:
+    """How many letters two names begin with alike; those between them in the alphabet do, too."""
+    pairs = enumerate(zip(name, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(name), len(other)))
+
+
+def _without_middle(name: str, most: int) -> str:
     end = (most - 1) // 2
     return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
+def _from_letter(name: str, start: int, most: int) -> str:
+    """Its first letters, and as many of those from ``start`` on as there is room for."""
+    first = most // 3
+    return f"{name[:first]}…{name[start : start + most - first - 1]}"
