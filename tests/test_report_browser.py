@@ -431,6 +431,16 @@ def test_names_of_axes_cover_no_row_of_a_table(browser, tmp_path):
     assert browser.execute_script(script) == [0, 0]
 
 
+def test_long_names_that_differ_in_their_middle_are_told_apart(page):
+    """Features of the weights and states of a table were the same letters each."""
+    end = "in metres per second squared, filtered below 20 Hz as the sensor gives it"
+    names = ["x1", *(f"acceleration, axis {k // 2}, of the sensor {k}, {end}" for k in range(6))]
+    written = page.execute_script("return shortened(arguments[0], 20)", names)
+    assert written[0] == "x1"
+    assert len(set(written)) == len(names)
+    assert max(map(len, written)) <= 20
+
+
 def test_a_name_of_several_words_takes_several_lines_instead_of_losing_its_middle(page):
     script = (
         "return [...named(30, arguments[0], 3).querySelectorAll('text')].map((t) => t.textContent)"

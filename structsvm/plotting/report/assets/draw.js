@@ -73,6 +73,25 @@ function short(name, most = 20) {
   return name.length > most ? `${name.slice(0, most - 1 - end)}…${name.slice(-end)}` : name;
 }
 
+// Long names side by side: those that would look alike are cut before the first letter in which they differ.
+function shortened(names, most = 20) {
+  const written = toldApart(new Map(names.map((name) => [name, short(name, most)])), most);
+  return names.map((name) => written.get(name));
+}
+
+function toldApart(written, most) {
+  for (const words of new Set(written.values())) {
+    const alike = [...written.keys()].filter((name) => written.get(name) === words).sort();
+    if (alike.length === 1) continue;
+    const first = Math.floor(most / 3), [a, b] = [alike[0], alike.at(-1)];
+    let start = 0;
+    while (start < a.length && a[start] === b[start]) start += 1;
+    const from = alike.map((name) => [name, `${name.slice(0, first)}…${name.slice(start, start + most - first - 1)}`]);
+    for (const [name, words] of toldApart(new Map(from), most)) written.set(name, words);
+  }
+  return written;
+}
+
 function xAxis(x, from, to, y, about, least = 0) {
   const axis = svg("g");
   for (const tick of ticks(from, to, about, least)) {

@@ -5,10 +5,11 @@ function drawWeights() {
   const largest = Math.max(1.3, ...rows.map((row) => row.weight)), x = scale(0, largest, 150, width - 40);
   const drawn = picture(width, height, `Weights: ${rows.slice(0, 5).map((r) => `${r.name} ${number(r.weight)}`).join(", ")}`);
   drawn.append(line(x(1), 0, x(1), height - 26, { class: "reference" }));
+  const names = shortened(rows.map((row) => row.name));
   rows.forEach((row, i) => {
     const y = 20 * i + 10;
     drawn.append(svg("g", {}, svg("title", {}, `${row.name}: ${number(row.weight)}`),
-      text(144, y, short(row.name), { "text-anchor": "end" }),
+      text(144, y, names[i], { "text-anchor": "end" }),
       svg("rect", { x: x(0), y: y - 7, width: Math.max(x(row.weight) - x(0), 0.5), height: 14, fill: color("learned") }),
       text(x(row.weight) + 4, y, number(row.weight), { class: "soft over", "font-size": 11 })));
   });
@@ -22,9 +23,10 @@ function drawMatrix() {
   const { names, rows } = DATA.metric.matrix, n = names.length, size = Math.max(4, Math.min(28, Math.floor(400 / n)));
   const left = size >= 9 ? 150 : 4, largest = Math.max(...rows.flat().map(Math.abs), 1e-300);
   const drawn = picture(left + n * size + 2, n * size + 2, `Heat map of the metric over ${n} features`);
+  const written = shortened(names);
   rows.forEach((row, i) => {
     if (left > 4) {
-      drawn.append(text(left - 6, size * (i + 0.5), short(names[i]), { "text-anchor": "end", "font-size": Math.min(12, size) }));
+      drawn.append(text(left - 6, size * (i + 0.5), written[i], { "text-anchor": "end", "font-size": Math.min(12, size) }));
     }
     row.forEach((value, j) => {
       const strength = Math.sqrt(Math.abs(value) / largest).toFixed(3);

@@ -36,12 +36,12 @@ function drawConfusion() {
 }
 
 function showConfusion(metric) {
-  const { states, counts } = DATA.confusion[metric];
+  const { states, counts } = DATA.confusion[metric], above = shortened(states, 14), beside = shortened(states, 18);
   const head = make("tr", {}, make("th", { scope: "col" }, `true ${DATA.named}`), make("th", { scope: "col" }, DATA.bearers),
-    ...states.map((name) => make("th", { scope: "col", title: name }, short(name, 14))));
+    ...states.map((name, i) => make("th", { scope: "col", title: name }, above[i])));
   const rows = states.map((name, i) => {
     const total = counts[i].reduce((sum, n) => sum + n, 0);
-    return make("tr", {}, make("th", { scope: "row", title: name }, name), make("td", {}, String(total)),
+    return make("tr", {}, make("th", { scope: "row", title: name }, beside[i]), make("td", {}, String(total)),
       ...counts[i].map((n, j) => {
         const share = total ? n / total : 0, shade = `color-mix(in srgb, var(--${i === j ? "yes" : "no"}) ${Math.round(45 * share)}%, transparent)`;
         return make("td", { class: i === j ? "right" : null, style: `background:${shade}`, title: `${name}, named ${states[j]}: ${n}` },
