@@ -1,6 +1,7 @@
 """Problems and oracles by name."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import getattr_static
 from types import SimpleNamespace
 
@@ -26,6 +27,7 @@ from structsvm.plugins import (
     problem_names,
     problems,
 )
+from structsvm.testing import check_problem
 
 
 class Entry:
@@ -236,3 +238,26 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
         problem_class("theirs")
     installed(Entry(ChangePoint), Entry(ChangePoint))  # one that is found twice on the path
     assert problem_class("theirs") is ChangePoint
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "complaint"),
+    [
+        ("decoder", None, r"decoder returned None .* return an instance of an Oracle"),
+        ("decoder", SequentialOracle, "decoder returned .* return an instance of an Oracle"),
+        ("training_sample", None, "training_sample returned None .*: return a LabelledSample"),
+        ("units", None, "units returned None .*: return LearningUnits"),
+        ("unit", np.nan, "unit is nan: return None or a number > 0"),
+        ("unit", "much", "unit is 'much': return None or a number > 0"),
+    ],
+)
+@pytest.mark.parametrize("checked", [True, False], ids=["checked", "fitted"])
+def test_what_a_method_must_not_return_is_named(method, answer, complaint, checked, monkeypatch):
+    methods = {method: lambda self, *arguments: answer, "__module__": __name__}
+    problem = dataclass(frozen=True)(type("Wrong", (Segments,), methods))
+    Xs, ys = recordings(3)
+    monkeypatch.setitem(globals(), "Wrong", problem)  # where pickle looks for it
+    fit = MetricLearner(problem(), metric="diagonal").fit
+    ask = partial(check_problem, problem()) if checked else fit
+    with pytest.raises(PluginError, match=f"Wrong.{{1,2}}{complaint}"):
+        ask(Xs, ys)

@@ -18,6 +18,7 @@ from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
+from structsvm.partitions.problem import learning_units
 from structsvm.partitions.sample import all_made_by
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import Risk
@@ -75,7 +76,7 @@ class FitState:
         problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
         if untrained is None:
             untrained = problem.untrained(samples, truths, weights)
-        units = problem.units(samples, truths, untrained, settings.shrinkage, weights)
+        units = learning_units(problem, samples, truths, untrained, settings.shrinkage, weights)
         objective = settings.objective(data.n_features)
         scaled = all_made_by(samples, units)
         omega = settings.weighted(objective)

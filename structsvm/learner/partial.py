@@ -30,6 +30,7 @@ from structsvm.partial_labels.complete import (
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
+from structsvm.partitions.problem import learning_units
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -295,7 +296,7 @@ def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
     problem, parts = data.problem, data.parts
     plain = problem.untrained_factor(data.samples, data.weights)
     if not problem.traits.convex:
-        return problem.units(data.samples, [], Metric(plain, None), None, data.weights)
+        return learning_units(problem, data.samples, [], Metric(plain, None), None, data.weights)
     whitening, unit, seen = None, None, data
     if settings.shrinkage is not None and len(parts):
         shrinkage = settings.shrinkage

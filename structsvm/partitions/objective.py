@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.errors import SettingsError
+from structsvm.errors import PluginError, SettingsError
 from structsvm.parallel.base import in_turn
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT
@@ -28,7 +28,7 @@ from structsvm.solution import Solution
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, meant
 from structsvm.support.contract import Contract, asked
-from structsvm.support.plain import read_only
+from structsvm.support.plain import read_only, shown
 from structsvm.support.unchanged import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
@@ -245,7 +245,13 @@ class MetricObjective(Objective, Problem):
             asked(problem, "training_sample", where),
             nothing_written(f"{type(problem).__name__}.training_sample"),
         ):
-            return problem.training_sample(x, y)
+            found: Any = problem.training_sample(x, y)
+        if not isinstance(found, LabelledSample):
+            raise PluginError(
+                f"{where}: {type(problem).__name__}.training_sample returned {shown(found)}: "
+                "return a LabelledSample, such as SearchedSample(X, truth, oracle)"
+            )
+        return found
 
 
 def _ready(X: Floats) -> Floats:

@@ -42,6 +42,7 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import is_number
 from structsvm.support.contract import Contract, asked, hook
 from structsvm.support.plain import shown
 
@@ -180,7 +181,7 @@ class PartitionProblem(Contract):
     @hook
     def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
         """A training sample in the units of learning, ready for separation."""
-        return SearchedSample(sample.data, truth, self.decoder(sample))
+        return SearchedSample(sample.data, truth, oracle_of(self, sample))
 
     @hook
     def unit(
@@ -220,12 +221,21 @@ class PartitionProblem(Contract):
             Of the whitening; None for none.
         weights : array of shape (N,), optional
             Of the samples, in all of this.
+
+        Raises
+        ------
+        PluginError
+            If ``unit`` is no number above 0.
         """
         whitening = None
         if shrinkage is not None:
             whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
             samples = all_made_by(samples, LearningUnits(whitening))
         unit = self.unit(samples, truths, weights)
+        if unit is not None and not (is_number(unit) and 0.0 < unit < np.inf):
+            raise PluginError(
+                f"{type(self).__name__}.unit is {unit!r}: return None or a number > 0"
+            )
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
             unit = self.calibrate(identity, samples, truths, weights).penalty
@@ -261,7 +271,7 @@ class PartitionProblem(Contract):
     ) -> EquivalenceMatrix:
         """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
         objective = self.decoding_objective(sample, metric, n_clusters)
-        answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
+        answer = oracle_of(self, sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
             warn_of_rounding(answer, objective)
         return answer.y
@@ -275,7 +285,7 @@ class PartitionProblem(Contract):
         """
         if type(self).partition is not PartitionProblem.partition:
             return {}
-        oracles = [self.decoder(sample) for sample in samples]
+        oracles = [oracle_of(self, sample) for sample in samples]
         if not any(isinstance(oracle, BatchOracle) for oracle in oracles):
             return {}
         objectives = [self.decoding_objective(sample, metric) for sample in samples]
@@ -305,7 +315,7 @@ class PartitionProblem(Contract):
         oracles = []
         for i, sample in enumerate(samples):
             with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
-                oracles.append(self.decoder(sample))
+                oracles.append(oracle_of(self, sample))
         Zs = in_metric(samples, factor)
         if self.loss is partition_loss:
             return calibrate(oracles, Zs, truths, weights)
@@ -400,7 +410,7 @@ def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: Constrain
         If it does not take such constraints, so that none would seem to be left, or if predictions
         are not what it finds.
     """
-    oracle, name = problem.decoder(sample), type(problem).__name__
+    oracle, name = oracle_of(problem, sample), type(problem).__name__
     if type(problem).partition is not PartitionProblem.partition:
         raise DataError(
             f"margins are those of maxima of Tr(A M), and {name}.partition predicts something else"
@@ -412,6 +422,46 @@ def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: Constrain
             "takes"
         )
     return oracle
+
+
+def oracle_of(problem: PartitionProblem, sample: Sample) -> Oracle:
+    """The decoder of a sample.
+
+    Raises
+    ------
+    PluginError
+        If it is none.
+    """
+    found: Any = problem.decoder(sample)
+    if not isinstance(found, Oracle):
+        raise PluginError(
+            f"{type(problem).__name__}.decoder returned {shown(found)}: return an instance of an "
+            "Oracle"
+        )
+    return found
+
+
+def learning_units(
+    problem: PartitionProblem,
+    samples: Sequence[Sample],
+    truths: Sequence[EquivalenceMatrix],
+    untrained: Metric,
+    shrinkage: float | None,
+    weights: Floats | None = None,
+) -> LearningUnits:
+    """What :meth:`PartitionProblem.units` returns.
+
+    Raises
+    ------
+    PluginError
+        If it is something else.
+    """
+    found: Any = problem.units(samples, truths, untrained, shrinkage, weights)
+    if not isinstance(found, LearningUnits):
+        raise PluginError(
+            f"{type(problem).__name__}.units returned {shown(found)}: return LearningUnits"
+        )
+    return found
 
 
 def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:

@@ -16,7 +16,7 @@ from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.objective import MetricObjective, Objective
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, Quality
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, learning_units
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import STANDARDIZE, Standardizer, centred
 from structsvm.partitions.trace_objective import TraceObjective
@@ -24,6 +24,7 @@ from structsvm.partitions.traits import Traits
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_number
 from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
@@ -58,7 +59,7 @@ def check_partition_problem(
     untrained = kit.check_calibration(samples, truths)
     kit.check_unit(samples, truths)
     standard = samples
-    units = problem.units(samples, truths, untrained, None)
+    units = learning_units(problem, samples, truths, untrained, None)
     samples = [sample.with_features(units(sample.X)) for sample in samples]
     kit.check_objectives(rng, samples, truths)
     if not problem.traits.convex:
@@ -517,7 +518,8 @@ class Kit:
     def check_unit(self, samples: Sequence[Sample], truths: Sequence[Any]) -> None:
         """The unit of learning, the same for a weight of 2 as for a sample that is twice."""
         unit = self.problem.unit(samples, truths)
-        self.require(unit is None or unit > 0, f"unit is {unit!r}: return None or a number > 0")
+        fits = unit is None or (is_number(unit) and 0 < unit < np.inf)
+        self.require(fits, f"unit is {unit!r}: return None or a number > 0")
         if unit is not None:
             twice = self.problem.unit([*samples, samples[0]], [*truths, truths[0]])
             weights = np.ones(len(samples))
