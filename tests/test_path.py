@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from enumerated import listed_risk
+from enumerated import Listed, listed_risk
 from joblib import parallel_config
 from recording_cases import recordings_of_two_kinds as recordings
 
@@ -17,6 +17,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.subgradient import ProjectedSubgradient
+from structsvm.status import Quality, Status
 from structsvm.weights import PSD
 
 STOPPING = Stopping(tol=1e-3, max_iter=2000)
@@ -182,3 +183,33 @@ def test_a_run_that_is_interrupted_leaves_the_memory_as_it_was(seed):
         solution = solver.solve(step, stop, memory=memory)
     value = step.as_cvxpy(solution).solve(solver="CLARABEL")
     assert solution.lower - 1e-6 <= value <= solution.upper + 1e-6
+
+
+class Relaxed(Listed):
+    """Of its labellings the last three are those of a relaxation."""
+
+    def loss(self, y, y_hat):
+        return float(y != y_hat) * (1.0 + 0.05 * (y_hat % 15))
+
+    def separate(self, w, x, y):
+        answer = super().separate(w, x, y)
+        return replace(answer, quality=Quality.EXACT if answer.y < 15 else Quality.RELAXATION)
+
+
+@pytest.mark.parametrize(
+    ("slack", "seed", "lams"),
+    [
+        ("n", 21, (0.02, 0.1)),
+        ("n", 46, (8.0, 2.0, 0.5, 0.1, 0.02)),
+        ("one", 54, (8.0, 2.0, 0.5, 0.1, 0.02)),
+    ],
+)
+def test_planes_of_a_relaxation_are_none_of_the_problem_in_later_runs(slack, seed, lams):
+    """Their oracles gave exact answers only, and a lower bound above the minimum was certified."""
+    solver, memory = CuttingPlane(STOPPING, slack), Memory()
+    risk = listed_risk(PSD(3), SquaredNorm(), n_samples=4, n_labels=18, seed=seed)
+    risk = replace(risk, problem=Relaxed(PSD(3)))
+    for lam in lams:
+        found = solver.solve(replace(risk, regularizer=SquaredNorm(lam)), memory=memory)
+    assert found.status is Status.RELAXED
+    assert found.bound == "certified, for the relaxation"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.planes import Planes
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 
 
@@ -67,6 +68,8 @@ class Memory:
         """At the best weight of the run before, without its cuts."""
         self.state: Mapping[str, NDArray[Any]] | None = None
         """The state of the solver, from which the next run starts."""
+        self.qualities: frozenset[Quality] = frozenset()
+        """Of the answers that this state comes from."""
         self._seen: dict[bytes, Planes] = {}
         self._owner: tuple[tuple[Any, ...], type, list[Any]] | None = None
 

@@ -67,6 +67,7 @@ class Run(CutRun):
         self.risk, self.stopping = risk, stopping
         self.memory = Memory() if memory is None else memory
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
+        self.certificate.qualities |= self.memory.qualities
         self.saved: Mapping[str, NDArray[Any]] | None = None
         """What an interrupted run goes on from; None to begin."""
         self.oracle_calls = 0
@@ -155,6 +156,7 @@ class Run(CutRun):
     def remember(self, step: Step) -> None:
         """Hand the state of the solver on to the next run on the same samples."""
         self.memory.state = step.state()
+        self.memory.qualities = frozenset(self.certificate.qualities)
 
     def solution(self, status: Status) -> Solution:
         """Return the best weight with its certificate, and the labellings it follows from."""
