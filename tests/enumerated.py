@@ -1,7 +1,7 @@
 """Tiny structured problems whose labellings can all be listed, and their optimum by one program."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
@@ -35,6 +35,17 @@ class Listed(Problem):
 
     def predict(self, w, x) -> int:
         return int(np.argmax(x.features @ w))
+
+
+class Relaxed(Listed):
+    """Of its labellings those from the 15th on are those of a relaxation."""
+
+    def loss(self, y, y_hat) -> float:
+        return float(y != y_hat) * (1.0 + 0.05 * (y_hat % 15))
+
+    def separate(self, w, x, y) -> Separation:
+        answer = super().separate(w, x, y)
+        return replace(answer, quality=Quality.EXACT if answer.y < 15 else Quality.RELAXATION)
 
 
 @dataclass(frozen=True, eq=False)

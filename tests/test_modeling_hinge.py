@@ -5,7 +5,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
-from enumerated import Listed, Sample, listed_risk, optimum
+from enumerated import Listed, Relaxed, Sample, listed_risk, optimum
 
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
@@ -221,3 +221,15 @@ def test_a_heuristic_oracle_certifies_nothing_from_above():
     assert problem.status == cp.OPTIMAL_INACCURATE
     assert "heuristic" in problem.solver_stats.extra_stats.bound
     assert problem.solver_stats.extra_stats.lower <= optimum(risk) + 1e-7
+
+
+def test_planes_of_a_relaxation_are_none_of_the_problem_in_later_solves():
+    """Their oracles gave exact answers only, and a lower bound above the minimum was certified."""
+    space, lam = Nonnegative(3), cp.Parameter(nonneg=True)
+    risk = listed_risk(space, SquaredNorm(), n_labels=18, seed=11, problem=Relaxed(space))
+    w, half = variables(space)
+    hinge = StructuredHinge(*parts_of(risk), w)
+    problem = cp.Problem(cp.Minimize(lam * half + hinge), [cp.sum(w) <= 1e3])
+    for lam.value in (8.0, 2.0, 0.5, 0.1, 0.02):
+        problem.solve(method="cutting-plane", tol=1e-3)
+    assert "for the relaxation" in problem.solver_stats.extra_stats.bound

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from enumerated import Listed, listed_risk
+from enumerated import Relaxed, listed_risk
 from joblib import parallel_config
 from recording_cases import recordings_of_two_kinds as recordings
 
@@ -17,7 +17,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.subgradient import ProjectedSubgradient
-from structsvm.status import Quality, Status
+from structsvm.status import Status
 from structsvm.weights import PSD
 
 STOPPING = Stopping(tol=1e-3, max_iter=2000)
@@ -183,17 +183,6 @@ def test_a_run_that_is_interrupted_leaves_the_memory_as_it_was(seed):
         solution = solver.solve(step, stop, memory=memory)
     value = step.as_cvxpy(solution).solve(solver="CLARABEL")
     assert solution.lower - 1e-6 <= value <= solution.upper + 1e-6
-
-
-class Relaxed(Listed):
-    """Of its labellings the last three are those of a relaxation."""
-
-    def loss(self, y, y_hat):
-        return float(y != y_hat) * (1.0 + 0.05 * (y_hat % 15))
-
-    def separate(self, w, x, y):
-        answer = super().separate(w, x, y)
-        return replace(answer, quality=Quality.EXACT if answer.y < 15 else Quality.RELAXATION)
 
 
 @pytest.mark.parametrize(

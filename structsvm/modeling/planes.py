@@ -102,20 +102,25 @@ class Pool:
     """The values of the parameters of the oracle for which they hold."""
     rows: list[tuple[int, float, Floats]] = field(default_factory=list)
     """``(term, intercept, slope)``."""
+    quality: Quality = Quality.EXACT
+    """The weakest of the answers that they are of."""
 
     def valid(self, parameters: tuple[bytes, ...]) -> list[tuple[int, float, Floats]]:
         """The planes for these values of the parameters: none, if they are others."""
         return self.rows if parameters == self.parameters else []
 
     def keep(
-        self, parameters: tuple[bytes, ...], rows: Iterable[tuple[int, float, Floats]]
+        self,
+        parameters: tuple[bytes, ...],
+        rows: Iterable[tuple[int, float, Floats]],
+        quality: Quality = Quality.EXACT,
     ) -> None:
         """Hold these and no others; the latest where there are too many."""
         kept = list(rows)
         size = sum(slope.nbytes for _, _, slope in kept)
         if kept and size > ROOM:
             kept = kept[-max(1, ROOM // kept[0][2].nbytes) :]
-        self.parameters, self.rows = parameters, kept
+        self.parameters, self.rows, self.quality = parameters, kept, quality
 
 
 def marks(values: Sequence[Any]) -> tuple[bytes, ...]:

@@ -63,6 +63,8 @@ class CvxpyProgram(Program):
         """Which plane of which atom each cut is."""
         self._weighed: list[tuple[Cut, float]] = []
         """The cuts of the last restricted problem with their multipliers."""
+        self._qualities = [Quality.EXACT] * len(self.held)
+        """The weakest answer that each atom's planes are of, also those of runs before."""
         self._values: dict[bytes, float] = {}
         self._witnesses: list[tuple[Floats, Floats]] = []
         """Points, and upper bounds of the groups there."""
@@ -107,6 +109,7 @@ class CvxpyProgram(Program):
             for group, intercept, slope in rows:
                 if group < held.heights.size and slope.size == size:
                     cuts.append(self._lifted(a, group, intercept, slope))
+                    self._qualities[a] = held.atom.pool.quality
         return cuts
 
     def ask(self, session: Session, w: Floats, deadline: float) -> Planes | None:
@@ -126,12 +129,14 @@ class CvxpyProgram(Program):
         for a in range(len(self.held)):
             own = [(part, answer) for part, answer in asked if part.atom == a]
             self._write(planes, a, own, points.arguments[a])
+            said = [answer.quality for _, answer in own]
+            self._qualities[a] = weakest([self._qualities[a], *said])
         sizes = np.maximum(1.0, np.abs(planes.values))
         self.exact = self.exact and bool((planes.slacks <= EXACT * sizes).all())
         self.calls += sum(answer.calls for answer in found)
         self.first = self.first or (w, planes.values + planes.slacks)
         return planes._replace(
-            quality=weakest(answer.quality for answer in found),
+            quality=weakest(self._qualities),
             size=sum(answer.size for answer in found),
             calls=sum(answer.calls for answer in found),
         )
@@ -211,8 +216,8 @@ class CvxpyProgram(Program):
             if row is not None:
                 a, group, intercept, slope = row
                 kept[a].append((group, intercept, slope))
-        for held, rows in zip(self.held, kept, strict=True):
-            held.atom.pool.keep(self._marks(held), rows)
+        for held, rows, quality in zip(self.held, kept, self._qualities, strict=True):
+            held.atom.pool.keep(self._marks(held), rows, quality)
 
     # ---- what the user sees
 
