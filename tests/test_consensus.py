@@ -472,3 +472,12 @@ def test_tables_have_none() -> None:
     search = MetricLearnerCV(Clustering(), candidates=["untrained", "diagonal", JOINT], cv=2)
     with pytest.raises(SettingsError, match="leave it out"):
         search.fit(list(rng.standard_normal((4, 12, 2))), [np.repeat([0, 1], 6)] * 4)
+
+
+def test_recordings_that_can_be_read_once_are_read_by_every_estimator(data):
+    Xs, ys = data
+    model = Consensus(members()).fit(iter(Xs), iter(ys))
+    expected = Consensus(members()).fit(Xs, ys)
+    for method in ("predict_breakpoints", "predict_states"):
+        found, wanted = getattr(model, method)(iter(Xs)), getattr(expected, method)(Xs)
+        assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))

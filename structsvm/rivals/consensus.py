@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -79,6 +79,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
             When an estimator cannot learn; a note names it.
         """
         self._weights()
+        Xs, ys, groups = _kept(Xs), _kept(ys), _kept(groups)
         found: dict[str, Any] = {}
         for name, estimator in self.estimators:
             try:
@@ -113,8 +114,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         DataError
             When ``Xs`` is a mapping, or an estimator cannot use a recording.
         """
-        self._check(Xs)
-        return self._nearest(Xs, n_clusters, {})
+        return self._nearest(self._checked(Xs), n_clusters, {})
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
@@ -128,7 +128,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         SettingsError
             When no estimator names states.
         """
-        self._check(Xs)
+        Xs = self._checked(Xs)
         naming = {name: m for name, m in self.estimators_.items() if names_states(m)}
         if not naming:
             raise SettingsError(
@@ -151,10 +151,12 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
             for ends, scores in zip(segmented, zip(*found, strict=True), strict=True)
         ]
 
-    def _check(self, Xs: Any) -> None:
+    def _checked(self, Xs: Any) -> Any:
+        """The recordings, as every estimator can read them."""
         check_is_fitted(self, "estimators_")
         if isinstance(Xs, Mapping):
             raise DataError("a consensus takes a list of recordings: give list(Xs.values())")
+        return _kept(Xs)
 
     def _nearest(
         self, Xs: Any, n_clusters: Counts, said: Mapping[str, Sequence[Floats]]
@@ -289,6 +291,11 @@ def _shared(known: Ints, starts: Ints, end: int) -> Floats:
     head, tail = known[first + 1] - starts, end - known[last]
     apart = head**2 / sizes[first] + (known[last] - known[first + 1]) + tail**2 / sizes[last]
     return np.asarray(np.where(first == last, (end - starts) ** 2 / sizes[last], apart))
+
+
+def _kept(given: Any) -> Any:
+    """What can be read once is kept: every estimator reads it."""
+    return list(given) if isinstance(given, Iterator) else given
 
 
 def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
