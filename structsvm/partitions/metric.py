@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,6 +76,10 @@ class Metric:
     def _in_metric(self) -> InMetric:
         """Its factor, looked at once."""
         return InMetric(self.factor)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made of: predicting changes nothing that is stored."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def decode(
         self,
