@@ -21,8 +21,9 @@ from structsvm.partitions.values import (
     refuse_no_array,
 )
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.blocks import by_rows, largest, largest_of_all, mapping_of, mean_and_spread
+from structsvm.support.blocks import all_within, by_rows, largest, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
+from structsvm.support.columns import all_near_zero, all_vary, standardized
 from structsvm.support.frames import column_names, refuse_other_columns
 from structsvm.support.plain import counted, some_of
 
@@ -34,6 +35,9 @@ MISSING = ("error", "interpolate", "mask")
 
 CLEARLY = 1e-6
 """Part of the mean square from which on a variance is not rounding, whatever the length."""
+
+ROUNDING = 1e-12
+"""Part of its largest magnitude up to which the deviation of a feature is rounding."""
 
 STANDARDIZE = ("recording", "training", None)
 
@@ -174,11 +178,8 @@ def centred(X: Floats) -> Floats:
     apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
-    if mapping_of(X) is None:
-        # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
-        mean, moment = _about(X)
-        if (4.0 * mean**2 < moment).all():
-            return X
+    if mapping_of(X) is None and all_near_zero(X):
+        return X
     mean, spread = _moments(X)
     far = np.abs(mean) > spread
     if not far.any():
@@ -331,10 +332,8 @@ def cluster_counts(
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    if mapping_of(X) is None:
-        mean, moment = _about(X)
-        if (moment - mean**2 > CLEARLY * moment).all():
-            return np.zeros(X.shape[1], dtype=np.bool_)
+    if mapping_of(X) is None and all_vary(X, CLEARLY):
+        return np.zeros(X.shape[1], dtype=np.bool_)
     return np.asarray(_inverse(_moments(X)[1], magnitudes(X)) == 0)
 
 
@@ -352,40 +351,20 @@ def _moments(X: Floats) -> tuple[Floats, Floats]:
     return (means(X), scales(X)) if mapping_of(X) is None else mean_and_spread(X)
 
 
-def _about(X: Floats) -> tuple[Floats, Floats]:
-    """Mean and mean square of each column, (P,) each, quickly: what is clear needs no second look.
-
-    Both are NaN where a value is missing.
-    """
-    shares = np.full(len(X), 1.0 / len(X))  # products with them are faster than sums
-    return shares @ X, shares @ (X * X)
-
-
-def _mean(X: Floats) -> Floats:
-    """``X.mean(axis=0)``, which takes longer for a short recording than its sum does."""
-    return np.asarray(np.add.reduce(X, axis=0) / len(X))
-
-
 def _standardized(X: Floats) -> Floats:
     """A recording centred, and scaled to a standard deviation of 1 in every column that varies."""
-    mean = None if mapping_of(X) is not None else _mean(X)
-    if mean is None or np.isnan(mean).any():
-        mean, deviation = _moments(X)
-        scale = _inverse(deviation, magnitudes(X))
-        return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
-    away = X - mean
-    deviation = np.sqrt(_mean(away * away))
     # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
-    if (deviation > 2e-12 * np.abs(mean)).all():
-        away *= 1.0 / deviation
-    else:
-        away *= _inverse(deviation, magnitudes(X))
-    return away
+    made = standardized(X, 2.0 * ROUNDING) if mapping_of(X) is None else None
+    if made is not None:
+        return made
+    mean, deviation = _moments(X)
+    scale = _inverse(deviation, magnitudes(X))
+    return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
 
 
 def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:
     """One over the standard deviation, 0 for a feature that is constant up to rounding, (P,)."""
-    varies = deviation > 1e-12 * largest_of_each
+    varies = deviation > ROUNDING * largest_of_each
     inverse: Floats = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return inverse
 
@@ -471,7 +450,7 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
             f"{which} is empty: 0 feature(s) (shape={array.shape}) while a minimum of 1 is "
             "required."
         )
-    if largest_of_all(array) <= LARGEST:  # there is no NaN either
+    if all_within(array, LARGEST):  # there is no NaN either
         return array
     found, patient = largest(array), missing in ("interpolate", "mask")
     if not np.isfinite(found).all():

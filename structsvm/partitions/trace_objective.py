@@ -9,13 +9,14 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import magnitudes, means
+from structsvm.partitions.gaps import has_gaps, magnitudes, means
 from structsvm.support.arrays import Floats
-from structsvm.support.blocks import largest_of_all
+from structsvm.support.blocks import all_within, largest_of_all
 from structsvm.support.plain import read_only
 
 LARGEST = 1e150
 """Values whose squares, of millions of them, still have a sum."""
+NOT_FINITE = "the objective is not finite: look for NaN or inf in the data or B"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,18 +72,13 @@ class TraceObjective:
         """Check once, at the door."""
         if self.Z.ndim != 2 or self.Z.shape[0] == 0:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
-        size = largest_of_all(self.Z)
+        within = all_within(self.Z, LARGEST)
         if self.gaps:
-            object.__setattr__(self, "gaps", math.isnan(size))
-        if self.gaps:
-            size = float(magnitudes(self.Z).max(initial=0.0))
-        if not (math.isfinite(size + self.truth_weight) and math.isfinite(self.shift)):
-            raise OracleError("the objective is not finite: look for NaN or inf in the data or B")
-        if size > LARGEST:
-            raise OracleError(
-                f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
-                "overflow: scale the data as those that were learned from"
-            )
+            object.__setattr__(self, "gaps", not within and has_gaps(self.Z))
+        if not within:
+            self._refuse_beyond()
+        if not (math.isfinite(self.truth_weight) and math.isfinite(self.shift)):
+            raise OracleError(NOT_FINITE)
         if self.truth is not None and self.truth.n_samples != self.n_samples:
             raise OracleError(
                 f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
@@ -96,6 +92,17 @@ class TraceObjective:
         object.__setattr__(self, "Z", read_only(self.Z))
         if self.signs is not None:
             object.__setattr__(self, "signs", read_only(self.signs))
+
+    def _refuse_beyond(self) -> None:
+        """Refuse what is infinite or has no finite square, and what is missing without ``gaps``."""
+        size = float(magnitudes(self.Z).max(initial=0.0)) if self.gaps else largest_of_all(self.Z)
+        if not math.isfinite(size):
+            raise OracleError(NOT_FINITE)
+        if size > LARGEST:
+            raise OracleError(
+                f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
+                "overflow: scale the data as those that were learned from"
+            )
 
     @property
     def n_samples(self) -> int:

@@ -72,6 +72,16 @@ def largest_of_all(X: Floats) -> float:
     return float(np.maximum(X.max(initial=0.0), -X.min(initial=0.0)))
 
 
+def all_within(X: Floats, bound: float) -> bool:
+    """Whether no value is missing or of a magnitude above ``bound``, the square of which is finite.
+
+    The sum of squares, which is one call of BLAS, tells so of nearly all arrays.
+    """
+    if X.dtype == np.float64 and mapping_of(X) is None and np.vdot(X, X) <= bound * bound:
+        return True
+    return largest_of_all(X) <= bound
+
+
 def scatter(X: Floats) -> float:
     """The sum of squared distances from the mean."""
     mean = X.mean(axis=0) if mapping_of(X) is None else mean_and_spread(X)[0]
