@@ -23,7 +23,6 @@ from structsvm.partitions.values import (
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import all_within, by_rows, largest, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
-from structsvm.support.columns import all_near_zero, all_vary, standardized
 from structsvm.support.frames import column_names, refuse_other_columns
 from structsvm.support.plain import counted, some_of
 
@@ -178,6 +177,8 @@ def centred(X: Floats) -> Floats:
     apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
+    from structsvm.support.columns import all_near_zero  # numba takes long to import
+
     if mapping_of(X) is None and all_near_zero(X):
         return X
     mean, spread = _moments(X)
@@ -332,6 +333,8 @@ def cluster_counts(
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
+    from structsvm.support.columns import all_vary  # numba takes long to import
+
     if mapping_of(X) is None and all_vary(X, CLEARLY):
         return np.zeros(X.shape[1], dtype=np.bool_)
     return np.asarray(_inverse(_moments(X)[1], magnitudes(X)) == 0)
@@ -353,6 +356,8 @@ def _moments(X: Floats) -> tuple[Floats, Floats]:
 
 def _standardized(X: Floats) -> Floats:
     """A recording centred, and scaled to a standard deviation of 1 in every column that varies."""
+    from structsvm.support.columns import standardized  # numba takes long to import
+
     # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
     made = standardized(X, 2.0 * ROUNDING) if mapping_of(X) is None else None
     if made is not None:
