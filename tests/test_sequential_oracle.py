@@ -95,6 +95,21 @@ def test_pruning_loses_nothing_where_few_segments_matter() -> None:
         assert_pruning_loses_nothing(Case("few", objective, UNCONSTRAINED), seed)
 
 
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+@pytest.mark.parametrize("price", [0.3, 1.0, 1e3])
+@pytest.mark.parametrize("T", [1, 15, 16, 17, 200, 700])
+def test_pruning_finds_the_same_one_of_equal_segmentations(
+    T: int, price: float, weight: float
+) -> None:
+    """At the largest price every start is left, and the tree takes over."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        Z = rng.integers(-1, 2, (T, 1 + seed)).astype(float)
+        objective = TraceObjective(Z, random_truth(rng, T), weight, shift=-price)
+        pruned, plain = (SequentialOracle(pruning=p).ask(objective) for p in (True, False))
+        assert pruned.y == plain.y, seed
+
+
 def test_bounds_of_runs_hold_for_every_start() -> None:
     """The lanes of inner nodes, for any values ``F`` of the starts: optimal ones hide errors."""
     for seed in range(30):

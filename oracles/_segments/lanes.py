@@ -1,8 +1,10 @@
 """The inner loops of the segment kernels, sixteen numbers at a time.
 
-Three run down a tile of ``n`` rows of sixteen numbers and keep one vector of sixteen:
+Five run down a tile of ``n`` rows of sixteen numbers and keep one vector of sixteen:
 
     lane_scores:  from sum_{j < n_plus} (x[j] - tile[j, i])^2 - sum_{j >= n_plus} (same)
+    end_scores:   the same with one start and sixteen ends, all signs positive
+    best_at_ends: out[i] = max_j (x[j] + tile[j, i]), and on through the sixteen one by one
     max_plus:     out[i] = max(out[i], max_j (x[j] + tile[j, i]))
     max_of_sums:  max_ij (tile[j, i] + other[j, i])
 
@@ -26,10 +28,16 @@ from structsvm.errors import SettingsError
 
 _cgutils: Any = cgutils
 
-LANES = 16
-"""Numbers handled together."""
-FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
-"""Floating-point freedoms of the kernels: no NaN can occur, infinities do."""
+LANES, BITS = 16, 4
+"""Numbers handled together, and the power of two that they are."""
+ANCHOR, ORIGIN, LEFT = 0, 1, 2
+"""Rows of ``SegmentTable.lanes``."""
+FAST = {"nnan", "nsz"}
+"""Floating-point freedoms of the kernels: no NaN can occur, infinities do.
+
+Operations are neither reordered nor joined. So a score has the same bits in every kernel, and all
+find the same one of equal segmentations.
+"""
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 _FIRST_LANE = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
@@ -51,17 +59,22 @@ def _compiled_alone(function: Callable[..., Any]) -> Any:
     return refuse
 
 
-def _squared(builder: Any, x: Any, row: Any) -> Any:
-    difference = builder.fsub(x, row, flags=_FREE)
-    return builder.fmul(difference, difference, flags=_FREE)
-
-
 def _plus_square(builder: Any, total: Any, x: Any, row: Any) -> Any:
-    return builder.fadd(total, _squared(builder, x, row), flags=_FREE)
+    difference = builder.fsub(x, row, flags=_FREE)
+    return _multiplied_and_added(builder, difference, difference, total)
 
 
 def _minus_square(builder: Any, total: Any, x: Any, row: Any) -> Any:
-    return builder.fsub(total, _squared(builder, x, row), flags=_FREE)
+    forth, back = builder.fsub(x, row, flags=_FREE), builder.fsub(row, x, flags=_FREE)
+    return _multiplied_and_added(builder, forth, back, total)
+
+
+def _multiplied_and_added(builder: Any, x: Any, y: Any, total: Any) -> Any:
+    """``x y + total``, in one operation where the processor has it."""
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    name = f"llvm.fmuladd.v{LANES}f64"
+    function = _cgutils.get_or_insert_function(builder.module, kind, name)
+    return builder.call(function, (x, y, total))
 
 
 def _larger(builder: Any, left: Any, right: Any) -> Any:
@@ -80,14 +93,15 @@ def _fold(
     x: Any,
     begin: Any,
     end: Any,
+    stride: int = 1,
 ) -> None:
     """Emit ``kept = step(kept, x[j], rows[j])`` for ``begin <= j < end``, two ``kept`` in turn.
 
-    ``x`` holds numbers, or rows as ``rows`` does.
+    ``x`` holds numbers, so many places apart, or rows as ``rows`` does.
     """
 
     def operand(index: Any) -> Any:
-        pointer = builder.gep(x, [index])
+        pointer = builder.gep(x, [builder.mul(index, index.type(stride))])
         if x.type == rows.type:
             return builder.load(pointer, align=8)
         return _spread(builder, builder.load(pointer))
@@ -97,6 +111,13 @@ def _fold(
         row = builder.load(builder.gep(rows, [index]), align=8)
         builder.store(step(builder, builder.load(vector), left, row), vector)
 
+    _in_turns(builder, kept, advance, begin, end)
+
+
+def _in_turns(
+    builder: Any, kept: list[Any], advance: Callable[[Any, Any], None], begin: Any, end: Any
+) -> None:
+    """Emit ``advance(j, kept)`` for ``begin <= j < end``, two ``kept`` in turn."""
     one = ir.Constant(begin.type, 1)
     length = builder.sub(end, begin)
     with _cgutils.for_range(builder, builder.ashr(length, one)) as loop:
@@ -169,8 +190,8 @@ def _max_plus(_typing: Any, tile: Any, x: Any, _n: Any, out: Any) -> Any:
 max_plus: Any = _compiled_alone(_max_plus)
 
 
-def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _n: Any) -> Any:
-    """``max_ij (tiles[which, j, i] + other[j, i])`` over ``j < n``; other (m, 16)."""
+def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _begin: Any, _end: Any) -> Any:
+    """``max_ij (tiles[which, j, i] + other[j, i])`` over ``begin <= j < end``; other (m, 16)."""
     _require_contiguous((tiles, 3), (other, 2))
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -181,11 +202,12 @@ def _max_of_sums(_typing: Any, tiles: Any, _which: Any, other: Any, _n: Any) -> 
         rows = builder.bitcast(builder.gep(first, [skipped]), _VECTOR.as_pointer())
         others = builder.bitcast(others, _VECTOR.as_pointer())
         kept = _two(builder, ir.Constant(_VECTOR, [float("-inf")] * LANES))
-        _fold(builder, kept, _raise_to_sum, rows, others, args[3].type(0), args[3])
+        _fold(builder, kept, _raise_to_sum, rows, others, args[3], args[4])
         best = _larger(builder, builder.load(kept[0]), builder.load(kept[1]))
         return _largest_of(builder, best)
 
-    return types.float64(tiles, types.intp, other, types.intp), codegen
+    whole = types.intp
+    return types.float64(tiles, whole, other, whole, whole), codegen
 
 
 max_of_sums: Any = _compiled_alone(_max_of_sums)
@@ -220,6 +242,122 @@ def _overlap(builder: Any, length: Any, lanes: Sequence[Any], end: Sequence[Any]
     both = builder.fadd(left, right, flags=_FREE)
     overlap = builder.select(builder.fcmp_ordered(">=", anchors, low), square, both)
     return builder.fdiv(overlap, longest, flags=_FREE)
+
+
+def _end_scores(
+    _typing: Any,
+    sums: Any,
+    lanes: Any,
+    marks: Any,
+    starts: Any,
+    _begin: Any,
+    _end: Any,
+    _group: Any,
+    out: Any,
+) -> Any:
+    """``out[k, i] = score(starts[k], 16 group + i) - d`` for ``begin <= k < end``.
+
+    All signs are positive. ``sums`` and ``lanes`` are those of a ``SegmentTable`` in which every
+    place is a knot, and ``marks`` its ``ends``, sixteen to a group: (n_groups, 1 or 4, 16). These
+    are the scores of :data:`lane_scores`, to the last bit; where the end is not after the start
+    they mean nothing.
+    """
+    _require_contiguous((sums, 3), (lanes, 3), (marks, 3), (out, 2))
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds, group, sixteen = signature.args, args[6], args[6].type(LANES)
+        sums_data, lanes_data, starts_data = (
+            _data(context, builder, kinds[i], args[i]) for i in (0, 1, 3)
+        )
+        r, height, width = (_shape(context, builder, kinds[i], args[i], 1) for i in (0, 1, 2))
+        result = builder.bitcast(_data(context, builder, kinds[7], args[7]), _VECTOR.as_pointer())
+        tile = builder.gep(sums_data, [builder.mul(builder.mul(group, r), sixteen)])
+        tile = builder.bitcast(tile, _VECTOR.as_pointer())
+        first = builder.mul(group, width)
+
+        def of_ends(row: int) -> Any:
+            return _row(context, builder, kinds[2], args[2], builder.add(first, first.type(row)))
+
+        with _cgutils.for_range_slice(builder, args[4], args[5], args[4].type(1)) as (k, _):
+            start = builder.load(builder.gep(starts_data, [k]))
+            home = builder.ashr(start, start.type(BITS))
+            lane = builder.and_(start, start.type(LANES - 1))
+
+            def of_start(data: Any, rows: Any, row: int, home: Any = home, lane: Any = lane) -> Any:
+                place = builder.mul(builder.add(builder.mul(home, rows), rows.type(row)), sixteen)
+                return builder.gep(data, [builder.add(place, lane)])
+
+            kept = _two(builder, ir.Constant(_VECTOR, [0.0] * LANES))
+            column = of_start(sums_data, r, 0)
+            _fold(builder, kept, _plus_square, tile, column, r.type(0), r, stride=LANES)
+            squares = builder.fadd(builder.load(kept[0]), builder.load(kept[1]), flags=_FREE)
+            anchor = _spread(builder, builder.load(of_start(lanes_data, height, ANCHOR)))
+            length = _distance(builder, of_ends(0), anchor)
+            place = builder.gep(result, [k])
+            builder.store(builder.fdiv(squares, length, flags=_FREE), place, align=8)
+            with builder.if_then(builder.icmp_signed(">", width, width.type(1))):
+                left = _spread(builder, builder.load(of_start(lanes_data, height, LEFT)))
+                cost = _overlap(builder, length, (anchor, anchor, left), [*map(of_ends, range(4))])
+                share = builder.load(place, align=8)
+                builder.store(builder.fsub(share, cost, flags=_FREE), place, align=8)
+        return context.get_dummy_value()
+
+    whole = types.intp
+    return types.void(sums, lanes, marks, starts, whole, whole, whole, out), codegen
+
+
+end_scores: Any = _compiled_alone(_end_scores)
+
+
+def _best_at_ends(
+    _typing: Any, scores: Any, starts: Any, _begin: Any, _end: Any, _shift: Any, F: Any, top: Any
+) -> Any:
+    """Best values at sixteen knots, one after the other, since each is a start for the next.
+
+    ``scores`` holds the rows of :data:`end_scores`, and ``starts[k]`` is the start of row ``k``.
+    The sixteen knots are the last starts, those of the rows from ``end - 16``. For each of them
+
+        top[t] = max(top[t], max_k F[starts[k]] + scores[k, i]) over begin <= k with starts[k] < t
+        F[t] = top[t] + shift
+    """
+    _require_contiguous((scores, 2), (F, 1), (top, 1))
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kinds, begin, end, shift = signature.args, args[2], args[3], args[4]
+        starts_data, values, tops = (_data(context, builder, kinds[i], args[i]) for i in (1, 5, 6))
+        rows = builder.bitcast(_data(context, builder, kinds[0], args[0]), _VECTOR.as_pointer())
+        older = builder.sub(end, end.type(LANES))
+        first = builder.load(builder.gep(starts_data, [older]))
+
+        def row(k: Any) -> Any:
+            return builder.load(builder.gep(rows, [k]), align=8)
+
+        def value_at(k: Any) -> Any:
+            value = builder.load(builder.gep(values, [builder.load(builder.gep(starts_data, [k]))]))
+            return builder.fadd(_spread(builder, value), row(k), flags=_FREE)
+
+        def advance(k: Any, vector: Any) -> None:
+            builder.store(_larger(builder, value_at(k), builder.load(vector)), vector)
+
+        sixteen = builder.bitcast(builder.gep(tops, [first]), _VECTOR.as_pointer())
+        kept = _two(builder, builder.load(sixteen, align=8))
+        _in_turns(builder, kept, advance, begin, older)
+        best = _larger(builder, builder.load(kept[0]), builder.load(kept[1]))
+        for i in range(LANES):
+            here = builder.add(first, first.type(i))
+            found = builder.extract_element(best, ir.Constant(ir.IntType(32), i))
+            value = builder.fadd(found, shift, flags=_FREE)
+            builder.store(found, builder.gep(tops, [here]))
+            builder.store(value, builder.gep(values, [here]))
+            last = row(builder.add(older, end.type(i)))
+            best = _larger(builder, builder.fadd(_spread(builder, value), last, flags=_FREE), best)
+        return context.get_dummy_value()
+
+    whole = types.intp
+    return types.void(scores, starts, whole, whole, types.float64, F, top), codegen
+
+
+best_at_ends: Any = _compiled_alone(_best_at_ends)
 
 
 def _lane_scores(
@@ -268,12 +406,12 @@ def _lane_scores(
         share = builder.fdiv(_squares(context, builder, kinds, args), length, flags=_FREE)
         values = _row(context, builder, kinds[3], args[3], group)
         kept = _cgutils.alloca_once(builder, _VECTOR)
-        builder.store(builder.fadd(values, share, flags=_FREE), kept)
+        builder.store(share, kept)
         with builder.if_then(builder.icmp_signed(">", width, width.type(1))):
             there, here = [of_lanes(k) for k in range(3)], [of_end(k) for k in range(4)]
             cost = _overlap(builder, length, there, here)
-            builder.store(builder.fsub(builder.load(kept), cost, flags=_FREE), kept)
-        scores = builder.load(kept)
+            builder.store(builder.fsub(share, cost, flags=_FREE), kept)
+        scores = builder.fadd(values, builder.load(kept), flags=_FREE)
         result = builder.bitcast(_data(context, builder, kinds[8], args[8]), _VECTOR.as_pointer())
         builder.store(scores, result, align=8)
         return _largest_of(builder, scores)

@@ -22,14 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import FAST, LANES, lane_scores
+from structsvm.oracles._segments.lanes import ANCHOR, FAST, LANES, LEFT, ORIGIN, lane_scores
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 
-ANCHOR, ORIGIN, LEFT = 0, 1, 2
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
 OVERHEAD = 8
 """So many columns of ``Z`` more would cost what a score costs without any."""
@@ -232,19 +231,41 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sum
     samples (zero but for rounding).
     """
     T, r = Z.shape
-    for t in range(T):
-        for j in range(r):
-            mean[j] += Z[t, j]
+    _add_rows(Z, mean)
     mean /= T
-    k = 0
-    for t in range(T + 1):
-        if knots[k] == t:
-            for j in range(r):
-                sums[k // LANES, j, k % LANES] = running[j]
-            k += 1
-        if t < T:
-            for j in range(r):
-                running[j] += Z[t, j] - mean[j]
-    for i in range(k, LANES * ((k + LANES - 1) // LANES)):
+    last = knots.size - 1
+    for g in range(last // LANES + 1):
+        first = g * LANES
+        if last == T and first + LANES <= T:  # one sample from each knot to the next
+            _add_up(Z[first : first + LANES], mean, running, sums[g])
+            continue
         for j in range(r):
-            sums[i // LANES, j, i % LANES] = running[j]
+            for k in range(first, first + LANES):
+                sums[g, j, k - first] = running[j]
+                if k < last:
+                    for t in range(knots[k], knots[k + 1]):
+                        running[j] += Z[t, j] - mean[j]
+
+
+@inner(fastmath=FAST, forceinline=True)
+def _add_up(Z: Floats, mean: Floats, running: Floats, sums: Floats) -> None:
+    """The prefix sums of sixteen samples, and those after them."""
+    for j in range(mean.size):
+        total, level = running[j], mean[j]
+        for i in range(LANES):
+            sums[j, i] = total
+            total += Z[i, j] - level
+        running[j] = total
+
+
+@inner(fastmath=FAST)
+def _add_rows(Z: Floats, total: Floats) -> None:
+    """Add the rows of ``Z`` to ``total``, four at a time: one would be over before it is begun."""
+    T = Z.shape[0]
+    fours = T - T % 4
+    for t in range(0, fours, 4):
+        for j in range(total.size):
+            total[j] += (Z[t, j] + Z[t + 1, j]) + (Z[t + 2, j] + Z[t + 3, j])
+    for t in range(fours, T):
+        for j in range(total.size):
+            total[j] += Z[t, j]

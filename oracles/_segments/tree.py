@@ -32,15 +32,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import FAST, LANES, lane_of, lane_scores, next_above
+from structsvm.oracles._segments.lanes import BITS, FAST, LANES, lane_of, lane_scores, next_above
 from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.progress import tell
 
-BITS = 4
-"""LANES is two to this power."""
 ROUNDING = 2.0**-50
 """Of a score, at most: for each column of ``Z``, and in units of what the score is a sum of."""
 FREE, NO_START = np.inf, -np.inf
@@ -63,7 +61,7 @@ def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats
     -------
     F : array of shape (m + 1,)
     previous : array of shape (m + 1,)
-        A best start: among equals the previous knot's, or the nearest.
+        The leftmost best start.
     """
     n_knots = table.ends.shape[0]
     F, previous = stage_scan(table, earliest, kappa, None, 0, 1, n_knots, blank_tree(table))
@@ -169,7 +167,7 @@ def compiled_scan(
             level, node = pending[n] % 64, pending[n] // 64
             group = first_group[level] + node
             top = lane_scores(sums, lanes, n_plus, value, group, row, ends, t, out)
-            if level == 0 and top > best:
+            if level == 0 and (top > best or (top == best and node < argument >> BITS)):
                 best, argument = top, node * LANES + lane_of(out, top)
                 least = best - rounding * (abs(best) + prices)
             if out[0] + kappa <= least and _anchor_is_free(start, begin, level, node):

@@ -1,9 +1,9 @@
 """From samples to segmentations in one compiled call: one recording, many, or many prices.
 
 Where nothing is known of the boundaries and all signs are positive, the search is that of
-``tree.py``: the same scores, and among equal segmentations the same one. With many prices and few
-samples it is quicker to write the score of every segment down once and to look at all of them for
-each price: :func:`_scan_all` does that, and prefers the same starts among equals.
+``pelt.py`` or, where many starts are left, of ``tree.py``. With many prices and few samples it is
+quicker to write the score of every segment down once and to look at all of them for each price:
+:func:`_scan_all` does that. All have the same scores, and find the same one of equal segmentations.
 
 Recordings travel in a :class:`Recordings`, as flat arrays.
 """
@@ -11,11 +11,19 @@ Recordings travel in a :class:`Recordings`, as flat arrays.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import FAST, LANES, lane_reaching, lane_scores, max_of_sums
+from structsvm.oracles._segments.lanes import (
+    BITS,
+    FAST,
+    LANES,
+    lane_reaching,
+    lane_scores,
+    max_of_sums,
+)
+from structsvm.oracles._segments.pelt import pelt_scan
 from structsvm.oracles._segments.table import (
     NO_TRUTH,
     OVERHEAD,
@@ -24,7 +32,7 @@ from structsvm.oracles._segments.table import (
     free_table,
     sum_of_scores,
 )
-from structsvm.oracles._segments.tree import BITS, compiled_scan
+from structsvm.oracles._segments.tree import ROUNDING, compiled_scan
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
@@ -188,30 +196,44 @@ def _best(
     T, r = Z.shape
     mean, total = np.zeros(r), np.zeros(r)
     table = free_table(Z, bounds, c, shift, mean, total)
-    value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
-    value[0, 0] = 0.0
-    positions = table.ends[:, :1].copy()
-    F, previous = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
+    scatter = _scatter(Z, mean)
+    previous = np.zeros(T + 1, np.int64)
     kappa = (c if bounds.size > 0 else 0.0) - shift
-    earliest = np.zeros(T + 1, np.int64)
-    if r > 0:  # in the null metric one segment is best
-        compiled_scan(
-            table, positions, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0
-        )
+    rounding = _rounding(r, scatter, (abs(shift) + abs(kappa)) * T)
+    # In the null metric one segment is best.
+    if r > 0 and not pelt_scan(table, kappa, rounding, previous):
+        _scan_tree(table, kappa, previous)
     n = _trace(previous, T, path)
     _label(path, n, labels)
     numbers[VALUE] = sum_of_scores(table, path[: n + 1])
     numbers[CONSTANT] = 0.0
     for j in range(r):
         numbers[CONSTANT] += mean[j] * (T * mean[j] + 2.0 * total[j])
-    numbers[SCATTER] = _scatter(Z, mean)
+    numbers[SCATTER] = scatter
     return n
 
 
 _segment = uninterrupted(_best)
 
 
-@inner(fastmath=FAST)
+@inner()
+def _scan_tree(table: SegmentTable, kappa: float, previous: Ints) -> None:
+    """Fill ``previous`` in by the search of the tree."""
+    n = previous.size
+    value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
+    value[0, 0] = 0.0
+    positions = table.ends[:, :1].copy()
+    F, earliest = np.full(n, -np.inf), np.zeros(n, np.int64)
+    compiled_scan(table, positions, earliest, kappa, None, 0, 1, value, F, previous, 1, n, 0)
+
+
+@inner()
+def _rounding(r: int, scatter: float, prices: Any) -> Any:
+    """What a value may be wrong by, given the prices of all segments there could be."""
+    return ROUNDING * (r + OVERHEAD) * (scatter + prices)
+
+
+@inner(fastmath=FAST | {"reassoc", "contract"})
 def _scatter(Z: Floats, mean: Floats) -> float:
     """The sum of the squares of the centred samples."""
     total = 0.0
@@ -263,7 +285,8 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
     _write_gains(table, gains)
     F, previous = np.empty((TOGETHER, n_groups, LANES)), np.zeros((TOGETHER, T + 1), np.int64)
     batch, places = np.empty(TOGETHER), np.empty(TOGETHER, np.int64)
-    least = BEYOND_ROUNDING * _scatter(Z, mean)
+    scatter = _scatter(Z, mean)
+    least = BEYOND_ROUNDING * scatter
     all_below, one_above = 0.0, np.inf  # prices at which every boundary pays, and none does
     n = 0
     for step in range(prices.size):  # from the middle outwards: both ends are often clear by then
@@ -277,7 +300,8 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
         else:
             batch[n], places[n], n = prices[k], k, n + 1
         if n == TOGETHER or (n > 0 and step == prices.size - 1):
-            _scan_all(gains, batch[:n], F, previous)
+            rounding = _rounding(r, scatter, 2.0 * T * batch[:n])
+            _scan_all(gains, batch[:n], rounding, F, previous)
             for j in range(n):
                 counts[places[j]] = _trace(previous[j], T, ends[places[j]])
                 if counts[places[j]] == 1:
@@ -310,29 +334,49 @@ def _write_gains(table: SegmentTable, gains: Floats) -> None:
 
 
 @inner(fastmath=FAST)
-def _scan_all(gains: Floats, prices: Floats, F: Floats, previous: Ints) -> None:
-    """Best values ``F[k]`` of segmentations that end at each knot, and their last starts.
+def _scan_all(gains: Floats, prices: Floats, rounding: Floats, F: Floats, previous: Ints) -> None:
+    """Best values ``F[k]`` of segmentations that end at each knot, and the starts of the best one.
 
     The prices go side by side, so that the processor need not wait for the value at one knot before
-    it begins with the next. Among equals the first start in the group of the previous knot's; else
-    the first in the nearest group: what the search of the tree comes upon first.
+    it begins with the next. The groups of starts before ``first[k, g]`` never matter from the
+    ``g``-th group of ends on, by the splitting bound of ``pelt.py``.
     """
+    T, n_prices = gains.shape[0] - 1, prices.size
     F[:] = -np.inf
     F[:, 0, 0] = 0.0
-    previous[:, 0] = 0
-    for t in range(1, gains.shape[0]):
-        n = (t - 1) // LANES + 1
-        for k in range(prices.size):
-            best = max_of_sums(gains, t, F[k], n)
-            group = previous[k, t - 1] >> BITS
-            lane = lane_reaching(gains, t, F[k], group, best)
-            if lane == LANES:
-                group = n
-                while lane == LANES:
-                    group -= 1
-                    lane = lane_reaching(gains, t, F[k], group, best)
-            previous[k, t] = group * LANES + lane
-            F[k, t >> BITS, t % LANES] = best - prices[k]
+    top, first = np.empty((n_prices, T + 1)), np.zeros((n_prices, gains.shape[1]), np.int64)
+    for t in range(1, T + 1):
+        g, n = t >> BITS, (t - 1 >> BITS) + 1
+        for k in range(n_prices):
+            top[k, t] = max_of_sums(gains, t, F[k], first[k, g], n)
+            F[k, g, t % LANES] = top[k, t] - prices[k]
+        if t % LANES == LANES - 1 and t < T:
+            for k in range(n_prices):
+                least = top[k, t] - prices[k] - rounding[k]
+                first[k, g + 1] = _first_left(gains, t, F[k], first[k, g], least)
+    for k in range(n_prices):
+        _trace_back(gains, F[k], top[k], first[k], previous[k])
+
+
+@inner()
+def _first_left(gains: Floats, t: int, F: Floats, group: int, least: float) -> int:
+    """The first group, from one on, with a start whose value at ``t`` is better than ``least``."""
+    while group < t >> BITS and max_of_sums(gains, t, F, group, group + 1) <= least:
+        group += 1
+    return group
+
+
+@inner()
+def _trace_back(gains: Floats, F: Floats, top: Floats, first: Ints, previous: Ints) -> None:
+    """Find the first start that reaches the best value at each knot, from the last knot back."""
+    t = gains.shape[0] - 1
+    while t > 0:
+        group, lane = first[t >> BITS], LANES
+        while lane == LANES:
+            lane = lane_reaching(gains, t, F, group, top[t])
+            group += 1
+        previous[t] = (group - 1) * LANES + lane
+        t = previous[t]
 
 
 @uninterrupted
