@@ -27,6 +27,7 @@ from structsvm.partitions.samples import (
 from structsvm.partitions.sources import Source, source_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
+from structsvm.support.blocks import mapping_of
 from structsvm.support.frames import refuse_other_columns
 
 PARTS = 256
@@ -172,7 +173,10 @@ def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any]:
         X, columns = item.recording.with_features(names, "the others").X, how.names
     if columns is not None and names is not None:
         refuse_other_columns(called, columns, names)
-    return as_floats(X, called, names, how.missing), item.y, _guarded(source, i, how.words, "stamp")
+    X = as_floats(X, called, names, how.missing)
+    if mapping_of(X) is None:
+        X = np.array(X)  # a source may read every recording into the same array
+    return X, item.y, _guarded(source, i, how.words, "stamp")
 
 
 def _item(source: Source, i: int, words: Words) -> Any:

@@ -24,7 +24,7 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import all_within, by_rows, largest, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.frames import column_names, refuse_other_columns
-from structsvm.support.plain import counted, some_of
+from structsvm.support.plain import counted, read_only, some_of
 
 Counts = int | Sequence[int] | None
 """A number of clusters for every sample, one for each, or none given."""
@@ -422,7 +422,7 @@ def checked_names(feature_names: Any) -> list[str]:
 
 
 def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | None) -> Floats:
-    """A recording or a table as an array (T, P) of our own, finite but for masked values.
+    """A recording or a table as a read-only array (T, P), finite but for masked values.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
         X = _with_gaps(X)
     refuse_hidden(X, which, names)
     try:
-        array = _copied(X)
+        array = _plain(X)
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{which} {_not_a_number(X, names)}") from None
     if array.ndim != 2:
@@ -475,10 +475,10 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
     return array
 
 
-def _copied(X: Any) -> Floats:
-    """Floats of our own, or those of a file: what is mapped is not read into memory."""
+def _plain(X: Any) -> Floats:
+    """Floats that nobody writes to: not copied where they are that, nor read from a file."""
     if mapping_of(X) is None:
-        return np.array(X, dtype=np.float64, order="C")
+        return read_only(np.asarray(X, dtype=np.float64, order="C"))
     if X.dtype == np.float64 and X.flags.c_contiguous:
         return np.asarray(X)
     return by_rows(lambda rows: rows, X, X.shape[1]) if X.ndim == 2 else np.array(X, np.float64)
