@@ -8,7 +8,7 @@ takes the loss into account: after a knot ``e`` a start ``s`` with
 is never better than ``e``, and is dropped. For ``n`` starts that are left it takes ``O(n r)``
 operations a knot, where the tree takes ``O(r log T)``. But a start and sixteen ends are one vector
 operation, with no search around it, and where segments are short few starts are left. Where they
-become many the tree takes over.
+become many it gives up, for the tree.
 
 Rounding drops no start: it has to be worse by more than that. So the scores alone decide which of
 several equal segmentations is found: that with the leftmost starts, as in the other programs.
@@ -23,15 +23,17 @@ from structsvm.oracles._segments.table import SegmentTable
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import inner
 
-MOST_LEFT = 256
-"""Starts that may be left: the tree is faster with more."""
+FEW = 128
+"""Starts that may be left in any case."""
+ROWS = 128
+"""Rows of sixteen scores for each sixteen ends, in the time of which the tree finds these."""
 
 
 @inner(fastmath=FAST)
 def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints) -> bool:
     """Fill ``previous`` in along the best segmentation: where the segment begins that ends there.
 
-    False is returned, and nothing filled in, where too many starts are left.
+    False is returned, and nothing filled in, where so many starts are left that it may take long.
 
     Parameters
     ----------
@@ -45,7 +47,8 @@ def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints
     n_groups = table.first_group[1]
     n_knots = n_groups * LANES  # beyond the last one, the last one again
     marks = _by_lanes(table.ends, n_groups)
-    n_rows = n_groups * (min(LANES * (n_groups - 1) // 2, MOST_LEFT) + LANES)
+    # All of them, or those with few starts and those that are ahead when they are found to be many.
+    n_rows = n_groups * min(LANES * (n_groups + 1) // 2, FEW + ROWS + 2 * LANES)
     scores, starts = np.empty((n_rows, LANES)), np.empty(n_rows, np.int64)
     first_row = np.zeros(n_groups + 1, np.int64)
     F, top = np.empty(n_knots), np.full(n_knots, -np.inf)
@@ -61,8 +64,9 @@ def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints
         if g + 1 < n_groups:
             least = top[(g + 1) * LANES - 1] - kappa - rounding
             n_left = _keep(scores, starts, begin, end, F, least)
-            if n_left > MOST_LEFT:
-                return False
+            ahead = n_groups - 1 - g
+            if n_left > FEW and ahead * (n_left + LANES * ahead // 2) > n_groups * ROWS:
+                return False  # that many rows, if no more starts are dropped
     _trace_back(scores, starts, first_row, F, top, table.ends.shape[0] - 1, previous)
     return True
 

@@ -104,6 +104,8 @@ def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
     T = Z.shape[0]
     path, labels, numbers = np.empty(T + 1, np.int64), np.empty(T, np.int64), np.empty(3)
     n = _segment(Z, bounds, c, shift, path, labels, numbers)
+    if n == 0:
+        n = _segment_by_tree(Z, bounds, c, shift, path, labels, numbers)
     return Found(path[: n + 1].copy(), labels, *numbers.tolist())
 
 
@@ -118,6 +120,9 @@ def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -
     at = _offsets(recordings.lengths)
     for begin, end in pieces(0, N, most):
         _segment_all(recordings, at, c, shifts, paths, labels, counts, numbers, begin, end)
+    for begin, end in pieces(0, N, most):
+        if not counts[begin:end].all():
+            _segment_rest(recordings, at, c, shifts, paths, labels, counts, numbers, begin, end)
     first, n_found, values = at.tolist(), counts.tolist(), numbers.tolist()
     return [
         Found(
@@ -177,7 +182,29 @@ def _segment_all(
     for i in range(begin, end):
         Z, bounds = _recording(recordings, i)
         path = paths[at[i] + i : at[i + 1] + i + 1]
-        counts[i] = _best(Z, bounds, c, shifts[i], path, labels[at[i] : at[i + 1]], numbers[i])
+        counts[i] = _by_pelt(Z, bounds, c, shifts[i], path, labels[at[i] : at[i + 1]], numbers[i])
+
+
+@uninterrupted
+@compiled()
+def _segment_rest(
+    recordings: Recordings,
+    at: Ints,
+    c: float,
+    shifts: Floats,
+    paths: Ints,
+    labels: Ints,
+    counts: Ints,
+    numbers: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """The recordings that PELT is slow for."""
+    for i in range(begin, end):
+        if counts[i] == 0:
+            Z, bounds = _recording(recordings, i)
+            path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
+            counts[i] = _by_tree(Z, bounds, c, shifts[i], path, found, numbers[i])
 
 
 @inner()
@@ -189,42 +216,68 @@ def _recording(recordings: Recordings, i: int) -> tuple[Floats, Ints]:
 
 
 @compiled()
-def _best(
+def _by_pelt(
     Z: Floats, bounds: Ints, c: float, shift: float, path: Ints, labels: Ints, numbers: Floats
 ) -> int:
-    """Fill ``path``, ``labels`` and ``numbers`` in; the number of segments is returned."""
+    """Fill ``path``, ``labels`` and ``numbers`` in; the number of segments, 0 if that is slow."""
     T, r = Z.shape
-    mean, total = np.zeros(r), np.zeros(r)
+    mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
     table = free_table(Z, bounds, c, shift, mean, total)
     scatter = _scatter(Z, mean)
-    previous = np.zeros(T + 1, np.int64)
-    kappa = (c if bounds.size > 0 else 0.0) - shift
+    kappa = _splitting_constant(bounds, c, shift)
     rounding = _rounding(r, scatter, (abs(shift) + abs(kappa)) * T)
-    # In the null metric one segment is best.
     if r > 0 and not pelt_scan(table, kappa, rounding, previous):
-        _scan_tree(table, kappa, previous)
+        return 0
+    # In the null metric one segment is best.
+    return _finish(table, previous, mean, total, scatter, path, labels, numbers)
+
+
+@compiled()
+def _by_tree(
+    Z: Floats, bounds: Ints, c: float, shift: float, path: Ints, labels: Ints, numbers: Floats
+) -> int:
+    """The same by the search of the tree. It is compiled where it is needed, which takes long."""
+    T, r = Z.shape
+    mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
+    table = free_table(Z, bounds, c, shift, mean, total)
+    kappa = _splitting_constant(bounds, c, shift)
+    value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
+    value[0, 0] = 0.0
+    positions = table.ends[:, :1].copy()
+    F, earliest = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
+    compiled_scan(table, positions, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0)
+    return _finish(table, previous, mean, total, _scatter(Z, mean), path, labels, numbers)
+
+
+_segment, _segment_by_tree = uninterrupted(_by_pelt), uninterrupted(_by_tree)
+
+
+@inner()
+def _splitting_constant(bounds: Ints, c: float, shift: float) -> float:
+    return (c if bounds.size > 0 else 0.0) - shift
+
+
+@inner()
+def _finish(
+    table: SegmentTable,
+    previous: Ints,
+    mean: Floats,
+    total: Floats,
+    scatter: float,
+    path: Ints,
+    labels: Ints,
+    numbers: Floats,
+) -> int:
+    """Fill in what is known of the best segmentation; the number of its segments."""
+    T = previous.size - 1
     n = _trace(previous, T, path)
     _label(path, n, labels)
     numbers[VALUE] = sum_of_scores(table, path[: n + 1])
     numbers[CONSTANT] = 0.0
-    for j in range(r):
+    for j in range(mean.size):
         numbers[CONSTANT] += mean[j] * (T * mean[j] + 2.0 * total[j])
     numbers[SCATTER] = scatter
     return n
-
-
-_segment = uninterrupted(_best)
-
-
-@inner()
-def _scan_tree(table: SegmentTable, kappa: float, previous: Ints) -> None:
-    """Fill ``previous`` in by the search of the tree."""
-    n = previous.size
-    value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
-    value[0, 0] = 0.0
-    positions = table.ends[:, :1].copy()
-    F, earliest = np.full(n, -np.inf), np.zeros(n, np.int64)
-    compiled_scan(table, positions, earliest, kappa, None, 0, 1, value, F, previous, 1, n, 0)
 
 
 @inner()

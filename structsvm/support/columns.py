@@ -50,7 +50,12 @@ def _standardize(X: Floats, spread: float, made: Floats) -> bool:
         mean[j] /= T
         if np.isnan(mean[j]):
             return False
-    _centre(X, mean, made, scale)
+    for t in range(T):
+        for j in range(P):
+            made[t, j] = X[t, j] - mean[j]
+    for t in range(T):
+        for j in range(P):
+            scale[j] += made[t, j] * made[t, j]
     for j in range(P):
         deviation = np.sqrt(scale[j] / T)
         if not deviation > spread * abs(mean[j]):
@@ -79,53 +84,20 @@ def _near_zero(X: Floats) -> np.bool_:
     return (4.0 * mean * mean < moment).all()
 
 
-# Four rows at a time: a loop over a few columns is over before it is begun. The order of the sums
-# is that of one row after the other.
-
-
 @inner()
 def _add_rows(X: Floats, total: Floats) -> None:
-    T = X.shape[0]
-    fours = T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(total.size):
-            total[j] = total[j] + X[t, j] + X[t + 1, j] + X[t + 2, j] + X[t + 3, j]
-    for t in range(fours, T):
-        for j in range(total.size):
+    for t in range(X.shape[0]):
+        for j in range(X.shape[1]):
             total[j] += X[t, j]
-
-
-@inner()
-def _centre(X: Floats, mean: Floats, made: Floats, squares: Floats) -> None:
-    """Fill the differences from the mean in, and add their squares up."""
-    T = X.shape[0]
-    fours = T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(mean.size):
-            a, b = X[t, j] - mean[j], X[t + 1, j] - mean[j]
-            c, d = X[t + 2, j] - mean[j], X[t + 3, j] - mean[j]
-            made[t, j], made[t + 1, j], made[t + 2, j], made[t + 3, j] = a, b, c, d
-            squares[j] = squares[j] + a * a + b * b + c * c + d * d
-    for t in range(fours, T):
-        for j in range(mean.size):
-            made[t, j] = X[t, j] - mean[j]
-            squares[j] += made[t, j] * made[t, j]
 
 
 @inner()
 def _measure(X: Floats, mean: Floats, moment: Floats) -> None:
     """Mean and mean square of each column; NaN where a value is."""
-    T = X.shape[0]
-    fours = T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(mean.size):
-            a, b, c, d = X[t, j], X[t + 1, j], X[t + 2, j], X[t + 3, j]
-            mean[j] = mean[j] + a + b + c + d
-            moment[j] = moment[j] + a * a + b * b + c * c + d * d
-    for t in range(fours, T):
-        for j in range(mean.size):
-            mean[j] += X[t, j]
+    _add_rows(X, mean)
+    for t in range(X.shape[0]):
+        for j in range(X.shape[1]):
             moment[j] += X[t, j] * X[t, j]
-    for j in range(mean.size):
-        mean[j] /= T
-        moment[j] /= T
+    for j in range(X.shape[1]):
+        mean[j] /= X.shape[0]
+        moment[j] /= X.shape[0]
