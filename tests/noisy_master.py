@@ -1,12 +1,15 @@
-"""A master that is wrong: what is certified has to hold for whatever it answers."""
+"""Masters that are wrong, or fail: what is certified has to hold for whatever they answer."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import cvxpy as cp
 import numpy as np
 
+from structsvm.errors import MasterError
+from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution
+from structsvm.masters.cvxpy import CvxpyMaster
 
 
 @dataclass(frozen=True)
@@ -31,3 +34,18 @@ class Noisy(Master):
             stack.dual_value + self.noise * rng.standard_normal(len(cuts)),
             "noisy",
         )
+
+
+@dataclass(frozen=True)
+class FailsAfter(CvxpyMaster):
+    """The default master for so many problems, and then none: nothing takes over from cvxpy."""
+
+    problems: int = 0
+    solved: list[str] = field(default_factory=list)
+
+    def solve(self, risk, cuts, request):
+        if len(self.solved) == self.problems:
+            raise MasterError("no answer")
+        answer = AutoMaster().solve(risk, cuts, request)
+        self.solved.append(answer.label)
+        return answer

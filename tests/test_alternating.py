@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from enumerated import listed_risk, objective
+from noisy_master import FailsAfter
 
 from structsvm.errors import MasterError
 from structsvm.partial_labels.alternate import Completions, _refuse_rise, alternate
@@ -45,6 +46,20 @@ def task(seed: int) -> Listed:
         for i in range(8)
     )
     return Listed(risk, allowed)
+
+
+def test_a_master_that_fails_in_a_later_round_loses_no_weight(caplog) -> None:
+    problem = task(0)
+    first = [allowed[-1] for allowed in problem.allowed]
+    stopping, solved = Stopping(tol=1e-4, max_iter=300), FailsAfter(problems=10**9)
+    alternate(problem, CuttingPlane(stopping, master=solved), first, max_rounds=1)
+    failing = CuttingPlane(stopping, master=FailsAfter(problems=len(solved.solved)))
+    found = alternate(problem, failing, first)
+    assert len(found.rounds) == 1
+    assert found.solution.upper == pytest.approx(found.rounds[0].objective)
+    assert "round 2 failed (no answer): the best round is kept" in caplog.text
+    with pytest.raises(MasterError, match="no answer"):
+        alternate(problem, CuttingPlane(stopping, master=FailsAfter()), first)
 
 
 @pytest.mark.parametrize("seed", range(6))

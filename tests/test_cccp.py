@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cut_cases import planted
+from noisy_master import FailsAfter
 
-from structsvm.errors import SettingsError
+from structsvm.errors import MasterError, SettingsError
 from structsvm.graphs.labels import node_labels
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions.sample import Sample
@@ -186,3 +187,21 @@ def test_what_is_no_metric_is_refused():
 def test_settings_are_checked(make, message):
     with pytest.raises(SettingsError, match=message):
         make()
+
+
+def test_a_master_that_fails_in_a_later_round_loses_no_weight(caplog):
+    risk = random_risk(1)
+    solved = FailsAfter(problems=10**9)
+    whole = cccp(inner=CuttingPlane(master=solved)).solve(risk)
+    for n in range(1, len(solved.solved), 7):
+        found = cccp(inner=CuttingPlane(master=FailsAfter(problems=n))).solve(risk)
+        assert found.status is Status.MASTER_FAILED
+        assert whole.upper <= found.upper == pytest.approx(objective(risk, found.w))
+        assert found.upper <= whole.null
+        assert "the best weight so far is returned" in caplog.text
+        caplog.clear()
+
+
+def test_a_master_that_fails_at_once_is_an_error():
+    with pytest.raises(MasterError, match="no answer"):
+        cccp(inner=CuttingPlane(master=FailsAfter())).solve(random_risk(1))

@@ -130,8 +130,8 @@ def alternate(
 
     Raises
     ------
-    KeyboardInterrupt
-        If it comes before the first round has a metric.
+    KeyboardInterrupt, MasterError
+        If it comes before the first round has a metric. After that, the best round is kept.
     """
     labels = list(labels)
     rounds: list[Round] = []
@@ -146,6 +146,11 @@ def alternate(
         except KeyboardInterrupt:
             if kept is None:
                 raise
+            break
+        except MasterError as error:
+            if kept is None:
+                raise
+            logger.warning("round %d failed (%s): the best round is kept", number + 1, error)
             break
         if rounds:
             _refuse_rise(rounds[-1].completed, solution.upper)

@@ -284,7 +284,10 @@ def _cut_short(run: AnyRun, end: BudgetSpentError | MasterError) -> tuple[Status
     """
     if isinstance(end, BudgetSpentError):
         return end.status, "cut short"
-    if not run.certificate.is_answer:
+    certificate = run.certificate
+    # A descent has its start, which is no answer, and then a weight that is none the worse.
+    found = len(certificate.entries) > 1 if isinstance(run, Descent) else certificate.is_answer
+    if not found:
         raise end
     logger.warning("the master failed (%s): the best weight so far is returned", end)
     return Status.MASTER_FAILED, f"failed: {end}"
