@@ -149,13 +149,11 @@ $(CLASP)/.installed: setup.cfg
 	$(CLASP)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[clasp,datasets]'
 	@touch $@
 
-notebooks: $(STAMP)  ## run every notebook from top to bottom; the files stay as they are
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
+notebooks: $(VENV)/.notebooks  ## run every notebook from top to bottom; the files stay as they are
 	$(ONE_THREAD) $(PYTEST) --nbmake --nbmake-timeout=180 --durations=0 notebooks
 
 # The first build runs every notebook, which takes some minutes; later ones those that changed.
-docs: $(STAMP)  ## build the documentation site in docs/_build/html; NOTEBOOKS=off runs no notebook
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+docs: $(VENV)/.docs  ## build the documentation site in docs/_build/html; NOTEBOOKS=off runs no notebook
 	NOTEBOOKS=$(NOTEBOOKS) $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
@@ -175,4 +173,9 @@ $(STAMP): setup.cfg pyproject.toml
 	fi
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# What only one target needs is installed with its first run.
+$(VENV)/.docs $(VENV)/.notebooks: $(VENV)/.%: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
