@@ -4,7 +4,7 @@ Five run down a tile of ``n`` rows of sixteen numbers and keep one vector of six
 
     lane_scores:  from sum_{j < n_plus} (x[j] - tile[j, i])^2 - sum_{j >= n_plus} (same)
     end_scores:   the same with one start and sixteen ends, all signs positive
-    best_at_ends: out[i] = max_j (x[j] + tile[j, i]), and on through the sixteen one by one
+    best_at_ends: max_j (x[j] + tile[j, i]) and where, then on through the sixteen one by one
     max_plus:     out[i] = max(out[i], max_j (x[j] + tile[j, i]))
     max_of_sums:  max_ij (tile[j, i] + other[j, i])
 
@@ -40,6 +40,7 @@ find the same one of equal segmentations.
 """
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+_WHOLE = ir.VectorType(ir.IntType(64), LANES)
 _FIRST_LANE = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
 _NOWHERE = ir.Constant(ir.IntType(64), 0)
 _FREE = tuple(sorted(FAST))
@@ -111,13 +112,6 @@ def _fold(
         row = builder.load(builder.gep(rows, [index]), align=8)
         builder.store(step(builder, builder.load(vector), left, row), vector)
 
-    _in_turns(builder, kept, advance, begin, end)
-
-
-def _in_turns(
-    builder: Any, kept: list[Any], advance: Callable[[Any, Any], None], begin: Any, end: Any
-) -> None:
-    """Emit ``advance(j, kept)`` for ``begin <= j < end``, two ``kept`` in turn."""
     one = ir.Constant(begin.type, 1)
     length = builder.sub(end, begin)
     with _cgutils.for_range(builder, builder.ashr(length, one)) as loop:
@@ -158,9 +152,10 @@ def _shuffled(builder: Any, vector: Any, lanes: list[int]) -> Any:
 
 def _spread(builder: Any, number: Any) -> Any:
     """Sixteen times a number."""
-    first = ir.Constant(ir.IntType(32), 0)
-    single = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, first)
-    return builder.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), _FIRST_LANE)
+    first, undefined = ir.Constant(ir.IntType(32), 0), ir.VectorType(number.type, LANES)
+    undefined = ir.Constant(undefined, ir.Undefined)
+    single = builder.insert_element(undefined, number, first)
+    return builder.shuffle_vector(single, undefined, _FIRST_LANE)
 
 
 def _require_contiguous(*arrays: tuple[Any, int]) -> None:
@@ -250,12 +245,11 @@ def _end_scores(
     lanes: Any,
     marks: Any,
     starts: Any,
-    _begin: Any,
-    _end: Any,
+    _n: Any,
     _group: Any,
     out: Any,
 ) -> Any:
-    """``out[k, i] = score(starts[k], 16 group + i) - d`` for ``begin <= k < end``.
+    """``out[k, i] = score(starts[k], 16 group + i) - d`` for ``k < n``.
 
     All signs are positive. ``sums`` and ``lanes`` are those of a ``SegmentTable`` in which every
     place is a knot, and ``marks`` its ``ends``, sixteen to a group: (n_groups, 1 or 4, 16). These
@@ -265,12 +259,12 @@ def _end_scores(
     _require_contiguous((sums, 3), (lanes, 3), (marks, 3), (out, 2))
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds, group, sixteen = signature.args, args[6], args[6].type(LANES)
+        kinds, group, sixteen = signature.args, args[5], args[5].type(LANES)
         sums_data, lanes_data, starts_data = (
             _data(context, builder, kinds[i], args[i]) for i in (0, 1, 3)
         )
         r, height, width = (_shape(context, builder, kinds[i], args[i], 1) for i in (0, 1, 2))
-        result = builder.bitcast(_data(context, builder, kinds[7], args[7]), _VECTOR.as_pointer())
+        result = builder.bitcast(_data(context, builder, kinds[6], args[6]), _VECTOR.as_pointer())
         tile = builder.gep(sums_data, [builder.mul(builder.mul(group, r), sixteen)])
         tile = builder.bitcast(tile, _VECTOR.as_pointer())
         first = builder.mul(group, width)
@@ -278,8 +272,8 @@ def _end_scores(
         def of_ends(row: int) -> Any:
             return _row(context, builder, kinds[2], args[2], builder.add(first, first.type(row)))
 
-        with _cgutils.for_range_slice(builder, args[4], args[5], args[4].type(1)) as (k, _):
-            start = builder.load(builder.gep(starts_data, [k]))
+        with _cgutils.for_range(builder, args[4]) as loop:
+            k, start = loop.index, builder.load(builder.gep(starts_data, [loop.index]))
             home = builder.ashr(start, start.type(BITS))
             lane = builder.and_(start, start.type(LANES - 1))
 
@@ -303,58 +297,63 @@ def _end_scores(
         return context.get_dummy_value()
 
     whole = types.intp
-    return types.void(sums, lanes, marks, starts, whole, whole, whole, out), codegen
+    return types.void(sums, lanes, marks, starts, whole, whole, out), codegen
 
 
 end_scores: Any = _compiled_alone(_end_scores)
 
 
 def _best_at_ends(
-    _typing: Any, scores: Any, starts: Any, _begin: Any, _end: Any, _shift: Any, F: Any, top: Any
+    _typing: Any, scores: Any, starts: Any, _n: Any, _shift: Any, F: Any, previous: Any
 ) -> Any:
     """Best values at sixteen knots, one after the other, since each is a start for the next.
 
-    ``scores`` holds the rows of :data:`end_scores`, and ``starts[k]`` is the start of row ``k``.
-    The sixteen knots are the last starts, those of the rows from ``end - 16``. For each of them
+    Row ``k < n`` of ``scores``, as of :data:`end_scores`, is of the start ``starts[k]``; the knots
+    are the last sixteen starts. For each of them but ``t = 0``, whose value is 0,
 
-        top[t] = max(top[t], max_k F[starts[k]] + scores[k, i]) over begin <= k with starts[k] < t
-        F[t] = top[t] + shift
+        F[t] = max_k F[starts[k]] + scores[k, i] + shift   over starts[k] < t,
+
+    and ``previous[t]`` is the first of the starts that reach it.
     """
-    _require_contiguous((scores, 2), (F, 1), (top, 1))
+    _require_contiguous((scores, 2), (F, 1))
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kinds, begin, end, shift = signature.args, args[2], args[3], args[4]
-        starts_data, values, tops = (_data(context, builder, kinds[i], args[i]) for i in (1, 5, 6))
+        kinds, n, shift = signature.args, args[2], args[3]
+        starts_data, values, found = (_data(context, builder, kinds[i], args[i]) for i in (1, 4, 5))
         rows = builder.bitcast(_data(context, builder, kinds[0], args[0]), _VECTOR.as_pointer())
-        older = builder.sub(end, end.type(LANES))
+        best = _cgutils.alloca_once(builder, _VECTOR)
+        which = _cgutils.alloca_once(builder, _WHOLE)
+        builder.store(ir.Constant(_VECTOR, [float("-inf")] * LANES), best)
+        builder.store(ir.Constant(_WHOLE, [0] * LANES), which)
+
+        def offer(k: Any, start: Any, value: Any) -> None:
+            row = builder.load(builder.gep(rows, [k]), align=8)
+            total = builder.fadd(_spread(builder, value), row, flags=_FREE)
+            so_far = builder.load(best)
+            better = builder.fcmp_ordered(">", total, so_far, flags=_FREE)
+            builder.store(builder.select(better, total, so_far), best)
+            mine = _spread(builder, start)
+            builder.store(builder.select(better, mine, builder.load(which)), which)
+
+        older = builder.sub(n, n.type(LANES))
+        with _cgutils.for_range(builder, older) as loop:
+            start = builder.load(builder.gep(starts_data, [loop.index]))
+            offer(loop.index, start, builder.load(builder.gep(values, [start])))
         first = builder.load(builder.gep(starts_data, [older]))
-
-        def row(k: Any) -> Any:
-            return builder.load(builder.gep(rows, [k]), align=8)
-
-        def value_at(k: Any) -> Any:
-            value = builder.load(builder.gep(values, [builder.load(builder.gep(starts_data, [k]))]))
-            return builder.fadd(_spread(builder, value), row(k), flags=_FREE)
-
-        def advance(k: Any, vector: Any) -> None:
-            builder.store(_larger(builder, value_at(k), builder.load(vector)), vector)
-
-        sixteen = builder.bitcast(builder.gep(tops, [first]), _VECTOR.as_pointer())
-        kept = _two(builder, builder.load(sixteen, align=8))
-        _in_turns(builder, kept, advance, begin, older)
-        best = _larger(builder, builder.load(kept[0]), builder.load(kept[1]))
         for i in range(LANES):
-            here = builder.add(first, first.type(i))
-            found = builder.extract_element(best, ir.Constant(ir.IntType(32), i))
-            value = builder.fadd(found, shift, flags=_FREE)
-            builder.store(found, builder.gep(tops, [here]))
+            here, lane = builder.add(first, first.type(i)), ir.Constant(ir.IntType(32), i)
+            value = builder.extract_element(builder.load(best), lane)
+            value = builder.fadd(value, shift, flags=_FREE)
+            if i == 0:
+                at_0 = builder.icmp_signed("==", here, here.type(0))
+                value = builder.select(at_0, value.type(0.0), value)
             builder.store(value, builder.gep(values, [here]))
-            last = row(builder.add(older, end.type(i)))
-            best = _larger(builder, builder.fadd(_spread(builder, value), last, flags=_FREE), best)
+            origin = builder.extract_element(builder.load(which), lane)
+            builder.store(origin, builder.gep(found, [here]))
+            offer(builder.add(older, n.type(i)), here, value)
         return context.get_dummy_value()
 
-    whole = types.intp
-    return types.void(scores, starts, whole, whole, types.float64, F, top), codegen
+    return types.void(scores, starts, types.intp, types.float64, F, previous), codegen
 
 
 best_at_ends: Any = _compiled_alone(_best_at_ends)

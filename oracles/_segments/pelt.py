@@ -25,15 +25,15 @@ from structsvm.support.compiled import inner
 
 FEW = 128
 """Starts that may be left in any case."""
-ROWS = 128
-"""Rows of sixteen scores for each sixteen ends, in the time of which the tree finds these."""
+ROWS = 192
+"""Starts at sixteen ends, for each sixteen ends, in the time of which the tree finds these."""
 
 
 @inner(fastmath=FAST)
 def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints) -> bool:
-    """Fill ``previous`` in along the best segmentation: where the segment begins that ends there.
+    """Fill in the last start of the best segmentation up to each knot, (m + 1,).
 
-    False is returned, and nothing filled in, where so many starts are left that it may take long.
+    False is returned where so many starts are left that the rest may take long.
 
     Parameters
     ----------
@@ -44,30 +44,25 @@ def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints
     rounding : float
         What a value is wrong by at most.
     """
-    n_groups = table.first_group[1]
-    n_knots = n_groups * LANES  # beyond the last one, the last one again
-    marks = _by_lanes(table.ends, n_groups)
-    # All of them, or those with few starts and those that are ahead when they are found to be many.
-    n_rows = n_groups * min(LANES * (n_groups + 1) // 2, FEW + ROWS + 2 * LANES)
-    scores, starts = np.empty((n_rows, LANES)), np.empty(n_rows, np.int64)
-    first_row = np.zeros(n_groups + 1, np.int64)
-    F, top = np.empty(n_knots), np.full(n_knots, -np.inf)
-    top[0] = -table.shift
-    n_left = 0
+    n_groups, n_knots = table.first_group[1], previous.size
+    size = n_groups * LANES  # beyond the last knot, the last one again
+    marks, scores = _by_lanes(table.ends, n_groups), np.empty((size, LANES))
+    starts, F, found = np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64)
+    n = 0
     for g in range(n_groups):
-        begin = first_row[g]
-        end = first_row[g + 1] = begin + n_left + LANES
         for i in range(LANES):
-            starts[end - LANES + i] = g * LANES + i
-        end_scores(table.sums, table.lanes, marks, starts, begin, end, g, scores)
-        best_at_ends(scores, starts, begin, end, table.shift, F, top)
+            starts[n + i] = g * LANES + i
+        n += LANES
+        end_scores(table.sums, table.lanes, marks, starts, n, g, scores)
+        best_at_ends(scores, starts, n, table.shift, F, found)
         if g + 1 < n_groups:
-            least = top[(g + 1) * LANES - 1] - kappa - rounding
-            n_left = _keep(scores, starts, begin, end, F, least)
+            least = F[starts[n - 1]] - table.shift - kappa - rounding
+            n = _keep(scores, starts, n, F, least)
             ahead = n_groups - 1 - g
-            if n_left > FEW and ahead * (n_left + LANES * ahead // 2) > n_groups * ROWS:
-                return False  # that many rows, if no more starts are dropped
-    _trace_back(scores, starts, first_row, F, top, table.ends.shape[0] - 1, previous)
+            if n > FEW and ahead * (n + LANES * ahead // 2) > n_groups * ROWS:
+                return False  # so many, if no more starts are dropped
+    for t in range(n_knots):
+        previous[t] = found[t]
     return True
 
 
@@ -83,24 +78,12 @@ def _by_lanes(ends: Floats, n_groups: int) -> Floats:
 
 
 @inner()
-def _keep(scores: Floats, starts: Ints, begin: int, end: int, F: Floats, least: float) -> int:
-    """Copy the starts whose value at the last knot is better than ``least`` to after ``end``."""
-    kept = end
-    for k in range(begin, end - 1):
-        starts[kept] = starts[k]
-        kept += F[starts[k]] + scores[k, LANES - 1] > least
-    starts[kept] = starts[end - 1]  # the last knot itself
-    return kept + 1 - end
-
-
-@inner()
-def _trace_back(
-    scores: Floats, starts: Ints, first_row: Ints, F: Floats, top: Floats, t: int, previous: Ints
-) -> None:
-    """Find the first start that reaches the best value at each knot, from the last knot back."""
-    while t > 0:
-        k = first_row[t >> BITS]
-        while F[starts[k]] + scores[k, t % LANES] < top[t]:
-            k += 1
-        previous[t] = starts[k]
-        t = starts[k]
+def _keep(scores: Floats, starts: Ints, n: int, F: Floats, least: float) -> int:
+    """Keep the starts whose value at the last knot is better than ``least``; their number."""
+    kept = 0
+    for k in range(n - 1):
+        start = starts[k]
+        starts[kept] = start
+        kept += F[start] + scores[k, LANES - 1] > least
+    starts[kept] = starts[n - 1]  # the last knot itself
+    return kept + 1
