@@ -48,7 +48,7 @@ def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints
     size = n_groups * LANES  # beyond the last knot, the last one again
     marks, scores = _by_lanes(table.ends, n_groups), np.empty((size, LANES))
     starts, F, found = np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64)
-    n = 0
+    n = rows = 0
     for g in range(n_groups):
         for i in range(LANES):
             starts[n + i] = g * LANES + i
@@ -58,12 +58,25 @@ def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints
         if g + 1 < n_groups:
             least = F[starts[n - 1]] - table.shift - kappa - rounding
             n = _keep(scores, starts, n, F, least)
-            ahead = n_groups - 1 - g
-            if n > FEW and ahead * (n + LANES * ahead // 2) > n_groups * ROWS:
-                return False  # so many, if no more starts are dropped
+            rows += n
+            if _is_slow(n, rows, g + 1, n_groups):
+                return False
     for t in range(n_knots):
         previous[t] = found[t]
     return True
+
+
+@inner()
+def _is_slow(n: int, rows: int, done: int, n_groups: int) -> bool:
+    """Whether too many starts are left of so many groups, with ``rows`` of them looked at so far.
+
+    They were too many in the mean, or will be if no more are dropped, as hardly any were so far.
+    """
+    if rows > ROWS * (done + LANES):
+        return True
+    ahead = n_groups - done
+    hardly_any = 4 * n > 3 * LANES * done
+    return n > FEW and hardly_any and ahead * (n + LANES * ahead // 2) > n_groups * ROWS
 
 
 @inner()

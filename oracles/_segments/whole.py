@@ -10,6 +10,7 @@ Recordings travel in a :class:`Recordings`, as flat arrays.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -103,9 +104,11 @@ def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
     """
     T = Z.shape[0]
     path, labels, numbers = np.empty(T + 1, np.int64), np.empty(T, np.int64), np.empty(3)
-    n = _segment(Z, bounds, c, shift, path, labels, numbers)
+    given = Z, bounds, c, shift, path, labels, numbers
+    n = 0 if _tree_is_compiled.is_set() else _segment(*given)
     if n == 0:
-        n = _segment_by_tree(Z, bounds, c, shift, path, labels, numbers)
+        n = _segment_either_way(*given)
+        _tree_is_compiled.set()
     return Found(path[: n + 1].copy(), labels, *numbers.tolist())
 
 
@@ -116,13 +119,16 @@ def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -
     """
     N, n_samples = recordings.lengths.size, int(recordings.lengths.sum())
     paths, labels = np.empty(n_samples + N, np.int64), np.empty(n_samples, np.int64)
-    counts, numbers = np.empty(N, np.int64), np.empty((N, 3))
+    counts, numbers = np.zeros(N, np.int64), np.empty((N, 3))
     at = _offsets(recordings.lengths)
-    for begin, end in pieces(0, N, most):
-        _segment_all(recordings, at, c, shifts, paths, labels, counts, numbers, begin, end)
-    for begin, end in pieces(0, N, most):
-        if not counts[begin:end].all():
-            _segment_rest(recordings, at, c, shifts, paths, labels, counts, numbers, begin, end)
+    given = recordings, at, c, shifts, paths, labels, counts, numbers
+    if not _tree_is_compiled.is_set():
+        for begin, end in pieces(0, N, most):
+            _segment_all(*given, begin, end)
+    if not counts.all():
+        for begin, end in pieces(0, N, most):
+            _segment_rest(*given, begin, end)
+        _tree_is_compiled.set()
     first, n_found, values = at.tolist(), counts.tolist(), numbers.tolist()
     return [
         Found(
@@ -199,12 +205,12 @@ def _segment_rest(
     begin: int,
     end: int,
 ) -> None:
-    """The recordings that PELT is slow for."""
+    """Those that are not found yet, with the tree where PELT is slow."""
     for i in range(begin, end):
         if counts[i] == 0:
             Z, bounds = _recording(recordings, i)
             path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
-            counts[i] = _by_tree(Z, bounds, c, shifts[i], path, found, numbers[i])
+            counts[i] = _either_way(Z, bounds, c, shifts[i], path, found, numbers[i])
 
 
 @inner()
@@ -222,10 +228,7 @@ def _by_pelt(
     """Fill ``path``, ``labels`` and ``numbers`` in; the number of segments, 0 if that is slow."""
     T, r = Z.shape
     mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
-    table = free_table(Z, bounds, c, shift, mean, total)
-    scatter = _scatter(Z, mean)
-    kappa = _splitting_constant(bounds, c, shift)
-    rounding = _rounding(r, scatter, (abs(shift) + abs(kappa)) * T)
+    table, kappa, scatter, rounding = _measured(Z, bounds, c, shift, mean, total)
     if r > 0 and not pelt_scan(table, kappa, rounding, previous):
         return 0
     # In the null metric one segment is best.
@@ -233,28 +236,37 @@ def _by_pelt(
 
 
 @compiled()
-def _by_tree(
+def _either_way(
     Z: Floats, bounds: Ints, c: float, shift: float, path: Ints, labels: Ints, numbers: Floats
 ) -> int:
-    """The same by the search of the tree. It is compiled where it is needed, which takes long."""
+    """The same, by the tree where PELT is slow."""
     T, r = Z.shape
     mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
-    table = free_table(Z, bounds, c, shift, mean, total)
-    kappa = _splitting_constant(bounds, c, shift)
-    value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
-    value[0, 0] = 0.0
-    positions = table.ends[:, :1].copy()
-    F, earliest = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
-    compiled_scan(table, positions, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0)
-    return _finish(table, previous, mean, total, _scatter(Z, mean), path, labels, numbers)
+    table, kappa, scatter, rounding = _measured(Z, bounds, c, shift, mean, total)
+    if r > 0 and not pelt_scan(table, kappa, rounding, previous):
+        value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
+        value[0, 0] = 0.0
+        places = table.ends[:, :1].copy()
+        F, earliest = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
+        compiled_scan(table, places, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0)
+    return _finish(table, previous, mean, total, scatter, path, labels, numbers)
 
 
-_segment, _segment_by_tree = uninterrupted(_by_pelt), uninterrupted(_by_tree)
+_segment, _segment_either_way = uninterrupted(_by_pelt), uninterrupted(_either_way)
+_tree_is_compiled = threading.Event()
+"""Compiling it takes seconds, which recordings of short segments are spared."""
 
 
 @inner()
-def _splitting_constant(bounds: Ints, c: float, shift: float) -> float:
-    return (c if bounds.size > 0 else 0.0) - shift
+def _measured(
+    Z: Floats, bounds: Ints, c: float, shift: float, mean: Floats, total: Floats
+) -> tuple[SegmentTable, float, float, float]:
+    """The table, the splitting constant, the scatter, and what a value may be wrong by."""
+    T, r = Z.shape
+    table = free_table(Z, bounds, c, shift, mean, total)
+    scatter = _scatter(Z, mean)
+    kappa = (c if bounds.size > 0 else 0.0) - shift
+    return table, kappa, scatter, _rounding(r, scatter, (abs(shift) + abs(kappa)) * T)
 
 
 @inner()
