@@ -257,7 +257,7 @@ _tree_is_compiled = threading.Event()
 """Compiling it takes seconds, which recordings of short segments are spared."""
 
 
-@inner()
+@inner(inline="always")
 def _measured(
     Z: Floats, bounds: Ints, c: float, shift: float, mean: Floats, total: Floats
 ) -> tuple[SegmentTable, float, float, float]:
@@ -269,7 +269,7 @@ def _measured(
     return table, kappa, scatter, _rounding(r, scatter, (abs(shift) + abs(kappa)) * T)
 
 
-@inner()
+@inner(inline="always")
 def _finish(
     table: SegmentTable,
     previous: Ints,
