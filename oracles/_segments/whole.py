@@ -448,7 +448,19 @@ def _trace_back(gains: Floats, F: Floats, top: Floats, first: Ints, previous: In
 @compiled()
 def _write_losses(truth: Ints, ends: Ints, counts: Ints, losses: Floats) -> None:
     for k in range(losses.size):
-        losses[k] = _loss(truth, ends[k, : counts[k] + 1])
+        n = counts[k] + 1
+        if k > 0 and counts[k - 1] + 1 == n and _are_equal(ends[k, :n], ends[k - 1, :n]):
+            losses[k] = losses[k - 1]
+        else:
+            losses[k] = _loss(truth, ends[k, :n])
+
+
+@inner()
+def _are_equal(a: Ints, b: Ints) -> bool:
+    differ = False
+    for i in range(a.size):  # all of them: a vector at a time
+        differ |= a[i] != b[i]
+    return not differ
 
 
 @inner()
