@@ -135,6 +135,24 @@ class TestReading:
         self.frame(jitter).to_csv(tmp_path / "one.csv", index=False)
         assert read_recordings(tmp_path, time_column="when")[0].time.is_regular
 
+    def test_recordings_of_several_rates_are_named(self, tmp_path):
+        """Every sample counts alike, so that a second of the faster one weighs five times more."""
+        for name, step in {"a": 0.1, "b": 0.02, "c": 0.1, "d": 0.11}.items():
+            self.frame(np.arange(200) * step).to_csv(tmp_path / f"{name}.csv", index=False)
+        with pytest.warns(DataWarning, match="sampled at different rates") as told:
+            read_recordings(tmp_path, time_column="when")
+        assert len(told) == 1
+        said = str(told[0].message)
+        assert "steps of 'when' are 0.02 in b and 0.11 in d, by the median" in said
+        assert "resample" in said
+        (tmp_path / "b.csv").unlink()
+        read_recordings(tmp_path, time_column="when")
+
+    def test_dates_and_numbers_have_no_common_rate(self, tmp_path):
+        self.frame(DAYS).to_csv(tmp_path / "a.csv", index=False)
+        self.frame(np.arange(200)).to_csv(tmp_path / "b.csv", index=False)
+        assert len(read_recordings(tmp_path, time_column="when")) == 2
+
     def test_arrays_keep_them(self, tmp_path):
         (recording,) = from_long(self.frame(DAYS).assign(who=1), recording="who", time="when")
         write_recording(recording, tmp_path / "one.npz")

@@ -459,11 +459,12 @@ def _day_first(column: Any, dates: Any) -> bool:
 
 
 def warn_about_times(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
-    """Warn of recordings that were sampled irregularly, in which every sample counts alike.
+    """Warn of recordings that were sampled irregularly or at several rates: samples count alike.
 
     And of dates whose day and month may be taken for each other.
     """
     _warn_about_dates(names, axes)
+    _warn_about_rates(names, axes)
     odd = [
         (name, axis)
         for name, axis in zip(names, axes, strict=True)
@@ -484,6 +485,33 @@ def warn_about_times(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> N
         "equal steps if a second should",
         DataWarning,
     )
+
+
+def _warn_about_rates(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
+    """Warn of recordings whose usual steps differ more than those of regular sampling do.
+
+    Dates are not compared with numbers, whose unit nobody knows.
+    """
+    for dated in (True, False):
+        usual = [
+            (float(np.median(axis.steps)), name, axis)
+            for name, axis in zip(names, axes, strict=True)
+            if axis is not None and len(axis) > 1 and (axis.values.dtype.kind == "M") == dated
+        ]
+        usual = [one for one in usual if one[0] > 0]  # 0 if a time stands for several samples
+        if not usual:
+            continue
+        short, long = (pick(usual, key=lambda one: one[0]) for pick in (min, max))
+        if long[0] <= REGULAR * short[0]:
+            continue
+        unit = " s" if dated else ""
+        warn(
+            f"sampled at different rates: the steps of {short[2].name!r} are {short[0]:.4g}{unit} "
+            f"in {short[1]} and {long[0]:.4g}{unit} in {long[1]}, by the median. Every sample "
+            "counts alike: resample to one step, or the lengths of segments and the price of one "
+            "mean something else in each recording",
+            DataWarning,
+        )
 
 
 def _warn_about_dates(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
