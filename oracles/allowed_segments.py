@@ -26,7 +26,8 @@ is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -48,6 +49,12 @@ from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only, shown
 
 Rule = Callable[[Any, Any, int], Any]
+ADVICE = {
+    "truth value of an array": "start is an array: combine conditions with & and |, not with if, "
+    "and, or",
+    "read-only": "start is not written to: copy it first",
+}
+"""What to do about an error of a rule, by what numpy says."""
 
 ROUNDING = 1e-11
 """A start is left out only where it is worse by this part of the scatter, and not by rounding."""
@@ -167,7 +174,7 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
     owner = getattr(rule, "__self__", None)
     called = getattr(rule, "__name__", type(rule).__name__)
     named = called if owner is None else f"{type(owner).__name__}.{called}"
-    with asked(rule if owner is None else owner, called):
+    with asked(rule if owner is None else owner, called), _advised():
         given = rule(starts, end, n_samples)
     found = np.asarray(given)
     if found.dtype != np.bool_ or found.shape not in ((), starts.shape):
@@ -176,6 +183,18 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
             "value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all of them"
         )
     return np.broadcast_to(found, starts.shape)
+
+
+@contextmanager
+def _advised() -> Iterator[None]:
+    """Say what to do about the errors of those who take the array of starts for a number."""
+    try:
+        yield
+    except ValueError as error:
+        advice = [said for sign, said in ADVICE.items() if sign in str(error)]
+        if advice:
+            error.args = (f"{error}; {advice[0]}",)
+        raise
 
 
 def _check_one_by_one(rule: Rule, every: Ints) -> None:
@@ -191,8 +210,8 @@ def _check_one_by_one(rule: Rule, every: Ints) -> None:
     for start in sorted({0, T // 2, T - 1}):
         if rule_says(rule, every[start : start + 1], T, T)[0] != together[start]:
             raise PluginError(
-                f"{rule} allows the segment {start}..{T} or not, depending on the other starts "
-                "that it is asked about: its answer must hold an entry for each start"
+                f"{_called(rule)} allows the segment {start}..{T} or not, depending on the other "
+                "starts that it is asked about: its answer must hold an entry for each start"
             )
 
 

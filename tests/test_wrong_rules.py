@@ -36,9 +36,19 @@ WRONG = {
     "two dimensions": (lambda s, e: (e - s >= 4)[:, None], "Ruled.allows returned an array of boo"),
     "nothing": (lambda s, e: None, "Ruled.allows returned None"),
     "numbers": (lambda s, e: e - s, "Ruled.allows returned an array of int64"),
-    "and": (lambda s, e: s % 2 == 0 and e - s >= 4, "allows raised ValueError: The truth value"),
-    "one for all": (lambda s, e: bool(e - np.min(s) >= 4), "depending on the other starts"),
-    "written to": (written, "allows raised ValueError: output array is read-only"),
+    "and": (
+        lambda s, e: s % 2 == 0 and e - s >= 4,
+        r"Ruled.allows raised ValueError.* with & and \|, not",
+    ),
+    "if": (
+        lambda s, e: True if e - s >= 4 else e < 9,
+        "Ruled.allows raised ValueError.* not with if",
+    ),
+    "one for all": (
+        lambda s, e: bool(e - np.min(s) >= 4),
+        r"Ruled\(rule='one for all'\) allows .* depending on the other starts",
+    ),
+    "written to": (written, "Ruled.allows raised ValueError.* not written to: copy it"),
 }
 
 RULES: dict[str, Callable[[Any, int], Any]] = {
