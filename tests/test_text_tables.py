@@ -357,3 +357,29 @@ def test_blanks_after_the_last_name_are_no_part_of_it(tmp_path, header, end):
     assert recording.features == ("a", "b")
     assert recording.X[:, 1].tolist() == [2, 3, 2, 3]
     assert list(recording.y) == ["rest", "rest", "walk", "walk"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_rows_of_separators_at_the_end_are_no_samples(tmp_path, caplog, separator, end):
+    """Excel writes them for cells that were once used; they were refused for having no time."""
+    rows = ["t,a,label", "0,1.5,x", "1,2.5,x", "2,3.5,z", ",,", ", ,", ",,"]
+    content = end.join([*rows, ""]).replace(",", separator)
+    (tmp_path / "a.csv").write_bytes(content.encode())
+    with caplog.at_level("INFO", logger="structsvm"):
+        (recording,) = read_recordings(tmp_path / "a.csv", time_column="t")
+    assert recording.X.tolist() == [[1.5], [2.5], [3.5]]
+    assert "blank rows at the end left out" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ("1,x\n,\n3,z\n", r"no label, row 1 \(line 3\)"),
+        ("1,x\n,z\n,\n", r"row 1 \(line 3\), .* 'a'"),
+    ],
+)
+def test_other_blank_cells_are_refused_as_before(tmp_path, rows, told):
+    (tmp_path / "a.csv").write_text(f"a,label\n{rows}")
+    with pytest.raises(DataError, match=told):
+        read_recordings(tmp_path / "a.csv")

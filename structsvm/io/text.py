@@ -74,6 +74,8 @@ class TextFormat:
     encoding: str = "utf-8"
     comments: tuple[int, ...] = ()
     """The lines that are no rows because they begin with ``#``, counted from 1."""
+    blank_end: bool = False
+    """Whether lines at the end are no rows because they hold nothing but separators."""
 
     def __str__(self) -> str:
         """In words; nothing where it is as usual."""
@@ -87,6 +89,8 @@ class TextFormat:
             said.append(f"the encoding {self.encoding}")
         if self.comments:
             said.append(f"{_lines(self.comments)} left out as comments")
+        if self.blank_end:
+            said.append("blank rows at the end left out")
         return ", ".join(said)
 
     def rows(self, text: str) -> Iterable[list[str]]:
@@ -171,10 +175,11 @@ def read_text(
     text, above = _without_comments_above(text, typed)
     separator = typed.separator or _separator(text, typed.decimal)
     below = _comments_below(text, separator)
-    text = _blanked(text, below)
+    blank = _blank_at_the_end(text, separator)
+    text = _blanked(text, (*below, *blank))
     _warn_about_values(path, whole, text, typed.skip_lines, separator)
     decimal = typed.decimal or decimal_of(path, text, separator)
-    return text, TextFormat(separator, decimal, encoding, (*above, *below))
+    return text, TextFormat(separator, decimal, encoding, (*above, *below), bool(blank))
 
 
 def _blanked(text: str, lines: Sequence[int]) -> str:
@@ -231,6 +236,16 @@ def _comments_below(text: str, separator: str) -> list[int]:
         for line in range(first, last + 1)
         if row and row[0].startswith(COMMENT) and len(row) != len(header)
     ]
+
+
+def _blank_at_the_end(text: str, separator: str) -> tuple[int, ...]:
+    """The lines of separators alone after the last row, as Excel writes cells that were in use."""
+    if separator == SPACES:
+        return ()
+    rest = text.rstrip(f"{separator} \r\n")
+    first = rest.count("\n") + 2  # the line of the last value ends with what was cut off
+    lines = text[len(rest) :].split("\n")[1:]
+    return tuple(k for k, line in enumerate(lines, first) if separator in line)
 
 
 def _warn_about_values(
