@@ -571,6 +571,20 @@ def test_the_smallest_distance_is_bold_and_what_does_not_apply_comes_last(
         assert shown(browser)[-1] == "3"  # with three parts, it has no such distance
 
 
+@pytest.mark.parametrize("mean", [1.79, -1.79, 0.4, 0.021, 31.0])
+def test_the_axis_of_gains_has_a_scale_beside_the_longest_name(page, mean):
+    """With the tick at 0 alone nobody could read how much is gained."""
+    script = (
+        "byId('gains').replaceChildren(); DATA.gains = {'consensus of the metric and classifiers': "
+        "{mean: arguments[0], low: null, high: null, won: 4, lost: 0}}; drawGains();"
+        "return [...document.querySelectorAll('#gains svg > g text')].map((t) => {"
+        "const b = t.getBoundingClientRect(); return [b.left, b.right]; })"
+    )
+    written = page.execute_script(script, mean)
+    assert len(written) >= 2
+    assert all(right + 3 < left for (_, right), (left, _) in pairwise(written))
+
+
 def test_a_long_name_leaves_room_for_scores_and_numbers_in_names_are_sorted(
     browser, learner, tmp_path
 ):
