@@ -97,6 +97,26 @@ def test_a_feature_of_spikes():
     assert list(finding.values["shares"]) == ["x2"]
 
 
+def test_a_number_that_stands_for_a_missing_value():
+    """A sensor that was off for a while writes -9999, too often for a spike."""
+    Xs = [X.copy() for X in XS]
+    Xs[3][40:55, 2] = -9999.0
+    Xs[5][:2, 4] = 1e6
+    finding = one(diagnose(GOOD, Xs, YS, names=[f"walk {i}" for i in range(12)]), "codes")
+    assert finding.values["codes"] == {"x2": [-9999.0], "x4": [1e6]}
+    assert "feature x2 is -9999 in 15 samples (the first is sample 40 of walk 3)" in finding.found
+    assert "missing" in finding.remedy
+
+
+def test_repeated_values_near_the_others_and_single_outliers_stand_for_nothing():
+    clipped = changed(lambda X, y: X.clip(-2, 2, out=X))
+    switched = changed(lambda X, y: X.__setitem__((slice(None), 1), 0.0 + (X[:, 1] > 2.5)))
+    single = [X.copy() for X in XS]
+    single[0][7, 2] = -9999.0
+    for Xs in (clipped, switched, single):
+        assert "codes" not in diagnose(GOOD, Xs, YS).kinds
+
+
 def test_features_that_move_together():
     Xs = changed(lambda X, y: X.__setitem__((slice(None), 5), -2 * X[:, 1] + 3))
     finding = one(diagnose(GOOD, Xs, YS), "copied features")

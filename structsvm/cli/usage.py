@@ -325,8 +325,8 @@ examples:
 
 Without files: the certificate, the price of a segment and the number of labels. With labelled
 files, those that were learned from or others, also features that dominate by their scale, have
-spikes, are constant, move together or hold the labels, labels that no feature shows, copies, and
-recordings that overlap. Each finding says what to do.
+spikes or codes such as -9999, are constant, move together or hold the labels, labels that no
+feature shows, copies, and recordings that overlap. Each finding says what to do.
 """,
         file_options(),
         description="Look for what makes a model poor, and say what to do about it.",

@@ -29,6 +29,7 @@ OF_THE_FIT: dict[str, Callable[[MetricLearner], Iterator[Finding]]] = {
 OF_FEATURES: dict[str, Callable[[Examined], Iterator[Finding]]] = {
     "scale": samples.scale,
     "spikes": samples.spikes,
+    "codes": samples.codes,
     "constant": samples.constant,
     "copied features": samples.copied_features,
     "copies": leakage.copies,

@@ -25,6 +25,8 @@ SPIKY = 0.5
 """A share of the variance of a feature that is due to its few largest values."""
 FEW_VALUES = 5e-3
 """How many of the values are few."""
+FAR = 10.0
+"""How many ranges of the other values a value is away from them that is none."""
 SAME = 1 - 1e-4
 """A correlation from which on two features say the same."""
 EXPLAINED = 1 - 1e-9
@@ -134,6 +136,34 @@ def spikes(given: Examined) -> Iterator[Finding]:
             f"the variance of feature {some_of(names)}: scaling by it makes everything else small",
             "clip or interpolate the outliers, or use ranks or a robust transformation",
             {"shares": {given.features[j]: float(share[j]) for j in found.tolist()}},
+        )
+
+
+def codes(given: Examined) -> Iterator[Finding]:
+    """Numbers that stand for missing values: the same again and again, far from all others."""
+    values, first = np.vstack(given.unscaled), np.cumsum([0, *map(len, given.unscaled)])
+    found: dict[str, list[float]] = {}
+    told = []
+    for name, column in zip(given.features, values.T, strict=True):
+        for code in sorted({column.min(), column.max()}):
+            rows = np.flatnonzero(column == code)
+            others = column[column != code]
+            far = others.size and np.abs(others - code).min() > FAR * np.ptp(others) > 0
+            if len(rows) < 2 or not far:
+                continue
+            found.setdefault(name, []).append(float(code))
+            i = int(np.searchsorted(first, rows[0], side="right")) - 1
+            told.append(
+                f"feature {name} is {code:.6g} in {len(rows)} {given.words.item}s (the first is "
+                f"{given.words.item} {rows[0] - first[i]} of {given.names[i]})"
+            )
+    if told:
+        yield Finding(
+            "codes",
+            f"{some_of(told, 3)}, far from all other values",
+            "if that stands for a missing value, leave its cells blank (NaN in Python), and say "
+            "missing='interpolate' or 'mask'",
+            {"codes": found},
         )
 
 
