@@ -225,3 +225,21 @@ class TestIndex:
         learner = MetricLearner(metric="diagonal").fit([self.frame(rows)] * 2, [self.Y] * 2)
         with pytest.raises(DataError, match=r"frame 0 .*: in row .*Give y.to_numpy\(\) if labels"):
             learner.score([self.frame(rows)], [y])
+
+
+def test_one_state_that_is_written_in_two_ways_is_told(tmp_path):
+    """Else a change of hand is a change of state, and a state is learned from half of its names."""
+    for name, label in {"a": "sitting_down", "b": "Sitting down ", "c": "sitting_down"}.items():
+        (tmp_path / f"{name}.csv").write_text(f"x,label\n1,rest\n2,{label}\n3,{label}\n")
+    with pytest.warns(DataWarning, match="capitals, blanks or dashes") as told:
+        read_recordings(tmp_path)
+    assert len(told) == 1
+    assert "'sitting_down' (in a) and 'Sitting down' (in b)" in str(told[0].message)
+    (tmp_path / "b.csv").unlink()
+    read_recordings(tmp_path)
+
+
+def test_symbols_and_numbers_are_words_of_their_own(tmp_path):
+    rows = ["x,label", "1,-", "2,_", "3,x-1", "4,x1", "5,-1", "6,1", "7,a", "8,A", "9,-12", "10,12"]
+    (tmp_path / "a.csv").write_text("\n".join(rows))
+    read_recordings(tmp_path)

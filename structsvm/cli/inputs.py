@@ -25,7 +25,7 @@ from structsvm.errors import (
 from structsvm.io.columns import warn_about_columns
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_file
 from structsvm.io.image_folder import LabelledImage, find_images, read_images
-from structsvm.io.indicators import looks_like_changes, read_labels_as
+from structsvm.io.indicators import looks_like_changes, read_labels_as, warn_about_spellings
 from structsvm.io.label_tables import with_labels
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.io.times import TimeAxis, warn_about_times
@@ -203,6 +203,7 @@ def read(
     recordings = share_features(read_labels_as(recordings, kind, ask=ask))
     if not features:
         warn_about_columns(recordings)
+        warn_about_spellings(recordings)
     if problem.traits.contiguous:
         warn_about_times([r.name for r in recordings], [r.time for r in recordings])
     return Given.of(recordings, problem)

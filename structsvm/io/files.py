@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, printable
 from structsvm.io.columns import warn_about_columns
-from structsvm.io.indicators import read_labels_as
+from structsvm.io.indicators import read_labels_as, warn_about_spellings
 from structsvm.io.label_tables import label_files
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_npz, read_table
@@ -196,6 +196,7 @@ def read_recordings(
         logger.info("%s", told)
     recordings = share_features(read_labels_as(recordings, labels_are, ask=True))
     warn_about_columns(recordings)
+    warn_about_spellings(recordings)
     warn_about_times([r.name for r in recordings], [r.time for r in recordings])
     return recordings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,10 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.io.recording import Recording
+from structsvm.support.plain import some_of
 
 LABELS_ARE = ("states", "changes")
+BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
+LETTERS = 2
+"""Names up to this length are symbols, such as syllables a and A of a song, and no words."""
 YES, NO = ("true", "yes"), ("false", "no")
 """Words for 1 and 0."""
 MOST_MARKS = 0.1
@@ -57,6 +62,26 @@ def read_labels_as(
             "it a segment of its own, say --labels-are states"
         )
     return list(recordings)
+
+
+def warn_about_spellings(recordings: Sequence[Recording]) -> None:
+    """Warn of labels that are the same word, written in several ways."""
+    written: dict[str, dict[str, str]] = {}
+    for one in recordings:
+        for label in dict.fromkeys(() if one.y is None else one.y.tolist()):
+            if isinstance(label, str) and len(label) > LETTERS:
+                words = BETWEEN_WORDS.sub(" ", label.casefold())
+                written.setdefault(words, {}).setdefault(label, one.name)
+    twice = [ways for ways in written.values() if len(ways) > 1]
+    if twice:
+        told = [
+            " and ".join(f"{way!r} (in {name})" for way, name in ways.items()) for ways in twice
+        ]
+        warn(
+            f"labels differ in capitals, blanks or dashes alone: {some_of(told, 3)}. They are read "
+            "as different states: write them alike if they are one",
+            DataWarning,
+        )
 
 
 def looks_like_changes(recordings: Sequence[Recording]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.io.columns import warn_about_columns
-from structsvm.io.indicators import read_labels_as
+from structsvm.io.indicators import read_labels_as, warn_about_spellings
 from structsvm.io.readers import HowToRead, TableColumns, table_recordings, with_levels
 from structsvm.io.recording import Recording
 from structsvm.io.times import warn_about_times
@@ -100,6 +100,7 @@ def from_long(
         replace(one, source=None, origin=None)
         for one in read_labels_as(found, labels_are, ask=True)
     ]
+    warn_about_spellings(found)
     warn_about_times([one.name for one in found], [one.time for one in found])
     if features is None:
         warn_about_columns(found)
