@@ -241,5 +241,5 @@ def test_one_state_that_is_written_in_two_ways_is_told(tmp_path):
 
 def test_symbols_and_numbers_are_words_of_their_own(tmp_path):
     rows = ["x,label", "1,-", "2,_", "3,x-1", "4,x1", "5,-1", "6,1", "7,a", "8,A", "9,-12", "10,12"]
-    (tmp_path / "a.csv").write_text("\n".join(rows))
+    (tmp_path / "a.csv").write_text("\n".join([*rows, "0,rest"]))
     read_recordings(tmp_path)
