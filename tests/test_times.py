@@ -135,6 +135,17 @@ class TestReading:
         self.frame(jitter).to_csv(tmp_path / "one.csv", index=False)
         assert read_recordings(tmp_path, time_column="when")[0].time.is_regular
 
+    def test_rows_that_occur_twice_are_stated(self, tmp_path):
+        """As where two exports of one recording overlap: their samples would be mixed."""
+        frame = self.frame(np.arange(200.0))
+        pd.concat([frame[:50], frame]).to_csv(tmp_path / "one.csv", index=False)
+        with pytest.warns(DataWarning) as told:
+            read_recordings(tmp_path, time_column="when")
+        assert (
+            "sampled irregularly: one (steps of 'when' from 0 to 1, the median is 1, and 50 are 0, "
+            "as where rows occur twice)"
+        ) in [str(one.message).split(".")[0] for one in told]
+
     def test_recordings_of_several_rates_are_named(self, tmp_path):
         """Every sample counts alike, so that a second of the faster one weighs five times more."""
         for name, step in {"a": 0.1, "b": 0.02, "c": 0.1, "d": 0.11}.items():

@@ -248,10 +248,10 @@ class TimeAxis:
 
     @property
     def is_regular(self) -> bool:
-        """Whether no step is much longer than the others."""
+        """Whether no step is much longer than the others, and none is 0."""
         steps = self.steps
         usual = float(np.median(steps)) if steps.size else 0.0  # 0 if a time stands for several
-        return usual == 0 or bool(steps.max() <= REGULAR * usual)
+        return usual == 0 or bool(0 < steps.min() and steps.max() <= REGULAR * usual)
 
 
 def time_axis(times: Any, n_samples: int) -> TimeAxis:
@@ -475,9 +475,11 @@ def warn_about_times(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> N
     told = []
     for name, axis in odd[:NAMED]:
         steps, unit = axis.steps, " s" if axis.values.dtype.kind == "M" else ""
+        none = int((steps == 0).sum())
+        twice = f", and {none} {'is' if none == 1 else 'are'} 0, as where rows occur twice"
         told.append(
             f"{name} (steps of {axis.name!r} from {steps.min():.4g} to {steps.max():.4g}{unit}, "
-            f"the median is {np.median(steps):.4g}{unit})"
+            f"the median is {np.median(steps):.4g}{unit}{twice if none else ''})"
         )
     more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
     warn(
