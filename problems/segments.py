@@ -16,7 +16,7 @@ from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Traits
-from structsvm.partitions.values import label_values, refuse_missing
+from structsvm.partitions.values import check_vector, label_values, refuse_missing
 from structsvm.support.contract import hook
 
 
@@ -118,8 +118,7 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
         When it is neither.
     """
     values = label_values(y)
-    if values.ndim != 1 or values.size == 0:
-        raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
+    check_vector(values)
     if values.size == n_samples:
         refuse_missing(values, "sample")
         return _of_runs(values)

@@ -295,6 +295,8 @@ BAD_DATA = [
     (bad_breakpoints([0, 60]), r"recording 0: .* must lie in 1..60 and end with 60, got 0"),
     (bad_breakpoints([20.5, 60.0]), "recording 0: 2 labels for 60 samples: give one label per"),
     (bad_breakpoints([]), "recording 0: labels must be a non-empty vector"),
+    (bad_breakpoints(np.eye(60)[:, :3]), r"got shape \(60, 3\); .*, y.argmax\(axis=1\) says which"),
+    (bad_breakpoints(np.zeros((60, 1))), r"got shape \(60, 1\); give its column, y.ravel\(\)"),
     (lambda d: (d[0], FLAT), "none of the 8 recordings has a change"),
     (lambda d: ([X[:1] for X in d[0]], [[1]] * 8), r"no.* change \(T from 1 to 1\)"),
     (lambda d: ([np.ones((60, 2))] * 8, d[1]), "every feature is constant in every recording"),

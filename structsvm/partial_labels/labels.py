@@ -18,7 +18,7 @@ from structsvm.partial_labels.clashes import (
     refuse_clashing_links,
 )
 from structsvm.partitions.oracle import Constraint, Region
-from structsvm.partitions.values import label_values, missing_labels, refuse_missing
+from structsvm.partitions.values import check_vector, label_values, missing_labels, refuse_missing
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_number, is_whole
 from structsvm.support.plain import counted
@@ -306,8 +306,7 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
         If they are no vector, or text and numbers.
     """
     values = label_values(labels)
-    if values.ndim != 1 or values.size == 0:
-        raise DataError(f"{name} must be a non-empty vector, got shape {values.shape}")
+    check_vector(values, name)
     missing = missing_labels(values) | unlabelled(values)
     codes = np.full(values.size, UNKNOWN, dtype=np.int64)
     known = values[~missing]

@@ -114,6 +114,24 @@ def label_values(y: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def check_vector(values: NDArray[Any], name: str = "labels") -> None:
+    """Refuse labels that are no vector, or an empty one, and say how some of them become one.
+
+    Raises
+    ------
+    DataError
+        With their shape.
+    """
+    if values.ndim == 1 and values.size:
+        return
+    way_out = ""
+    if values.ndim == 2 and values.size and values.shape[1] == 1:
+        way_out = "; give its column, y.ravel()"
+    elif values.ndim == 2 and values.size:
+        way_out = "; if there is a column for each state, y.argmax(axis=1) says which it is"
+    raise DataError(f"{name} must be a non-empty vector, got shape {values.shape}{way_out}")
+
+
 def full_labels(y: Any) -> NDArray[Any]:
     """A label for each sample, (T,), any values that can be compared.
 
@@ -124,8 +142,7 @@ def full_labels(y: Any) -> NDArray[Any]:
     """
     whole = type(y) is np.ndarray and y.dtype.kind in "iu"
     values: NDArray[Any] = y if whole else label_values(y)
-    if values.ndim != 1 or values.size == 0:
-        raise DataError(f"labels must be a non-empty vector, got shape {values.shape}")
+    check_vector(values)
     missing = np.flatnonzero(missing_labels(values))
     if missing.size:
         raise DataError(
