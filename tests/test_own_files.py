@@ -144,7 +144,7 @@ class TestLongTables:
     def test_a_missing_time_is_named(self):
         frame = long_frame().astype({"t": float})
         frame.loc[4, "t"] = np.nan
-        with pytest.raises(DataError, match="no time in row 4, column 't'"):
+        with pytest.raises(DataError, match="no time in row 4, column 't': give it one"):
             from_long(frame, recording="who", time="t")
 
 

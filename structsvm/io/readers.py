@@ -292,7 +292,9 @@ def _timed(whole: Recording, name: str, column: Any) -> Recording:
         )
         return whole
     place = whole.place(int(times[0]))
-    raise DataError(f"{whole.where}: no time in {place}, column {name!r}")
+    raise DataError(
+        f"{whole.where}: no time in {place}, column {name!r}: give it one, or take the row out"
+    )
 
 
 def _apart(whole: Recording, name: str, column: Any) -> list[Recording]:
