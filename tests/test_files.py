@@ -353,6 +353,14 @@ class TestFoldersAndSets:
             "subfolders are not searched: anna"
         )
 
+    def test_a_folder_of_other_kinds_says_which(self, tmp_path):
+        for name in ("b.dat", "a.DAT", "c.mat", "note.md", "noname"):
+            (tmp_path / name).write_text("x,label\n1,a\n")
+        assert complaint(tmp_path) == (
+            f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder; "
+            "there are .dat, .mat, .md files: text is read if its name ends in .csv"
+        )
+
     def test_another_kind_of_file(self, tmp_path):
         file = text(tmp_path / "notes.md", "hello")
         assert complaint(file).endswith(

@@ -25,6 +25,7 @@ from structsvm.io.times import stored_axis, warn_about_times
 from structsvm.partitions.values import full_labels, of_one_kind
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
+from structsvm.support.plain import some_of
 from structsvm.support.typed import refuse_other_types
 
 TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
@@ -541,6 +542,9 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path], lis
         return chosen, [path for path in files if path not in chosen], made
     folders = [path.name for path in inside if path.is_dir()]
     hint = f"; subfolders are not searched: {', '.join(folders[:5])}" if folders else ""
+    others = sorted({path.suffix.lower() for path in files} - {""})
+    if others:
+        hint += f"; there are {some_of(others)} files: text is read if its name ends in .csv"
     raise DataError(f"{folder}: no {', '.join(TABLES)} files in this folder{hint}")
 
 
