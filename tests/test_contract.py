@@ -77,6 +77,20 @@ def test_an_ill_shaped_method_is_refused_when_the_class_is_defined(maximize) -> 
         type("Odd", (Oracle,), {"maximize": maximize, "__qualname__": "Odd"})
 
 
+@pytest.mark.parametrize(
+    ("maximize", "why"),
+    [
+        (too_few, "too many positional arguments"),
+        (too_many, "missing a required argument: 'constraint'"),
+        (constraint_needed, "missing a required argument: 'constraint'"),
+        (property(too_few), "it is no function"),
+    ],
+)
+def test_what_is_wrong_with_a_method_is_said(maximize, why) -> None:
+    with pytest.raises(PluginError, match=f"as its contract says \\({why}\\): define"):
+        type("Odd", (Oracle,), {"maximize": maximize, "__qualname__": "Odd"})
+
+
 def test_a_method_in_place_of_a_property_is_refused() -> None:
     with pytest.raises(PluginError, match=r"Odd.traits must be a property(?s:.*)@property"):
         type("Odd", (PartitionProblem,), {"traits": lambda self: Traits(), "__qualname__": "Odd"})

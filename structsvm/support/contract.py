@@ -205,28 +205,30 @@ def _require_shape(cls: type, base: type, name: str, found: object) -> None:
     expected = vars(base)[name]
     if isinstance(expected, property):
         fits = isinstance(found, property | cached_property) or not inspect.isroutine(found)
-        complaint = "must be a property or a constant"
+        complaint = "" if fits else "must be a property or a constant"
     else:
         function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-        fits = callable(function) and _takes(function, expected, isinstance(found, staticmethod))
-        complaint = "cannot be called as its contract says"
-    if not fits:
+        why = _misfit(function, expected, isinstance(found, staticmethod))
+        complaint = f"cannot be called as its contract says ({why})" if why else ""
+    if complaint:
         raise PluginError(
             f"{cls.__qualname__}.{name} {complaint}: define\n\n{definition(base, name)}"
         )
 
 
-def _takes(function: Any, expected: Any, static: bool) -> bool:
-    """Whether a function takes the positional arguments of the one expected."""
+def _misfit(function: Any, expected: Any, static: bool) -> str:
+    """Why a function does not take the arguments of the one expected; empty if it does."""
+    if not callable(function):
+        return "it is no function"
     parameters = list(inspect.signature(expected).parameters.values())[int(static) :]
     required = [p for p in parameters if p.default is inspect.Parameter.empty]
     try:
         signature = inspect.signature(function)
     except ValueError:  # some functions written in C tell nothing
-        return True
+        return ""
     try:
         for given in (required, parameters):
             signature.bind(*(None for _ in given))
-    except TypeError:
-        return False
-    return True
+    except TypeError as error:
+        return str(error)
+    return ""
