@@ -7,8 +7,9 @@ import pytest
 from sklearn.datasets import load_iris
 from tables import table
 
-from structsvm import ChangePoint, Clustering, MetricLearner
+from structsvm import ChangePoint, Clustering, MetricLearner, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, LearningError
+from structsvm.learner import training_summary
 from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.splits import PARTS, fewest_rows, split_rows
 
@@ -125,3 +126,44 @@ def test_what_cannot_be_split(learner):
         recordings = MetricLearner(ChangePoint()).fit(X, Y)
     with pytest.raises(DataError, match="have an order"):
         evaluate_rows(recordings, X, Y)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """A table without equal rows, and a metric of some of them."""
+    values = X + 0.01 * np.random.default_rng(0).normal(size=X.shape)
+    rows = np.random.default_rng(1).permutation(len(values))
+    learned = MetricLearner(Clustering()).fit(values[rows[:100]], Y[rows[:100]])
+    return values, rows, learned
+
+
+def test_a_table_with_rows_that_were_learned_from_supports_no_verdict(noisy, tmp_path):
+    """As after ``try``, which learns from seven tenths of the rows of a table."""
+    values, _, learned = noisy
+    save(learned, tmp_path / "m.structsvm")
+    for model in (learned, load(tmp_path / "m.structsvm")):
+        assert str(evaluate_rows(model, values, Y).verdict).startswith("No verdict")
+        with pytest.warns(DataWarning, match="learned from 67% of the rows of this table"):
+            assert "No verdict" in str(evaluate(model, [values], [Y]).verdict)
+
+
+def test_other_rows_of_the_table_and_equal_rows_are_held_out(noisy):
+    values, rows, learned = noisy
+    others = rows[100:]
+    assert evaluate_rows(learned, values[others], Y[others]).verdict.seen == 0
+    coarse = np.round(X)  # so that most rows are there several times, by chance
+    learned = MetricLearner(Clustering()).fit(coarse[::2], Y[::2])
+    assert evaluate_rows(learned, coarse[1::2], Y[1::2]).verdict.seen == 0
+
+
+def test_rows_of_long_tables_are_known_again_by_a_part_of_them(monkeypatch, noisy):
+    values, rows, learned = noisy
+    monkeypatch.setattr(training_summary, "KEPT", 40)
+    summary = training_summary.TrainingSummary.of(
+        learned.measured([values[rows[:100]]]),
+        learned.encode([values[rows[:100]]], [Y[rows[:100]]]),
+        are_tables=True,
+    )
+    assert len(summary.rows) == 40
+    assert summary.share_known(values[rows[:50]]) > 0.9
+    assert summary.share_known(values[rows[100:]]) == 0

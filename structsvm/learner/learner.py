@@ -989,7 +989,9 @@ class MetricLearner(ProblemParameters):
         self.metrics_beside_: dict[str, MetricBeside] = {}
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
-        self.training_data_ = TrainingSummary.of(read.samples, result.truths, read.cluster_names)
+        self.training_data_ = TrainingSummary.of(
+            read.samples, result.truths, read.cluster_names, are_tables=read.has_rows
+        )
         self.question_ = read.asks
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter

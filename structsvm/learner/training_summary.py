@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Self
+
+import numpy as np
 
 from structsvm.errors import DataWarning, warn
 from structsvm.parallel.once import spread_in_threads
@@ -13,6 +16,11 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.reading import content_of
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
+
+KEPT = 4096
+"""Rows of tables, at most, by which others are known again."""
+MANY = 0.1
+"""Of the rows of a table: where more were learned from, little is held out."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,9 @@ class TrainingSummary:
     """The first digits of the SHA-256 of each one's values."""
     clusters: tuple[str, ...] = ()
     """The labels of the clusters of tables; empty for other samples, and for partial labels."""
+    rows: tuple[str, ...] = ()
+    """Digests of rows of tables, the smallest ones; empty for other samples, and where many rows
+    are alike, so that the same values may well be measured again."""
 
     @classmethod
     def of(
@@ -34,6 +45,8 @@ class TrainingSummary:
         samples: Sequence[Sample],
         truths: Sequence[EquivalenceMatrix],
         clusters: Iterable[str] = (),
+        *,
+        are_tables: bool = False,
     ) -> Self:
         """Describe the samples as they were given, before they are standardised."""
         return cls(
@@ -41,6 +54,7 @@ class TrainingSummary:
             tuple(truth.n_clusters for truth in truths),
             tuple(spread_in_threads(_known_by, samples, None)),
             tuple(sorted(clusters)),
+            _kept([row for x in samples for row in _digests(x.data)]) if are_tables else (),
         )
 
     def __len__(self) -> int:
@@ -51,17 +65,39 @@ class TrainingSummary:
         """Whether these very values were learned from: then nothing is held out."""
         return _fingerprint(X) in self.fingerprints
 
+    def share_known(self, X: Data) -> float:
+        """How much of a sample was learned from: all of it, nothing, or a part of a table's rows.
+
+        Of a table that is not in memory, only all of it is known again.
+        """
+        if X in self:
+            return 1.0
+        if not self.rows or isinstance(X, Deferred):
+            return 0.0
+        digests = np.array(_digests(X))
+        if len(self.rows) == KEPT:  # of the others, only the smallest can be known
+            digests = digests[digests <= self.rows[-1]]
+        return float(np.isin(digests, self.rows).mean()) if digests.size else 0.0
+
+    def count_known(self, Xs: Sequence[Data]) -> int:
+        """How many of these were learned from, or many of their rows."""
+        return sum(self.share_known(X) > MANY for X in Xs)
+
     def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
         """Warn if any of these was learned from, when they are to tell what learning is worth.
 
         Returns how many were.
         """
-        seen = sum(X in self for X in Xs)
+        shares = [self.share_known(X) for X in Xs]
+        seen = sum(share > MANY for share in shares)
         if seen:
             these = f"{seen} of these {words.wholes(len(Xs))}"
+            these = these if len(Xs) > 1 else f"this {words.whole}"
+            least = min(share for share in shares if share > MANY)
+            part = f"{least:.0%} of the rows of " if least < 1 else ""
             warn(
-                f"the model was learned from {these if len(Xs) > 1 else f'this {words.whole}'}: "
-                "the figures are better than on new ones",
+                f"the model was learned from {part}{these}: the figures are better than on new "
+                "ones",
                 DataWarning,
             )
         return seen
@@ -83,6 +119,20 @@ class TrainingSummary:
 
 def _known_by(sample: Sample, _: None) -> str:
     return _fingerprint(sample.data)
+
+
+def _digests(X: Data) -> list[str]:
+    """What each row of a table is known by; none of a table that is not in memory."""
+    if isinstance(X, Deferred):
+        return []
+    values = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # of two zeros one
+    return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
+
+
+def _kept(digests: Sequence[str]) -> tuple[str, ...]:
+    """The smallest digests; none where many rows are alike."""
+    different = sorted(set(digests))
+    return tuple(different[:KEPT]) if len(different) >= (1 - MANY) * len(digests) else ()
 
 
 def _fingerprint(X: Data) -> str:

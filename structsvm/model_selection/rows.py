@@ -168,8 +168,10 @@ def evaluate_rows(
             guesses.setdefault(name, []).extend(partitions)
     names = [f"{asked} {i}" for i in range(len(parts))]
     problem, classifiers = data.problem, learner.rivals_
+    arrays = [part.data for part in parts.samples]
+    n_seen = 0 if again else learner.training_data_.count_known(arrays)
     scores = Evaluation.of(
-        truths, guesses, names, problem, words=found.words, classifiers=classifiers
+        truths, guesses, names, problem, words=found.words, seen=n_seen, classifiers=classifiers
     )
     question = question_in_words(asked, len(parts), again)
     return RowsEvaluation(replace(scores, draws=found.folds.draws, question=question), asked, again)

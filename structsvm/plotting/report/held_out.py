@@ -99,7 +99,8 @@ class HeldOut:
         with share("partitioning", MADE, DECODED):
             guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
         warn_of_new_clusters(learner, samples, ys)
-        arrays, seen = [x.X for x in samples], sum(x.X in learner.training_data_ for x in measured)
+        arrays = [x.X for x in samples]
+        seen = learner.training_data_.count_known([x.data for x in measured])
         named = confusions_of(learner, samples, ys, states, unseen_states)
         evaluation = Evaluation.of(
             truths,
