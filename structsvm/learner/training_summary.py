@@ -11,7 +11,7 @@ import numpy as np
 
 from structsvm.errors import DataWarning, warn
 from structsvm.parallel.once import spread_in_threads
-from structsvm.partitions.deferred import Data, Deferred
+from structsvm.partitions.deferred import Data, Deferred, in_memory
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.reading import content_of
 from structsvm.partitions.sample import Sample
@@ -66,13 +66,10 @@ class TrainingSummary:
         return _fingerprint(X) in self.fingerprints
 
     def share_known(self, X: Data) -> float:
-        """How much of a sample was learned from: all of it, nothing, or a part of a table's rows.
-
-        Of a table that is not in memory, only all of it is known again.
-        """
+        """How much of a sample was learned from: all of it, nothing, or a part of a table's rows."""
         if X in self:
             return 1.0
-        if not self.rows or isinstance(X, Deferred):
+        if not self.rows:
             return 0.0
         digests = np.array(_digests(X))
         if len(self.rows) == KEPT:  # of the others, only the smallest can be known
@@ -122,10 +119,8 @@ def _known_by(sample: Sample, _: None) -> str:
 
 
 def _digests(X: Data) -> list[str]:
-    """What each row of a table is known by; none of a table that is not in memory."""
-    if isinstance(X, Deferred):
-        return []
-    values = np.ascontiguousarray(X, dtype=np.float64) + 0.0  # of two zeros one
+    """What each row of a table is known by."""
+    values = np.ascontiguousarray(in_memory(X), dtype=np.float64) + 0.0  # of two zeros one
     return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
 
 
