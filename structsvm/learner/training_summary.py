@@ -66,7 +66,7 @@ class TrainingSummary:
         return _fingerprint(X) in self.fingerprints
 
     def share_known(self, X: Data) -> float:
-        """How much of a sample was learned from: all of it, nothing, or a part of a table's rows."""
+        """How much of a sample was learned from: all, nothing, or a part of the rows of a table."""
         if X in self:
             return 1.0
         if not self.rows:
