@@ -36,6 +36,7 @@ from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.io.text import stem_of
+from structsvm.io.times import usual_steps
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
@@ -178,6 +179,7 @@ def learn(
 
     def keep(learned: MetricLearner) -> None:
         learned.columns_ = dict(columns or {})
+        learned.steps_ = usual_steps(given.times if given is not None else ())
         if output is not None:
             save(learned, output)
 

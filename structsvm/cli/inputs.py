@@ -205,7 +205,8 @@ def read(
         warn_about_columns(recordings)
         warn_about_spellings(recordings)
     if problem.traits.contiguous:
-        warn_about_times([r.name for r in recordings], [r.time for r in recordings])
+        learned = getattr(learner, "steps_", {})
+        warn_about_times([r.name for r in recordings], [r.time for r in recordings], learned)
     return Given.of(recordings, problem)
 
 

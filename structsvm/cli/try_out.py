@@ -38,6 +38,7 @@ from structsvm.errors import (
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.evaluation.verdict import EQUAL, LEARNED, MIN_UNITS, Verdict, rival_in_words
 from structsvm.io.recording import Recording, listed
+from structsvm.io.times import usual_steps
 from structsvm.learner.consensus import ways_besides_metrics
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
@@ -154,6 +155,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
     def keep(learner: MetricLearner) -> None:
         learner.columns_ = dict(named_columns(args))
+        learner.steps_ = usual_steps(train.given.times)
         args.output.mkdir(parents=True, exist_ok=True)
         save(learner, written.model)
         kept.append(written.model)

@@ -20,6 +20,9 @@ Unit = Literal["D", "m", "s", "ms", "us", "ns"]
 
 REGULAR = 1.5
 """Times their median, up to which steps are those of regular sampling with some jitter."""
+DATES = "dates"
+UNITS = {DATES: " s", "numbers": ""}
+"""What times are, and in what their steps are told."""
 NAMED = 3
 """Recordings that a warning names."""
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
@@ -458,13 +461,23 @@ def _day_first(column: Any, dates: Any) -> bool:
     return bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
 
 
-def warn_about_times(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
+def warn_about_times(
+    names: Sequence[str],
+    axes: Sequence[TimeAxis | None],
+    learned: Mapping[str, Sequence[float]] | None = None,
+) -> None:
     """Warn of recordings that were sampled irregularly or at several rates: samples count alike.
 
     And of dates whose day and month may be taken for each other.
+
+    Parameters
+    ----------
+    learned : mapping, optional
+        The :func:`usual_steps` of the recordings that a model was learned from.
     """
     _warn_about_dates(names, axes)
     _warn_about_rates(names, axes)
+    _warn_about_other_rates(names, axes, learned or {})
     odd = [
         (name, axis)
         for name, axis in zip(names, axes, strict=True)
@@ -489,29 +502,71 @@ def warn_about_times(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> N
     )
 
 
+def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float]]:
+    """The shortest and the longest of the usual steps of recordings, in which a model is at home.
+
+    Those of dates, in seconds, and those of numbers, whose unit nobody knows; each where there are
+    any.
+    """
+    found = {kind: _usual(axes, kind) for kind in UNITS}
+    ranges = {kind: [step for step, _ in steps] for kind, steps in found.items() if steps}
+    return {kind: (min(steps), max(steps)) for kind, steps in ranges.items()}
+
+
+def _usual(axes: Sequence[TimeAxis | None], kind: str) -> list[tuple[float, int]]:
+    """The usual step of each recording whose times are of a kind, and its number."""
+    found = [
+        (float(np.median(axis.steps)), i)
+        for i, axis in enumerate(axes)
+        if axis is not None and len(axis) > 1 and (axis.values.dtype.kind == "M") == (kind == DATES)
+    ]
+    return [one for one in found if one[0] > 0]  # 0 if a time stands for several samples
+
+
 def _warn_about_rates(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
     """Warn of recordings whose usual steps differ more than those of regular sampling do.
 
     Dates are not compared with numbers, whose unit nobody knows.
     """
-    for dated in (True, False):
-        usual = [
-            (float(np.median(axis.steps)), name, axis)
-            for name, axis in zip(names, axes, strict=True)
-            if axis is not None and len(axis) > 1 and (axis.values.dtype.kind == "M") == dated
-        ]
-        usual = [one for one in usual if one[0] > 0]  # 0 if a time stands for several samples
+    for kind, unit in UNITS.items():
+        usual = _usual(axes, kind)
         if not usual:
             continue
-        short, long = (pick(usual, key=lambda one: one[0]) for pick in (min, max))
-        if long[0] <= REGULAR * short[0]:
+        (short, first), (long, last) = min(usual), max(usual)
+        if long <= REGULAR * short:
             continue
-        unit = " s" if dated else ""
+        column = getattr(axes[first], "name", "time")
         warn(
-            f"sampled at different rates: the steps of {short[2].name!r} are {short[0]:.4g}{unit} "
-            f"in {short[1]} and {long[0]:.4g}{unit} in {long[1]}, by the median. Every sample "
+            f"sampled at different rates: the steps of {column!r} are {short:.4g}{unit} in "
+            f"{names[first]} and {long:.4g}{unit} in {names[last]}, by the median. Every sample "
             "counts alike: resample to one step, or the lengths of segments and the price of one "
             "mean something else in each recording",
+            DataWarning,
+        )
+
+
+def _warn_about_other_rates(
+    names: Sequence[str],
+    axes: Sequence[TimeAxis | None],
+    learned: Mapping[str, Sequence[float]],
+) -> None:
+    """Warn of recordings whose usual steps differ from those of the recordings learned from."""
+    for kind in (kind for kind in UNITS if kind in learned):
+        short, long = learned[kind]
+        usual = _usual(axes, kind)
+        others = [one for one in usual if not short / REGULAR <= one[0] <= REGULAR * long]
+        if not others:
+            continue
+        step, i = others[0]
+        unit, column = UNITS[kind], getattr(axes[i], "name", "time")
+        several = f"{short:.4g} to " if long > REGULAR * short else ""
+        more = f", and so are {len(others) - 1} more" if others[1:] else ""
+        warn(
+            f"sampled at another rate than what the model was learned from: the steps of "
+            f"{column!r} are {step:.4g}{unit} in {names[i]}, by the median, and were "
+            f"{several}{long:.4g}{unit}{more}. Every sample counts alike: resample to the step "
+            "that was learned from, or the lengths of segments and the price of one mean something "
+            "else",
             DataWarning,
         )
 

@@ -391,7 +391,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     beside = header.get("metrics_beside", {})
     learner.metrics_beside_ = {k: _unpack_metric(codec, v, arrays) for k, v in beside.items()}
     for name in OPTIONAL:
-        value = codec.unpack(header[name], arrays)
+        value = codec.unpack(header.get(name), arrays)  # older files lack some
         if value is not None:
             setattr(learner, name, value)
     learner.alternated_ = None  # completions are not stored

@@ -68,7 +68,7 @@ SHOWN = 10
 SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
 CONTAINERS = ("default", "pandas", "polars")
-OPTIONAL = ("columns_", "margin_rates_")
+OPTIONAL = ("columns_", "margin_rates_", "steps_")
 """Attributes that only some fitted learners have. They describe the training data."""
 DATA = {"Xs": UNUSED, "ys": UNUSED}
 """Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""

@@ -60,6 +60,24 @@ def test_predictions_are_in_the_time_of_the_table(run, place, model, tmp_path):
     assert pd.read_csv(table)["clock"].tolist() == clock.tolist()
 
 
+def test_another_rate_than_that_learned_from_is_named(run, place, model, tmp_path):
+    """A second of the faster recording has twice the samples, and its segments twice the length."""
+    assert load(model).steps_ == {"dates": (0.5, 0.5)}
+    frame = timed(TEST[0])
+    faster = START + pd.to_timedelta(np.arange(len(frame)) / 4, unit="s")
+    frame["clock"] = faster.strftime("%Y-%m-%d %H:%M:%S.%f")
+    frame.to_csv(tmp_path / "faster.csv", index=False)
+    said = (
+        "sampled at another rate than what the model was learned from: the steps of 'clock' are "
+        "0.25 s in faster, by the median, and were 0.5 s."
+    )
+    for command in ("predict", "evaluate"):
+        code, _, err = run(command, model, tmp_path / "faster.csv")
+        assert (code, said in " ".join(err.split())) == (0, True), err
+    err = run("predict", model, place / "test")[2]
+    assert "another rate" not in err
+
+
 def test_recordings_with_and_without_times_in_one_table(run, place, model, tmp_path):
     timed(TEST[0]).drop(columns="clock").to_csv(tmp_path / "bare.csv", index=False)
     file = place / "test" / f"{TEST[0].name}.csv"
