@@ -130,7 +130,7 @@ class SquaredNorm(Regularizer):
 
     def __post_init__(self) -> None:
         """Check the weight and the center."""
-        _check_weight(self.weight)
+        object.__setattr__(self, "weight", _checked_weight(self.weight))
         try:
             finite = bool(np.isfinite(np.asarray(self.center, dtype=np.float64)).all())
         except (TypeError, ValueError, OverflowError):
@@ -209,7 +209,7 @@ class Trace(Regularizer):
 
     def __post_init__(self) -> None:
         """Check the weight."""
-        _check_weight(self.weight)
+        object.__setattr__(self, "weight", _checked_weight(self.weight))
 
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Return ``weight * Tr B``, for ``w`` of shape (d,)."""
@@ -289,7 +289,7 @@ class Custom(Regularizer):
         """Check that there is something to call."""
         if not callable(self.expression):
             raise SettingsError(f"expression must be a function, got {self.expression!r}")
-        _check_weight(self.weight)
+        object.__setattr__(self, "weight", _checked_weight(self.weight))
 
     def value(self, w: Floats, space: WeightSpace) -> float:
         """Return the value of the expression times ``weight``, for ``w`` of shape (d,)."""
@@ -435,18 +435,20 @@ def check_lam(lam: Any) -> None:
     if not is_positive(lam):
         way_out = ": MetricLearnerCV chooses it by cross-validation" if isinstance(lam, str) else ""
         raise SettingsError(f"lam must be > 0, got {lam!r}{way_out}")
-    if not 1e-100 <= lam <= 1e100:
+    if not 1e-100 <= float(lam) <= 1e100:  # float32 holds neither
         raise SettingsError(
             f"lam must be from 1e-100 to 1e100, got {lam}: beyond, bounds of the objective vanish "
             "or overflow; 0.04 to 1 are usual"
         )
 
 
-def _check_weight(weight: float) -> None:
+def _checked_weight(weight: float) -> float:
+    """A weight in double precision: products of smaller floats would be rounded as they are."""
     if not is_positive(weight):
         raise SettingsError(f"the weight must be > 0, got {weight!r}")
-    if not SMALLEST <= weight <= LARGEST:
+    if not SMALLEST <= float(weight) <= LARGEST:
         raise SettingsError(
             f"the weight must be from {SMALLEST} to {LARGEST}, got {weight}: beyond, bounds of the "
             "objective vanish or overflow"
         )
+    return float(weight)

@@ -204,7 +204,7 @@ class MetricObjective(Objective, Problem):
         """
         P = self.n_features
         share = metric_space(self.metric, P).dim / PSD(P).dim
-        weighted = regularizer.scaled(lam * share / P)
+        weighted = regularizer.scaled(float(lam) * share / P)
         if self.prices_clusters:
             return Separable((weighted, SquaredNorm(weight=PENALTY_RIDGE)))
         return weighted
