@@ -8,6 +8,7 @@ from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
 from structsvm.io import arrays_and_labels
+from structsvm.problems import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace, check_lam
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
@@ -152,12 +153,14 @@ def test_floats_of_single_precision_are_computed_with_in_double(regularizer):
     Xs, ys = arrays_and_labels(
         relevant_changes(4, n_samples=200, n_features=3, n_relevant=1, random_state=0)
     )
-    found = [
-        MetricLearner(metric="full", regularizer=regularizer(weight), lam=lam).fit(Xs, ys)
-        for weight, lam in [
-            (np.float32(0.7), np.float32(0.1)),
-            (float(np.float32(0.7)), float(np.float32(0.1))),
-        ]
-    ]
-    assert found[0].solution_.upper == found[1].solution_.upper
+    solutions = []
+    for convert in (np.float32, lambda value: float(np.float32(value))):
+        learner = MetricLearner(
+            ChangePoint(kappa=convert(0.3)),
+            "full",
+            regularizer(convert(0.7)),
+            lam=convert(0.1),
+        )
+        solutions.append(learner.fit(Xs, ys).solution_)
+    assert solutions[0].upper == solutions[1].upper
     check_lam(np.float32(0.1))

@@ -99,3 +99,7 @@ class Traits:
     """The metrics that model selection chooses from by default; a larger menu measured worse."""
     baselines: tuple[str, ...] = ("pca", "rca")
     """The metrics that a learned one is compared with, apart from the untrained one."""
+
+    def __post_init__(self) -> None:
+        """Multiply in double precision, whatever precision a setting of a problem has."""
+        object.__setattr__(self, "kappa", float(self.kappa))
