@@ -26,6 +26,10 @@ THEME = Theme(
 )
 
 
+SHARED = ("files", "columns", "output")
+"""Titles of the groups of options that many commands have."""
+
+
 class HelpHighlighter(RegexHighlighter):
     """Marks headings, options, placeholders and example commands in help texts."""
 
@@ -45,6 +49,11 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **settings)
         self.color = False  # Python 3.14 would colour the text as well
+
+    def format_help(self) -> str:
+        """Return the help, with the options of the command above those that commands share."""
+        self._action_groups.sort(key=lambda group: group.title in SHARED)
+        return super().format_help()
 
     def print_help(self, file: Any = None) -> None:
         """Print the help in colours, where there are any."""
@@ -102,8 +111,10 @@ def report_options() -> argparse.ArgumentParser:
     """Options of every command."""
     options = argparse.ArgumentParser(add_help=False)
     group = options.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="report as JSON, alone on stdout")
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress and no notes")
+    group.add_argument(
+        "--json", action="store_true", help="print the report as JSON, and nothing else, on stdout"
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="show warnings and errors only")
     group.add_argument("-v", "--verbose", action="store_true", help="log every step")
     return options
 
@@ -115,66 +126,73 @@ def file_options() -> argparse.ArgumentParser:
     group.add_argument(
         "--label-column",
         metavar="NAME",
-        help="column of the labels in tables (default: that of the model, or label)",
+        help="column of labels in tables (default: the column of the model, or label)",
     )
     group.add_argument(
         "--labels",
         type=Path,
         metavar="FILE",
-        help="labels in the time of the recordings, a file or a folder of them: a table with a "
-        "column change, or start, end and label, and recording if there are several (default: they "
-        "are in the recordings)",
+        help="separate table of labels, or a folder of such tables: a column change, or the "
+        "columns start, end and label, in the time of the recordings, and a column recording if "
+        "there are several (default: labels are in the recordings)",
     )
     group.add_argument(
         "--time-column",
         metavar="NAME",
-        help="column of times, numbers or dates; it is no feature, rows are sorted by it, and "
-        "predictions and pictures are in its units",
+        help="column of times (numbers or dates), which is not a feature; rows are sorted by it, "
+        "and predictions and figures use its units",
     )
     group.add_argument(
         "--recording-column",
         metavar="NAME",
-        help="column with the name of the recording that a row belongs to, in long tables",
+        help="column with the name of the recording of each row, in tables of several recordings",
     )
     group.add_argument(
         "--labels-are",
         choices=LABELS_ARE,
-        help="the state of each sample, or 1 at the first sample of each new segment and else 0 "
-        "(default: states; you are asked if they look like changes)",
+        help="meaning of the labels: the state of each sample, or 1 at the first sample of each "
+        "new segment and 0 elsewhere (default: states; required if labels look like changes)",
     )
     group.add_argument(
         "--missing-label",
         action="append",
         metavar="TEXT",
-        help="label that means none is known, such as NA; may be repeated (default: blank only)",
+        help="label that stands for a missing one, such as NA; may be repeated (default: blanks "
+        "only)",
     )
     group.add_argument(
         "--missing",
         choices=MISSING,
-        help="refuse recordings with missing values, interpolate them, or learn and segment "
-        "without them (default: error)",
+        help="refuse missing values, interpolate them, or leave them out of learning and "
+        "prediction (default: error)",
     )
     group.add_argument(
         "--separator",
         metavar="TEXT",
-        help="between the columns of text files: , ; tab space ... (default: found out, as are "
-        "the other two)",
+        help="separator of the columns of text files, such as ; or tab (default: detected)",
     )
     group.add_argument(
-        "--decimal", choices=(".", ","), help="decimal mark of the numbers in text files"
+        "--decimal",
+        choices=(".", ","),
+        help="decimal mark of the numbers in text files (default: detected)",
     )
-    group.add_argument("--encoding", metavar="NAME", help="of text files, such as cp1252")
+    group.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of text files, such as cp1252 (default: detected)",
+    )
     group.add_argument(
         "--skip-lines",
         type=line_numbers,
         metavar="N,...",
-        help="lines of text files and sheets that are left out, such as 1-3,5, counted from 1: a "
-        "title above the header, units below it (default: 0, none but comments that begin with #)",
+        help="lines of text files and sheets to skip, counted from 1, such as 1-3,5 for a title "
+        "above the header and units below it (default: 0, which skips comments that begin with #)",
     )
     group.add_argument(
         "--masks",
         metavar="FOLDER",
-        help="label maps with the names of the images (default: a folder mask beside img)",
+        help="folder of label maps with the names of the images (default: the folder mask beside "
+        "img)",
     )
     return options
 
@@ -187,19 +205,18 @@ def feature_options() -> argparse.ArgumentParser:
         "--features",
         action="append",
         metavar="NAME",
-        help="column to learn from, the only one unless it is repeated (default: all that are "
-        "nothing else)",
+        help="column to learn from; may be repeated (default: all columns without another role)",
     )
     group.add_argument(
         "--stream",
         choices=STREAMS,
-        help="what to read of sound and moving pictures (default: what there is)",
+        help="streams to read of sound and films (default: those that the file has)",
     )
     group.add_argument(
         "--ignore",
         action="append",
         metavar="NAME",
-        help="column to leave out, such as one of text; may be repeated",
+        help="column to leave out, such as a column of text; may be repeated",
     )
     return options
 
@@ -210,7 +227,7 @@ def evaluation_options() -> argparse.ArgumentParser:
     group = options.add_argument_group("evaluation")
     count_option(
         group,
-        "that of the labels for clusters whose number is known, otherwise what the learned price "
+        "the number of the labels for clusters whose number is known, otherwise the learned price "
         "decides",
     )
     group.add_argument(
@@ -218,14 +235,15 @@ def evaluation_options() -> argparse.ArgumentParser:
         type=int,
         default=5,
         metavar="N",
-        help="distance in samples within which a change counts as found, for F1 (default: 5)",
+        help="distance in samples within which a change counts as found, for the F1 score "
+        "(default: 5)",
     )
     group.add_argument(
         "--unseen-states",
         choices=("refuse", "count"),
         default="refuse",
-        help="what to do about states in the labels that the model has not learned: refuse "
-        "them, or count their samples as named wrongly (default: refuse)",
+        help="treatment of states in the labels that the model has not learned: refuse them, or "
+        "count their samples as named wrongly (default: refuse)",
     )
     return options
 
@@ -235,20 +253,20 @@ def force_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--force",
         action="store_true",
-        help="replace files that exist; one that is read is never written over",
+        help="replace existing files; a file that the command reads is never overwritten",
     )
 
 
 def count_option(
-    group: argparse._ActionsContainer, default: str = "what the learned price decides"
+    group: argparse._ActionsContainer, default: str = "the learned price decides"
 ) -> None:
     """How many segments, clusters or parts, where there may be labels to count them in."""
     group.add_argument(
         "--n-clusters",
         type=_true_or_positive,
         metavar="true|N",
-        help="number of segments per recording, clusters per table or parts per image: true "
-        f"for that of the labels, or N (default: {default})",
+        help="number of segments per recording, clusters per table or parts per image: true for "
+        f"the number of the labels, or N (default: {default})",
     )
 
 

@@ -77,11 +77,11 @@ examples:
   structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
 
 Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
-with a header (.csv, .tsv, .txt, perhaps compressed, .parquet, .xlsx) in which every column but the
+with a header (.csv, .tsv, .txt, also compressed, .parquet, .xlsx) in which every column but the
 label is a feature. A label may be blank (-1 in .npz files) where it is not known; --missing-label
-names further spellings of a blank, and --regions tells how many changes there are in stretches of a
+names further spellings of a blank, and --regions gives the number of changes in stretches of a
 recording. Images come with label maps of the same names (--masks). Sound and films (.mkv, .wav ...)
-are recordings of one sample a second, with labels in a table of their own (--labels). Ctrl-C ends
+are recordings of one sample a second, with labels in a separate table (--labels). Ctrl-C ends
 learning and saves the best metric so far with its certificate.
 """,
         file_options(),
@@ -96,11 +96,11 @@ learning and saves the best metric so far with its certificate.
     learning.add_argument(
         "--context",
         metavar="NAMES",
-        help="what the metric sees of a recording, separated by commas: "
-        f"{', '.join(CONTEXT)} (the scores are of named states, by a classifier); of an image: "
+        help="features of a recording, separated by commas: "
+        f"{', '.join(CONTEXT)} (scores: a classifier's, of named states); of an image: "
         f"{', '.join(CONTEXT_OF_IMAGES)} (default: columns)",
     )
-    _groups_option(learning, "is scored by a classifier that has seen it (--context)")
+    _groups_option(learning, "is scored by a classifier trained on it (--context)")
     _split_option(learning)
     _solver_options(parser.add_argument_group("solver"))
     _running_options(parser.add_argument_group("running"))
@@ -111,7 +111,7 @@ def _try(commands: Any) -> None:
     parser = _command(
         commands,
         "try",
-        "find out what learning is worth on your data, and get a model, in one command",
+        "measure what learning gains on your data, and get a model, in one command",
         """\
 examples:
   structsvm try change-point recordings/ -o tried/
@@ -119,23 +119,24 @@ examples:
   structsvm try clustering table.csv -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 
-Three tenths of the data are held out, rounded up to whole recordings or groups. On the others the
-kind of metric, its context and its strength are chosen by cross-validation, and every rival is
-tuned. The scores and the predictions are of what was held out. So is the verdict, unless too
-little is held out for one: then it is that of the cross-validation, and says so.
+Three tenths of the data are held out, rounded up to whole recordings or groups. On the rest, the
+kind of metric, its features and its regularization are chosen by cross-validation, and every rival
+(a method that the metric is compared with) is tuned. Scores and predictions are those of the
+held-out data. The verdict is about the held-out data, too, unless they are too few; then it is that
+of the cross-validation, and says so.
 """,
         file_options(),
         feature_options(),
-        description="Split labelled data, choose, compare with every rival, and write the model, "
-        "a report and predictions.",
+        description="Hold some labelled data out, choose what to learn on the rest, compare it "
+        "with every rival, and write a model, a report and predictions.",
     )
     parser.set_defaults(module="try_out")
     _problem_and_paths(parser, "labelled files or folders")
     _output(parser, "FOLDER", "folder to write into", required=True)
-    _groups_option(parser, "is both learned from and held out")
+    _groups_option(parser, "is both used for learning and held out")
     _split_option(parser)
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="number of parallel workers; -1 for one per core"
+        "--jobs", type=int, metavar="N", help="number of parallel workers, or -1 for one per core"
     )
     _set_option(parser)
 
@@ -151,48 +152,49 @@ examples:
   structsvm predict my.structsvm new/ -o segments.csv
   structsvm predict my.structsvm new/ -o segmented/
 
-Without -o, one line for each input: the name of a recording and the ends of its segments (the last
-is its number of samples), the name of a table and the sizes of its clusters, or the name of an
-image and the shares of its parts.
+Without -o, a line is printed for each input: the name of a recording and the ends of its segments
+(the last is its number of samples), the name of a table and the sizes of its clusters, or the name
+of an image and the shares of its parts.
 
-With -o FILE.csv, one table for all: a row for each segment (samples start to end - 1, counted from
-0, and from start_time to end_time where there is a time column), or a row with the cluster of each
-row of a table. With any other -o, a folder with a table for each input, NAME_segments.csv or
-NAME_clusters.csv: its own columns and the segment of each sample.
+-o FILE.csv writes one table for all inputs: a row for each segment (samples start to end - 1,
+counted from 0, and start_time to end_time if there is a time column), or the cluster of each row of
+a table. Any other -o writes a folder with a table for each input, NAME_segments.csv or
+NAME_clusters.csv: the columns of the input, and the segment of each sample.
 
-For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each, and -o FILE.png or
--o FILE.npy the label map of a single image.
+For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each image, and -o FILE.png or
+-o FILE.npy writes the label map of a single image.
 """,
         file_options(),
-        description="Partition new data with a model. Labels are not needed; they are ignored.",
+        description="Partition new data with a model. Labels in the files are ignored.",
     )
     _model_and_paths(parser)
-    _output(parser, "OUT", "file to write, or folder")
+    _output(parser, "OUT", "file or folder to write (default: print to the screen)")
     parser.add_argument(
         "--n-clusters",
         type=positive,
         metavar="N",
         help="number of segments per recording, clusters per table or parts per image "
-        "(default: what the learned price decides, or what was learned from)",
+        "(default: the learned price decides, or the number of the training data is used)",
     )
     _rule_options(parser.add_argument_group("rules"))
     parser.add_argument(
         "--margins",
         action="store_true",
-        help="say how sure each change is: what the best segmentation without it costs more, in "
-        "prices of a change; and how often such changes were right, if fit learned that (--rates)",
+        help="add the margin of each change: by how much the best segmentation without it is "
+        "worse, in units of the price of a change; and the rate at which such changes were right, "
+        "if fit learned it (--rates)",
     )
     parser.add_argument(
         "--rival",
         metavar="NAME",
-        help="partition as this rival of the metric does, such as frame-logistic: one that fit has "
-        "tuned, as show lists them",
+        help="partition with this rival instead of the metric, such as frame-logistic; it has to "
+        "be one that fit has tuned, as listed by show",
     )
     parser.add_argument(
         "--maps",
         choices=("png", "npy"),
         default="png",
-        help="format of the label maps of images: greys, or numbers (default: png)",
+        help="format of the label maps of images: grey levels or numbers (default: png)",
     )
 
 
@@ -200,23 +202,23 @@ def _evaluate(commands: Any) -> None:
     parser = _command(
         commands,
         "evaluate",
-        "compare the metric with untrained ones on held-out data",
+        "compare the learned metric with other methods on held-out data",
         """\
 examples:
   structsvm evaluate my.structsvm others/
   structsvm evaluate my.structsvm others/ --n-clusters true
 
-Give data that the model was not learned from. The untrained metric and its rivals (PCA and RCA, or
-a grid for images) were tuned on the labels that the metric was learned from.
+Give data that the model was not learned from. The untrained metric and the rivals (PCA, RCA and
+classifiers, or a grid of scales for images) were tuned on the training labels of the metric.
 
 The verdict on a single table is about its rows: groups of rows are clustered one by one. If it is
 the table that the model was learned from, a metric is learned for each group from the rows of the
 other groups, and the verdict is about further rows of the same clusters. A model that was fitted
-with --split clusters is judged by groups of clusters, each with a metric learned from the others.
+with --split clusters is evaluated by groups of clusters, with metrics learned from the others.
 """,
         file_options(),
         evaluation_options(),
-        description="Compare the learned metric with untrained ones on labelled, held-out data.",
+        description="Compare the learned metric with other methods on labelled, held-out data.",
     )
     _model_and_paths(parser)
     _groups_option(parser, "counts as several independent ones in the verdict")
@@ -226,16 +228,17 @@ def _report(commands: Any) -> None:
     parser = _command(
         commands,
         "report",
-        "write a page on what a model is worth on held-out data",
+        "write an HTML page that evaluates a model on held-out data",
         """\
 example:
   structsvm report my.structsvm others/ -o report.html
 
-Give data that the model was not learned from. The page needs no network and no other file.
+Give data that the model was not learned from. The page is a single file and needs no network.
 """,
         file_options(),
         evaluation_options(),
-        description="Write a page: verdict, scores, every recording, the metric, certificate.",
+        description="Write an HTML page with the verdict, the scores, every recording, the metric "
+        "and its certificate.",
     )
     _model_and_paths(parser)
     _output(parser, "HTML", "page to write", required=True)
@@ -258,7 +261,8 @@ examples:
 Solvers are {", ".join(SOLVERS[:5])};
 after a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
 Every solver runs on one thread until its certified relative gap is at most --tol.
-Without convexity there is no gap, and quasi-newton and cccp are compared by the objective.
+For normalized-cut, which is not convex and has no gap, quasi-newton and cccp are compared by
+the objective.
 """,
         file_options(),
         feature_options(),
@@ -269,12 +273,12 @@ Without convexity there is no gap, and quasi-newton and cccp are compared by the
         "--solvers",
         nargs="+",
         metavar="SOLVER",
-        help=f"(default: those of {', '.join(COMPARED)} that suit)",
+        help=f"solvers to compare (default: those of {', '.join(COMPARED)} that suit the problem)",
     )
     group = parser.add_argument_group("learning")
     _kind_of_metric(group)
     group.add_argument(
-        "--lam", type=float, help="strength of the regularizer (default: that of the problem)"
+        "--lam", type=float, help="strength of the regularizer (default: depends on the problem)"
     )
     group.add_argument("--tol", type=float, default=1e-3, help="gap to reach (default: 0.001)")
     group.add_argument(
@@ -289,23 +293,24 @@ Without convexity there is no gap, and quasi-newton and cccp are compared by the
         type=positive,
         default=10_000,
         metavar="N",
-        help="most iterations of each solver (default: 10000)",
+        help="maximum number of iterations of each solver (default: 10000)",
     )
     _set_option(parser.add_argument_group("kind of problem"))
-    _output(parser, "FIG", f"picture: {', '.join(FIGURES)}")
+    _output(parser, "FIG", f"figure to write: {', '.join(FIGURES)}")
 
 
 def _show(commands: Any) -> None:
     parser = _command(
         commands,
         "show",
-        "tell what a model has learned",
+        "print the weights and the certificate of a model",
         """\
 examples:
   structsvm show my.structsvm --top 20
   structsvm show my.structsvm --json
 """,
-        description="Tell what a model has learned: which features count, and how sure that is.",
+        description="Print what a model has learned: the weights of the features, and the "
+        "certificate.",
     )
     _model(parser)
     parser.add_argument(
@@ -317,19 +322,19 @@ def _diagnose(commands: Any) -> None:
     parser = _command(
         commands,
         "diagnose",
-        "look for what makes a model poor",
+        "look for causes of a poor model",
         """\
 examples:
   structsvm diagnose my.structsvm
   structsvm diagnose my.structsvm recordings/
 
-Without files: the certificate, the price of a segment and the number of labels. With labelled
-files, those that were learned from or others, also features that dominate by their scale, have
-spikes or codes such as -9999, are constant, move together or hold the labels, labels that no
-feature shows, copies, and recordings that overlap. Each finding says what to do.
+Without files, it checks the certificate, the price of a segment and the number of labels. With
+labelled files (training data or others), it also looks for features that dominate by their scale,
+have spikes or codes such as -9999, are constant, move together or contain the labels; for labels
+that no feature shows; and for copies and recordings that overlap. Each finding says what to do.
 """,
         file_options(),
-        description="Look for what makes a model poor, and say what to do about it.",
+        description="Look for causes of a poor model, and say what to do about them.",
     )
     _model(parser)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="labelled files or folders")
@@ -339,7 +344,7 @@ def _plot(commands: Any) -> None:
     parser = _command(
         commands,
         "plot",
-        "draw a partition, or what the metric looks at",
+        "draw a partition, or the weights of a model",
         """\
 examples:
   structsvm plot my.structsvm new.csv -o segments.png
@@ -348,24 +353,24 @@ examples:
   structsvm plot my.structsvm --show metric -o metric.png
 """,
         file_options(),
-        description="Draw how one recording, table or image is partitioned; without one, what was "
-        "learned.",
+        description="Draw the partition of one recording, table or image; without one, draw the "
+        "model.",
     )
     _model(parser)
     parser.add_argument("paths", nargs="?", metavar="PATH", help="one recording, table or image")
-    _output(parser, "FIG", f"file to write: {', '.join(FIGURES)}", required=True)
+    _output(parser, "FIG", f"figure to write: {', '.join(FIGURES)}", required=True)
     parser.add_argument(
         "--show",
         choices=(*OF_DATA, *OF_MODELS),
-        help="of a recording: its directions in the metric (the default), or its features of "
-        "largest weight; of a model: its largest weights (the default), its matrix, its "
-        "eigenvalues, or the certified gap during learning (the objective for normalized-cut, "
-        "which has no gap). Images and tables are drawn without --show",
+        help="what to draw of a recording: its directions in the metric (components, the default) "
+        "or its features of largest weight; what to draw of a model: its largest weights (the "
+        "default), its matrix, its eigenvalues (spectrum), or the certified gap during learning "
+        "(the objective for normalized-cut). Not for images and tables",
     )
     parser.add_argument(
         "--margins",
         action="store_true",
-        help="draw how sure each change of a recording is, below its segments",
+        help="draw the margin or the rate of each change below the segments",
     )
     count_option(parser)
 
@@ -374,12 +379,12 @@ def _demo(commands: Any) -> None:
     parser = _command(
         commands,
         "demo",
-        "learn from handwritten digits and show what it is worth",
+        "learn from handwritten digits and show what learning gains",
         """\
 example:
   structsvm demo --recordings 4 --output demo
 """,
-        description="Learn a metric from handwritten digits and try it on other people's.",
+        description="Learn a metric from handwritten digits and test it on those of other writers.",
     )
     parser.add_argument(
         "--output",
@@ -394,13 +399,13 @@ example:
         type=positive,
         default=12,
         metavar="N",
-        help="number of recordings to learn from, and to be tried on (default: 12)",
+        help="number of training recordings, and of test recordings (default: 12)",
     )
 
 
 def _plugins(commands: Any) -> None:
     for kind, title in (
-        ("problems", "list the kinds of problem that can be learned"),
+        ("problems", "list the kinds of problem"),
         ("oracles", "list the separation oracles"),
     ):
         parser = _command(
@@ -412,9 +417,9 @@ examples:
   structsvm problems
   structsvm oracles --json
 
-Any installed distribution adds its own by an entry point; structsvm new problem NAME writes one.
+Installed packages can add more by entry points; structsvm new problem NAME writes such a package.
 """,
-            description=f"{title.capitalize()}, of this and of other distributions.",
+            description=f"{title.capitalize()}, from this package and from plugins.",
         )
         parser.set_defaults(module="plugins")
 
@@ -428,7 +433,7 @@ def _new(commands: Any) -> None:
 example:
   structsvm new problem tree-cuts
 
-Writes a package whose tests pass once it is installed; then make it yours.
+The tests of the package pass once it is installed. Edit it to describe your problem.
 """,
     )
     parser.add_argument("kind", choices=("problem",), help="what to write")
@@ -442,14 +447,14 @@ def _completion(commands: Any) -> None:
     parser = _command(
         commands,
         "completion",
-        "print what completes command lines in a shell",
+        "print a shell completion script",
         """\
 examples:
   structsvm completion bash > ~/.local/share/bash-completion/completions/structsvm
   structsvm completion zsh > ~/.zfunc/_structsvm      # a folder of $fpath
   structsvm completion fish > ~/.config/fish/completions/structsvm.fish
 
-Takes effect in new shells. Problems of plugins that are installed later need it once more.
+The script takes effect in new shells. Run the command again after installing plugins.
 """,
         description="Print the script that completes structsvm's commands, options and files.",
     )
@@ -509,37 +514,38 @@ def _partial_options(group: argparse._ArgumentGroup) -> None:
         "--regions",
         type=Path,
         metavar="FILE",
-        help="csv: recording, start, end, changes (0, 1, 2, ... or 1+); labels may be absent then",
+        help="table with the columns recording, start, end and changes (0, 1, 2, ... or 1+); the "
+        "recordings then need no labels",
     )
     group.add_argument(
         "--chunk-column",
         metavar="NAME",
-        help="column with the number of the chunk that a row belongs to, blank for none; rows of "
-        "one chunk are of one cluster (clustering)",
+        help="column with the number of the chunk of each row, blank for none; all rows of a chunk "
+        "belong to the same cluster (clustering)",
     )
 
 
 def _rule_options(group: argparse._ArgumentGroup) -> None:
-    for name, least in (("min", "fewest"), ("max", "most")):
+    for name, least in (("min", "least"), ("max", "greatest")):
         group.add_argument(
             f"--{name}-length",
             type=positive,
             metavar="N",
-            help=f"{least} samples of a segment (recordings)",
+            help=f"{least} number of samples of a segment (recordings)",
         )
     group.add_argument(
         "--regions",
         type=Path,
         metavar="FILE",
-        help="csv of what is known of the recordings: recording, start, end, changes",
+        help="table of known numbers of changes: recording, start, end, changes",
     )
-    for name, where in (("must", "one cluster"), ("cannot", "two clusters")):
+    for name, where in (("must", "the same cluster"), ("cannot", "different clusters")):
         group.add_argument(
             f"--{name}-link",
             type=pair,
             action="append",
             metavar="I,J",
-            help=f"rows of the table that are in {where}, counted from 0; may be repeated",
+            help=f"two rows of the table, counted from 0, that are in {where}; may be repeated",
         )
 
 
@@ -547,8 +553,8 @@ def _kind_of_metric(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--metric",
         choices=("full", "diagonal"),
-        help="weigh combinations of features, or each feature alone (default: full; diagonal where "
-        "--missing mask leaves values out)",
+        help="weight combinations of features, or each feature alone (default: full; diagonal with "
+        "--missing mask)",
     )
     group.add_argument(
         "--regularizer",
@@ -564,15 +570,15 @@ def _metric_options(group: argparse._ArgumentGroup) -> None:
         "--lam",
         type=strength,
         metavar="LAM|cv",
-        help="strength of the regularizer, or cv to choose it by cross-validation (default: that "
-        "of the problem; cv for normalized-cut)",
+        help="strength of the regularizer, or cv to choose it by cross-validation (default: "
+        "depends on the problem; cv for normalized-cut)",
     )
     group.add_argument(
         "--standardize",
         choices=("auto", "recording", "training", "none"),
         default="auto",
-        help="scale features on each recording, on the training set, or not at all (default: what "
-        "suits the problem)",
+        help="standardise features within each recording, over the training set, or not at all "
+        "(default: depends on the problem)",
     )
 
 
@@ -580,8 +586,8 @@ def _groups_option(group: argparse._ActionsContainer, what: str) -> None:
     group.add_argument(
         "--groups",
         metavar="PATTERN",
-        help="regular expression that finds in the name of a file whom or what it is of; no group "
-        + what,
+        help="regular expression for the part of a file's name that says whom or what it is of, "
+        "such as '^s[0-9]+'; files with the same match form a group, and no group " + what,
     )
 
 
@@ -589,10 +595,10 @@ def _split_option(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--split",
         choices=("rows", "clusters", "states"),
-        help="choose kind of metric, features and lam on what is held out: rows of tables, for "
-        "further rows of the same clusters, or whole clusters, for tables of new ones "
-        "(clustering); or recordings with a state that is hidden from the others, for recordings "
-        "with new states (change-point)",
+        help="choose the kind of metric, features and lam on held-out rows (clustering, for "
+        "further rows of the same clusters), held-out clusters (clustering, for new clusters), or "
+        "held-out recordings with a state that is hidden from the others (change-point, for new "
+        "states)",
     )
 
 
@@ -601,7 +607,7 @@ def _solver_options(group: argparse._ArgumentGroup) -> None:
         "--solver",
         choices=SOLVERS,
         default="auto",
-        help="method that minimises (default: auto); quasi-newton and cccp are for normalized-cut",
+        help="optimisation method (default: auto); quasi-newton and cccp are for normalized-cut",
     )
     group.add_argument(
         "--slack",
@@ -613,14 +619,14 @@ def _solver_options(group: argparse._ArgumentGroup) -> None:
         "--master",
         default="auto",
         metavar="SOLVER",
-        help="solver of the restricted problem: auto, interior, newton, or one that cvxpy has "
-        "installed (default: auto)",
+        help="solver of the restricted problem: auto, interior, newton, or an installed solver of "
+        "cvxpy (default: auto)",
     )
     group.add_argument(
         "--tol",
         type=float,
-        help="certified relative gap to reach (default: 0.01); for normalized-cut, which has no "
-        "gap, the gradient (default: 0.001)",
+        help="certified relative gap at which to stop (default: 0.01); for normalized-cut, which "
+        "has no gap, tolerance of the gradient (default: 0.001)",
     )
     group.add_argument(
         "--max-iter",
@@ -636,36 +642,36 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
         "--rivals",
         choices=("quick", "all", "none"),
         default="quick",
-        help="what to tune beside the metric, for evaluate and report to compare with: metrics and "
-        "quick classifiers, also boosted ones, which may take longer than learning, or nothing "
-        "(default: quick)",
+        help="methods to tune on the same labels, for evaluate and report to compare with: quick "
+        "(metrics and fast classifiers, the default), all (boosted classifiers, too, which may "
+        "take longer than learning), or none",
     )
     group.add_argument(
         "--rates",
         action="store_true",
-        help="learn also, on recordings held out in turn, how often changes are right that are as "
-        "sure as a new one; takes as long as learning, five times",
+        help="also estimate, by cross-validation, how often changes of a given margin are right; "
+        "takes five times as long as learning",
     )
     group.add_argument(
         "--jobs",
         type=int,
         metavar="N",
-        help="number of parallel workers (default: no parallelism); -1 for one per core",
+        help="number of parallel workers, or -1 for one per core (default: 1)",
     )
     group.add_argument(
-        "--backend", choices=BACKENDS, default="auto", help="how workers run (default: auto)"
+        "--backend", choices=BACKENDS, default="auto", help="kind of workers (default: auto)"
     )
     group.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="with --backend dask: the scheduler of a Dask cluster, such as tcp://10.0.0.1:8786. "
-        "Its workers read the files, one at a time, and must find them under the same paths",
+        help="scheduler of a Dask cluster, such as tcp://10.0.0.1:8786, for --backend dask; its "
+        "workers read the files, one at a time, under the same paths",
     )
     group.add_argument(
         "--lazy",
         action="store_true",
-        help="read the files one at a time, whenever they are needed: for more than fits in "
-        "memory, which --scheduler does, too",
+        help="read each file whenever it is needed, for data that do not fit in memory; implied by "
+        "--scheduler",
     )
     group.add_argument(
         "--checkpoint",
@@ -682,8 +688,8 @@ def _set_option(group: argparse._ActionsContainer) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of the problem, as listed by structsvm problems; tuples and the like as "
-        "Python writes them, --set 'parents=(0, 0, 1)'; may be repeated",
+        help="a setting of the problem, as listed by structsvm problems, with tuples and lists in "
+        "Python syntax, such as 'parents=(0, 0, 1)'; may be repeated",
     )
 
 
@@ -694,12 +700,12 @@ def _problem_options(group: argparse._ArgumentGroup) -> None:
         dest="segment_count",
         action="store_const",
         const="known",
-        help="learn for the case that the number of segments is given when predicting",
+        help="learn a metric for predictions in which the number of segments is given",
     )
     group.add_argument(
         "--penalty",
         choices=("learned", "fixed"),
-        help="whether the price of a segment is learned next to the metric (default: learned)",
+        help="whether the price of a segment is learned with the metric (default: learned)",
     )
     group.add_argument(
         "--kappa",

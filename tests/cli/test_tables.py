@@ -124,8 +124,8 @@ def test_fit_says_how_one_table_is_judged(tables, capsys, monkeypatch):
 def test_the_help_says_what_evaluate_does(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "500")
     for command, default in (
-        ("evaluate", "default: that of the labels for clusters whose number is known"),
-        ("plot", "default: what the learned price decides"),
+        ("evaluate", "default: the number of the labels for clusters whose number is known"),
+        ("plot", "default: the learned price decides"),
     ):
         with pytest.raises(SystemExit):
             main([command, "--help"])

@@ -40,6 +40,13 @@ class TestHelpAndUsage:
         assert out.startswith(f"usage: structsvm {command}")
         assert "\x1b" not in out  # no colours where nobody sees them
 
+    @pytest.mark.parametrize(
+        ("command", "own"), [("fit", "solver"), ("evaluate", "evaluation"), ("predict", "rules")]
+    )
+    def test_options_of_a_command_stand_above_those_of_files(self, run, command, own):
+        _, out, _ = run(f"{command} --help")
+        assert out.index(f"\n{own}:\n") < out.index("\nfiles:\n")
+
     def test_help_of_all(self, run):
         code, out, err = run("--help")
         assert (code, err) == (0, "")
