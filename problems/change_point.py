@@ -35,29 +35,28 @@ class ChangePoint(SegmentProblem):
     Parameters
     ----------
     segment_count : {"unknown", "known"}
-        Whether learning is given the number of segments. A metric learned either way decodes both
-        ways; "unknown" measured no worse even where the number is given when predicting.
+        Whether the number of segments is given to learning. Prediction works with and without a
+        number in either case, and "unknown" was measured to be no worse in both.
     penalty : {"learned", "fixed"}
-        For an unknown number of segments: learn the price of a segment next to the metric, or fix
-        it as in the paper. Fixed prices collapse the metric on noisy data. Either way the penalty
-        is calibrated on the training labels afterwards.
+        For an unknown number of segments: learn the price of a segment together with the metric, or
+        fix it as in the paper. A fixed price can make the metric zero on noisy data. In both cases
+        the penalty is calibrated on the training labels afterwards.
     kappa : float from 1e-12 to 1
-        The weight of the loss. Beyond 1 a fixed penalty no longer outweighs the reward the loss
-        puts on each segment, and the metric collapses.
-
+        The weight of the loss. Above 1 the loss would reward a segment by more than a fixed penalty
+        costs, and the best metric would be zero.
     min_length, max_length : int, int or None
-        Fewest and most samples of a segment. A shorter recording is one segment. With either the
-        time of a decision grows with the square of T.
-
+        Least and greatest number of samples of a segment. A recording shorter than ``min_length``
+        is one segment. With other values than the defaults, the time of a segmentation grows with
+        the square of T.
     missing : {"error", "interpolate", "mask"}
-        What is done about missing values: NaN, NA of a data frame, or what an array masks. An error
-        says where they are; "interpolate" puts values on the line between those before and after.
-        "mask" leaves them out: they add nothing to the distortion, of which the mean of a feature
-        in a segment is that of the values it has there. The answer is as exact as without; the time
-        of a decision about such a recording grows with the square of T. It takes
-        ``metric="diagonal"``, because a full metric mixes features, and of the features
-        :class:`~structsvm.features.Lags` and :class:`~structsvm.features.Columns`. Classifiers to
-        compare with learn from interpolated values.
+        Treatment of missing values: NaN, NA of a data frame, and masked values of an array. "error"
+        raises an error that says where they are. "interpolate" replaces them by linear
+        interpolation in time. "mask" leaves them out: the mean of a feature in a segment is that of
+        the values it has there, and a missing value adds nothing to the distortion. The answer is
+        exact, and the time of a segmentation grows with the square of T. "mask" needs
+        ``metric="diagonal"``, because a full metric mixes features, and allows the features
+        :class:`~structsvm.features.Lags` and :class:`~structsvm.features.Columns` only. Classifiers
+        to compare with learn from interpolated values.
 
     Examples
     --------
@@ -84,8 +83,8 @@ class ChangePoint(SegmentProblem):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
         if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):
             raise SettingsError(
-                f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}: a larger one "
-                "rewards every segment by more than it costs, and the metric collapses"
+                f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}: with a larger one "
+                "the loss rewards a segment by more than it costs, and the best metric is zero"
             )
         refuse_unlisted("missing", self.missing, MISSING)
         shortest, longest = self.min_length, self.max_length
@@ -171,7 +170,7 @@ class ChangePoint(SegmentProblem):
             raise DataError(f"{what}: label at least one change")
         if len(truths) == 1:
             warn(
-                "one labelled recording: nothing tells whether the metric suits another one; "
+                "one labelled recording: whether the metric suits another one cannot be evaluated; "
                 "label a second one, or cut this one in two",
                 DataWarning,
             )
@@ -179,6 +178,6 @@ class ChangePoint(SegmentProblem):
         if T >= SEVERAL and T < SHORTEST_USUAL * K:
             warn(
                 f"labels change at nearly every sample ({K} segments of {T} samples): if they are "
-                "numbers that were measured, label where these change",
+                "measurements, give the states or the change points instead",
                 DataWarning,
             )

@@ -108,25 +108,26 @@ LEARNING_SWEEPS = 20
 
 @dataclass(frozen=True)
 class Clustering(PartitionProblem):
-    """Cluster the rows of tables as labelled rows are.
+    """Cluster the rows of tables like labelled rows.
 
     Lajugie et al., section "K-means clustering": partitions ``M`` in M_K (number of clusters known)
-    or in M (unknown). A table and its labels are one training sample, and a single one will do.
+    or in M (unknown). A table with its labels is one training sample, and one table is enough.
 
     Parameters
     ----------
     cluster_count : {"known", "unknown"}
-        Whether learning is given the number of clusters. A metric learned either way decodes both
-        ways.
+        Whether the number of clusters is given to learning. Prediction works with and without a
+        number in either case.
     oracle : {"auto", "relaxed", "rounded", "semidefinite"}
-        How learning looks for the most violated labelling. "relaxed" is the spectral relaxation of
-        the compressed table: its cost does not depend on T and it is certified as a relaxation.
-        "rounded" searches real partitions: its lower bounds hold for the true objective, its upper
-        ones are what it found. "semidefinite" is exact wherever its relaxation is tight, for at
-        most 100 rows. "auto" relaxes tables of up to 3 clusters and rounds the others.
+        How learning searches for the most violated labelling. "relaxed" is the spectral relaxation
+        of the compressed table; its cost does not depend on T, and its bounds are certified for the
+        relaxation. "rounded" searches partitions; its lower bound is certified for the true
+        objective, and its upper bound is the best value found. "semidefinite" is exact if its
+        relaxation is tight, for at most 100 rows. "auto" relaxes tables of up to 3 clusters and
+        rounds the others.
     penalty : {"learned", "fixed"}
-        For an unknown number of clusters: learn the price of a cluster next to the metric, or fix
-        it as in the paper.
+        For an unknown number of clusters: learn the price of a cluster together with the metric, or
+        fix it as in the paper.
     kappa : float from 1e-12 to 1
         The weight of the loss.
     n_init : int

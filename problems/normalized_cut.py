@@ -56,13 +56,14 @@ SPATIAL_SCALES = np.append(0.0, APPEARANCE_SCALES)
 
 @dataclass(frozen=True)
 class NormalizedCut(PartitionProblem):
-    """Cut graphs as labelled ones are: image segmentation, communities with features.
+    """Cut graphs and images like labelled ones.
 
     Lajugie et al., section "Spectral clustering and normalized cuts". The similarity of two nodes
-    is ``exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of the graph, and a metric ``B`` is
+    is ``exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of the graph, and the metric ``B`` is
     learned such that the cut of least cost is the labelled one. The similarity is not linear in
-    the metric, so that the objective is not convex: what is found is a local minimum, better than
-    the start, without a certified lower bound. ``lam`` shrinks the metric towards the start.
+    the metric, and therefore the objective is not convex: learning finds a local minimum that is
+    better than the start, without a certified lower bound. ``lam`` shrinks the metric towards the
+    start.
 
     Samples are images (H, W) or (H, W, C), networkx graphs, pairs (adjacency, features) or
     :class:`~structsvm.graphs.FeatureGraph`; labels are label maps (H, W), vectors (T,), or
@@ -71,23 +72,24 @@ class NormalizedCut(PartitionProblem):
     Parameters
     ----------
     cluster_count : {"known", "unknown"}
-        Whether the number of clusters is given when predicting, or counted: the eigenvalues of the
-        normalized similarity above a threshold that is learned. Where it is known and not given,
-        it is that of the training graphs.
+        "known": the number of clusters is given when predicting, or else is that of the training
+        graphs. "unknown": it is the number of eigenvalues of the normalized similarity above a
+        threshold, which is learned.
     objective_kind : {"normalized", "plain"}
-        What learning looks at: the normalized cut, as prediction does, or ``Tr(W_B M) / T`` with
-        plain equivalence matrices, as the paper does.
+        The objective of learning: the normalized cut, as in prediction, or ``Tr(W_B M) / T`` with
+        plain equivalence matrices, as in the paper.
     oracle : {"relaxed", "rounded"}
-        Most violated cuts: those of the spectral relaxation, or partitions they are rounded to.
+        Search the most violated cut in the spectral relaxation, or among partitions to which its
+        solutions are rounded.
     kappa : float, optional
-        The weight of the loss; 1 by default, 0.3 for the plain objective, where only 0.1 to 0.3
-        are of use.
+        The weight of the loss. The default is 1, and 0.3 for the plain objective, which needs a
+        value from 0.1 to 0.3.
     decoding : {"normalized", "plain"}
-        What prediction maximises.
+        The objective of prediction.
     rounding : {"kmeans", "qr"}
-        Of more than two clusters.
+        How eigenvectors are rounded to more than two clusters.
     image : GraphOfImage
-        How images become graphs.
+        How images are converted to graphs.
     random_state : int
         Seed of K-means.
 
@@ -127,13 +129,13 @@ class NormalizedCut(PartitionProblem):
         if plain and self.oracle == "relaxed" and kappa >= COLLAPSE:
             raise SettingsError(
                 f"kappa={kappa:g} with the plain objective: from {COLLAPSE} on the best metric is "
-                "zero, because the relaxation drops the constant vector; use 0.1 to 0.3, or "
+                "zero, because the relaxation omits the constant vector; use 0.1 to 0.3, or "
                 "objective_kind='normalized'"
             )
         if plain and kappa < INVISIBLE:
             warn(
-                f"kappa={kappa:g} with the plain objective: below {INVISIBLE} learning hardly sees "
-                "the loss and may do worse than no learning; use 0.1 to 0.3",
+                f"kappa={kappa:g} with the plain objective: below {INVISIBLE} the loss has hardly "
+                "any influence, and learning may make results worse; use 0.1 to 0.3",
                 DataWarning,
             )
 

@@ -152,21 +152,21 @@ def compare_solvers(
     constraints: Callable[[Any], list[Any]] | None = None,
     stopping: Stopping | None = None,
 ) -> Comparison:
-    """Learn what :class:`structsvm.MetricLearner` learns, with several solvers.
+    """Solve the learning problem of :class:`structsvm.MetricLearner` with several solvers.
 
     Parameters
     ----------
     problem : PartitionProblem or Problem
-        With a :class:`~structsvm.problem.Problem`, what :class:`structsvm.StructuredSVM` learns.
+        A :class:`~structsvm.problem.Problem` is learned as by :class:`structsvm.StructuredSVM`.
     Xs, ys : samples and labels, as for ``fit`` of the learner
     solvers : sequence of str, or mapping of names to solvers, or None
-        Names as :func:`solver_named` knows them; None takes those of a usual few that suit.
+        Names as in :func:`solver_named`. None takes the common solvers that suit the problem.
     lam, regularizer, constraints
         As for the learner.
     metric, standardize
-        As for :class:`structsvm.MetricLearner`; other problems have none.
+        As for :class:`structsvm.MetricLearner`; not for other problems.
     stopping : Stopping, optional
-        For solvers given by name; relative gap 1e-3 or a minute by default.
+        For solvers given by name. The default is a relative gap of 1e-3, or a minute.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def compare_solvers(
     Raises
     ------
     SettingsError
-        When a solver does not suit the problem, or a setting is not for it.
+        If a solver or a setting does not suit the problem.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def compare_on(
     Raises
     ------
     SettingsError
-        Before any work, when a solver that was asked for does not suit the problem.
+        If a given solver does not suit the problem; this is checked first.
     """
     stopping = stopping or Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
     usual = DEFAULT_SOLVERS if risk.outline.is_convex else DEFAULT_DESCENTS
@@ -239,12 +239,12 @@ def compare_on(
 
 
 def solver_named(name: str, stopping: Stopping) -> Solver:
-    """The solver of a name, which may name a master too: "one-slack/clarabel".
+    """Return the solver of a name, which may include a master: "one-slack/clarabel".
 
     Raises
     ------
     SettingsError
-        When no solver or master has that name; the message lists those there are.
+        If no solver or master has that name; the message lists the known ones.
     """
     method, _, master = name.partition("/")
     if master and method not in ("auto", "cutting-plane", "one-slack"):

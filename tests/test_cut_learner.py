@@ -345,7 +345,7 @@ def test_the_problem_checks_its_settings(settings, message):
 
 
 def test_a_kappa_that_hides_the_loss_is_told():
-    with pytest.warns(DataWarning, match="hardly sees the loss"):
+    with pytest.warns(DataWarning, match="the loss has hardly any influence"):
         NormalizedCut(objective_kind="plain", kappa=1 / 115)
 
 

@@ -100,7 +100,9 @@ class TestPrediction:
         learner = MetricLearner(metric="diagonal").fit(recordings(NAMES, 3), [NAMES] * 3)
         assert learner.classes_ is None
         for predict in (learner.predict_states, learner.predict_segments):
-            with pytest.raises(SettingsError, match="knows no names of states: learn with feat"):
+            with pytest.raises(
+                SettingsError, match="has not learned names of states: fit it with feat"
+            ):
                 predict(held_out[0])
 
     def test_clusters_of_a_table_are_named_and_are_no_segments(self):

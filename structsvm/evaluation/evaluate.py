@@ -1,4 +1,4 @@
-"""What learning was worth, on samples it never saw."""
+"""Evaluation of a learned metric on held-out samples."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class SampleScores:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Printed):
-    """Scores of the learned metric and of those it has to beat, on the same samples."""
+    """Scores of the learned metric and of the methods it is compared with, on the same samples."""
 
     samples: tuple[SampleScores, ...]
     tolerance: int
@@ -228,7 +228,7 @@ class Evaluation(Printed):
         return self._means("untrained")
 
     def contrast(self, rival: str) -> Contrast:
-        """The disagreement of a rival minus that of the learned metric, as the verdict has it."""
+        """Return the difference of a rival's disagreement and the metric's, as in the verdict."""
         return self.verdict.contrasts[rival]
 
     @property
@@ -363,44 +363,44 @@ def evaluate(
     unseen_states: str = "refuse",
     groups: Any = None,
 ) -> Evaluation:
-    """Compare the learned metric with the untrained one and its rivals on labelled samples.
+    """Compare the learned metric with the untrained one and with rivals on held-out samples.
 
-    All of them were tuned on the training labels alone. Other metrics, and the classifiers of
-    :mod:`structsvm.rivals`, take part if :meth:`MetricLearner.fit_baselines` has tuned them;
-    whatever else partitions samples is given as one of ``rivals``.
+    All methods are tuned on the training labels alone. Other metrics, and the classifiers of
+    :mod:`structsvm.rivals`, are compared if :meth:`MetricLearner.fit_baselines` has tuned them.
+    Further methods can be given as ``rivals``.
 
-    If the labels are names of states, and the learner has features that know states
+    If the labels are names of states, and the learner has features that score states
     (:class:`~structsvm.features.StateScores`), or a rival has ``predict_states`` and ``classes_``,
-    the names that they give are compared too: accuracy and macro F1 over all items that have a
-    name, and the confusion of the states. All metrics name their segments by the same scores.
+    the predicted names are evaluated as well: accuracy and macro F1 over all items with a name, and
+    the confusion matrix. All metrics name their segments by the same scores.
 
     Parameters
     ----------
     learner : MetricLearner
         Fitted.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
-        Not those that were learned from; a :class:`~structsvm.errors.DataWarning` says how many
-        were. Of samples as ``learner.prepare`` has them, metrics alone are compared.
+        Held-out samples; a :class:`~structsvm.errors.DataWarning` says if some of them were learned
+        from. With the result of ``learner.prepare``, only metrics are compared.
     n_clusters : int, "true" or None
-        Decode with so many segments (or clusters), with as many as the truth has, or as the price
-        decides; None is "true" where the number of clusters is known and nothing else decides it.
+        The number of segments (or clusters) of predictions, or "true" for the number of the labels.
+        With None the price decides, or the labels if the problem takes the number for known.
     tolerance : int
-        A predicted change is a hit within so many samples of a true one.
+        A predicted change is correct if it is within so many samples of a true one.
     names : sequence of str, optional
-        What to call the samples; their numbers otherwise.
+        Names of the samples; by default their numbers.
     rivals : mapping of fitted estimators by name, optional
-        Each has ``predict(Xs)``, which returns one label for each item of each sample, and takes
-        the numbers of clusters as its second argument if ``n_clusters`` is to be given. Fit them to
-        the recordings that the metric was learned from. The verdict names them as you do.
+        Other methods, fitted to the same training recordings. Each has ``predict(Xs)``, which
+        returns a label for each item of each sample, and takes the numbers of clusters as its
+        second argument if ``n_clusters`` is given. The verdict uses these names.
     measured : sequence of Sample, optional
-        The same samples as ``learner.measured`` has them, if they have been checked already.
+        The result of ``learner.measured`` for the same samples, if it is known.
     unseen_states : {"refuse", "count"}
-        What to do about names in the labels that a learner of states has not learned: refuse them
-        with an error that lists them, or let their samples count as named wrongly, as they are. The
-        scores of the partition need no names. A state that a rival alone does not know counts.
+        Treatment of names in the labels that the learner has not learned: refuse them with an error
+        that lists them, or count their samples as named wrongly. The scores of the partition do not
+        depend on names.
     groups : sequence of length N, optional
-        Whom or what each sample is of (person, machine, ...). Samples of one group resemble each
-        other, and the verdict takes groups for independent, not samples.
+        Group of each sample (person, machine, ...). The verdict treats groups, and not samples, as
+        independent.
 
     Returns
     -------
@@ -409,7 +409,7 @@ def evaluate(
     Raises
     ------
     DataError, SettingsError
-        Naming the sample or the parameter.
+        For a sample or a parameter that cannot be used.
 
     Examples
     --------

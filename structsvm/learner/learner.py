@@ -83,7 +83,7 @@ def recording_tags(tags: Tags) -> Tags:
 
 
 class MetricLearner(ProblemParameters):
-    r"""Learn a Mahalanobis metric that makes a partitioning algorithm give the labelled partitions.
+    r"""Learn a Mahalanobis metric in which a partitioning algorithm finds the labelled partitions.
 
     Minimises over ``B`` (and over the price of a segment)
 
@@ -92,14 +92,14 @@ class MetricLearner(ProblemParameters):
     with the structured hinge losses ``L_i`` of Lajugie et al. (eq. objective). ``B`` is in units in
     which ``B = I`` is the untrained metric with its best penalty, P is the number of features
     (``P (P + 1) / 2`` for a diagonal metric), and ``\bar\ell`` is the mean loss of predicting no
-    change at all: one ``lam`` suits all data sets. A problem may have another objective, such as
-    :class:`~structsvm.problems.NormalizedCut`.
+    change at all, so that ``lam`` has no unit and one value suits most data sets. Some problems,
+    such as :class:`~structsvm.problems.NormalizedCut`, have another objective.
 
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
-        What is partitioned, and how: see :mod:`structsvm.problems`. Its settings are parameters
-        too: ``set_params(problem__min_length=5)``.
+        The kind of samples and partitions, see :mod:`structsvm.problems`. Its settings are
+        parameters, too: ``set_params(problem__min_length=5)``.
     metric : {"full", "diagonal"}
         A full matrix (features and their combinations) or a diagonal one (a weight per feature).
     regularizer : {"squared", "trace"} or Regularizer
@@ -108,36 +108,38 @@ class MetricLearner(ProblemParameters):
         towards a metric other than 0; a :class:`~structsvm.regularizers.Custom` takes any convex
         cvxpy expression.
     lam : float, optional
-        Strength of the regularizer, > 0; 0.04 to 1 are usual. None takes that of the problem.
+        Strength of the regularizer, > 0; usually between 0.04 and 1. None is the default of the
+        problem.
     features : RecordingTransformer, optional
-        Features to make of each recording first, see :mod:`structsvm.features`.
+        Features to compute from each recording first, see :mod:`structsvm.features`.
     standardize : {"auto", "recording", "training", None}
-        Scale the features of each recording by itself, or all as on the training set, or not;
-        "auto" is what suits the problem, and not features whose scale says something
+        Standardise features within each recording, over the training set, or not at all. "auto" is
+        the default of the problem, and None for features whose scale matters
         (:attr:`structsvm.features.RecordingTransformer.scaled`).
     whiten : "auto", float in [0, 1] or None
-        Learn a full metric from features whitened within the true clusters first, their covariance
-        shrunk so far towards a multiple of the identity; "auto" is what suits the problem: 0.5 for
-        clustering, none for change-points, none for a diagonal metric. ``metric_`` includes it;
-        regularizer and constraints see the metric of the whitened features.
+        Whiten the features within the true clusters before a full metric is learned. The number is
+        the shrinkage of their covariance towards a multiple of the identity; None does not whiten.
+        "auto" is 0.5 for clustering and None for change points and diagonal metrics. ``metric_``
+        includes the whitening; regularizer and constraints apply to the metric of the whitened
+        features.
     solver : str or Solver
-        The method that minimises, a name or a solver of :mod:`structsvm.solvers`, such as
-        ``CuttingPlane(Stopping(tol=1e-3), slack="one")``; "auto" is what suits the problem.
+        The optimisation method: a name, or a solver of :mod:`structsvm.solvers` such as
+        ``CuttingPlane(Stopping(tol=1e-3), slack="one")``. "auto" depends on the problem.
     constraints : callable, optional
-        Takes the cvxpy metric ``B`` and returns a list of further convex constraints, whose dual
-        values are in ``solution_.duals``.
+        Takes the metric ``B`` as a cvxpy expression and returns a list of convex constraints, whose
+        dual values are in ``solution_.duals``.
     n_jobs : int or None
-        Workers that call the oracles, -1 for one per core; None for none. The result is the same.
+        Number of workers, -1 for one per core, None for none. The result does not depend on it.
     backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
-        What the workers are (docs/scaling.md); "auto" decides by what the oracles cost, and "dask"
-        takes the workers of the current ``distributed.Client``.
+        Kind of workers (docs/scaling.md). "auto" chooses by the cost of the oracles, and "dask"
+        uses the workers of the current ``distributed.Client``.
     random_state : int or None
-        Seed of oracles that draw at random, in place of the problem's own; exact ones do not draw.
+        Seed of randomised oracles, in place of the seed of the problem. Exact oracles have none.
 
     Attributes
     ----------
     metric_ : Metric
-        The learned metric and the price of a cluster: a value that decodes and transforms.
+        The learned metric and the price of a cluster, which decodes and transforms samples.
     components_ : array of shape (rank, P)
         ``L^T`` with ``B = L L^T``: ``transform`` is ``X @ components_.T`` after standardising.
     penalty_ : float or None
@@ -147,30 +149,30 @@ class MetricLearner(ProblemParameters):
         Weight, certified bounds, status and history; the wrong labellings that define the metric,
         with their multipliers (``support``), and the dual values of the constraints (``duals``).
     certified_upper_ : float
-        Its upper bound, or that of the relaxation if the oracle is a heuristic one.
+        Upper bound of the objective: that of ``solution_``, or that of the relaxation if the
+        oracle is a heuristic.
     calibration_ : Calibration
         Training loss against the price.
     baselines_ : dict of Metric
-        What the learned metric has to beat, tuned on the same labels: "untrained" (the identity
-        with its best price) and, after :meth:`fit_baselines`, those that suit the problem.
+        Metrics to compare with, tuned on the same labels: "untrained" (the identity with its best
+        price) and, after :meth:`fit_baselines`, those that the problem suggests.
     rivals_ : dict of estimators
-        What else it has to beat, fitted by :meth:`fit_baselines` to the same labels: whatever
-        partitions and is no metric.
+        Other methods to compare with, such as classifiers, fitted by :meth:`fit_baselines` to the
+        same labels.
     consensus_ : tuple of str
-        Names of those whose consensus with the metric :class:`MetricLearnerCV` has chosen;
-        ``partition_with("consensus", Xs)`` finds it. () if it has not.
+        Names of the classifiers whose consensus with the metric :class:`MetricLearnerCV` has
+        chosen; ``partition_with("consensus", Xs)`` finds it. () if it was not chosen.
     metrics_beside_ : dict of MetricBeside
-        Other learned metrics that this consensus joins, by the names of their candidates.
+        Other learned metrics in this consensus, by the names of their candidates.
     alternated_ : Alternated or None
-        With partial labels, the completed labels (of the recordings of which anything is known) and
-        what completing them brought; not stored.
+        With partial labels, the completed labels and the rounds of completion; not stored.
     whitening_ : array of shape (P, P), or None
-        What the standardised features were multiplied by before learning.
+        The matrix by which the standardised features were multiplied before learning.
     problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
     question_ : {"rows", "clusters", "tables"} or None
-        For tables, what the settings were chosen for: further rows of the clusters learned from,
-        new clusters, or tables like those held out. The defaults are for "rows";
-        :class:`MetricLearnerCV` chooses for what its ``split`` says.
+        For tables, the purpose that the settings were chosen for: further rows of known clusters,
+        new clusters, or further tables. The defaults are for "rows"; with
+        :class:`MetricLearnerCV` it is given by ``split``.
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_, converged_ : int, int, bool
 
@@ -238,33 +240,31 @@ class MetricLearner(ProblemParameters):
     ) -> Self:
         """Learn from labelled samples, or samples that are labelled in part.
 
-        Ctrl-C ends learning with the best certified metric so far, if there is one, and the
-        calibration of its price with the one that was learned; a warning says so.
+        Ctrl-C ends learning with the best certified metric so far, and a calibration with the price
+        that was learned; a warning says so.
 
         Parameters
         ----------
         Xs : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
-            One array or data frame is one sample, and a mapping has samples by name; predictions
-            come back in the same form. A :class:`~structsvm.io.Recording`, or a list of
-            them, brings its labels along. A :class:`~structsvm.learner.TrainingSet` holds labels
-            and weights already.
+            A single array or data frame is one sample, and a mapping has samples by name;
+            predictions have the same form. A :class:`~structsvm.io.Recording`, or a list of them,
+            carries its labels. A :class:`~structsvm.learner.TrainingSet` holds labels and weights.
         ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
-            or of :class:`~structsvm.PartialLabels`; the number -1 in a vector marks samples
-            without a label, and a label that is missing (None, NaN, NaT, NA, blank text) is
-            refused; a series of pandas goes with its frame by the index of both, unless one counts
+            or of :class:`~structsvm.PartialLabels`. The number -1 in a vector marks samples
+            without a label; missing labels (None, NaN, NaT, NA, blank text) are refused. A pandas
+            series is aligned with its frame by index, unless an index only counts the rows.
         sample_weight : array of shape (N,), optional
-            How much each sample counts, in the objective as in all that is measured on the
-            training labels; 2 stands for one that is there twice, 0 for one that is not.
-            Classifiers of rivals and features take all alike, but for those of weight 0. If the
+            Weights of the samples in the objective and in everything that is computed from the
+            training labels: a weight of 2 equals a sample that is given twice, and 0 leaves it
+            out. Classifiers, as rivals and in features, only leave out samples of weight 0. If the
             samples are a mapping, labels, weights and groups may be mappings with the same keys.
         feature_names : sequence of str, optional
-            Taken from data frames when not given.
+            Names of the features; by default those of data frames.
         groups : sequence of length N, optional
-            Whom or what a recording is of, for features that learn from labels: no recording gets
-            features from a model that has seen its group.
+            Group of each recording (person, machine, ...), for features that learn from labels: the
+            features of a recording come from a model that has not seen its group.
         rivals : bool, {"quick", "all"} or list of str
-            What to tune beside it, as :meth:`fit_baselines` does, unless Ctrl-C has ended learning;
-            True is "quick".
+            Methods to tune for comparison, as :meth:`fit_baselines` does; True is "quick".
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         held_out : (Xs, ys), optional
@@ -272,23 +272,24 @@ class MetricLearner(ProblemParameters):
             alternation that suits them best is kept. Full labels have no rounds to choose from:
             with them, held_out is checked and not used, with a DataWarning.
         resume : path, optional
-            File in which the state is kept while learning; if it is there, learning goes on from
-            it, to the same result. Not for partial labels.
+            Checkpoint file. The state is saved to it while learning; if it exists, learning resumes
+            from it and gives the same result. Not for partial labels.
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
         when_learned : callable, optional
-            Called with the learner once it has its metric, before the rivals are tuned: to save it.
+            Called with the learner when it has its metric and before rivals are tuned, for example
+            to save it.
 
         Raises
         ------
         DataError, SettingsError
-            Naming the sample or the parameter, the value, and the way out.
+            For data or a parameter that cannot be used.
         CheckpointError
-            When ``resume`` was written with other data or settings.
+            If ``resume`` was written with other data or settings.
         LearningError
-            When the best metric is zero: the regularizer outweighs the labels.
+            If the best metric is zero, because the regularizer outweighs the labels.
         KeyboardInterrupt
-            For Ctrl-C before there is a metric.
+            On Ctrl-C before there is a metric.
         """
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
@@ -343,32 +344,31 @@ class MetricLearner(ProblemParameters):
         groups: Any = None,
         names: str | Sequence[str] = "quick",
     ) -> Self:
-        """Tune on the same labels the rivals that :meth:`fit` has no need of.
+        """Tune the methods to compare with on the same labels.
 
-        They solve the problem that was fitted, ``problem_``, whatever was set since.
-
-        Metrics go into ``baselines_``: of labels in part, they are tuned on the stretches where
-        these say everything. Estimators that are no metrics, such as classifiers of the samples of
-        a recording where the labels are names of states, go into ``rivals_``: they learn from the
-        samples as they were measured and from all labels, with the context of ``features``.
+        They solve the fitted problem, ``problem_``. Metrics are stored in ``baselines_``; with
+        partial labels, they are tuned on the fully labelled stretches. Other estimators, such as
+        classifiers of named states, are stored in ``rivals_``; they learn from the original samples
+        and all labels, with the context of ``features``.
 
         Parameters
         ----------
         Xs, ys, sample_weight
-            As for :meth:`fit`; estimators only mind whether a weight is 0.
+            As for :meth:`fit`; estimators only leave out samples of weight 0.
         groups : sequence of length N, optional
-            Whom or what a sample is of: what is tuned on held-out samples has not seen their group.
+            Group of each sample (person, machine, ...), which is never split when something is
+            tuned on held-out samples.
         names : {"quick", "all"} or list of str
-            The rivals that apply and take little time, all that apply, which adds gradient
-            boosting, or those of these names, such as "rca" or "frame-logistic". One that was not
-            asked for by name and cannot learn from the labels is left out with a warning.
+            "quick" tunes the rivals that apply and take little time, "all" those with gradient
+            boosting, too. A list selects rivals by name, such as "rca" or "frame-logistic". A rival
+            that cannot learn from the labels is left out with a warning, unless it was named.
 
         Raises
         ------
         DataError, SettingsError
-            As :meth:`fit`; and when no rival has one of the names.
+            As for :meth:`fit`, and if no rival has one of the names.
         LearningError
-            When a rival that was asked for by name cannot learn, naming the fold.
+            If a rival that was named cannot learn.
         """
         check_is_fitted(self)
         which = which_rivals(names)
@@ -390,12 +390,12 @@ class MetricLearner(ProblemParameters):
         feature_names: Sequence[str] | None = None,
         groups: Any = None,
     ) -> TrainingSet:
-        """Samples and labels, checked once; :meth:`fit` and its relatives take the result.
+        """Check samples and labels once, as a training set that :meth:`fit` and others accept.
 
         Raises
         ------
         DataError
-            Naming the sample and what is wrong with it.
+            If a sample or its labels cannot be used.
         """
         with self._workers():
             return TrainingSet.read(
@@ -403,9 +403,9 @@ class MetricLearner(ProblemParameters):
             )
 
     def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
-        """The objective that :meth:`fit` minimises, of fully labelled samples.
+        """The objective that :meth:`fit` minimises, for fully labelled samples.
 
-        Whoever compares solvers, or writes one, begins here (docs/solvers.md).
+        It is what solvers are given (docs/solvers.md).
         """
         settings = self._settings()
         read = self._training_set(Xs, ys, sample_weight=sample_weight).counted()
@@ -423,22 +423,22 @@ class MetricLearner(ProblemParameters):
         Parameters
         ----------
         n_clusters : int, or one int per sample, or None
-            Exactly so many clusters or segments, none of them empty. None decides by the learned
-            price.
+            The exact number of clusters or segments, none of them empty. With None the learned
+            price decides.
         **rules
-            Which partitions are allowed; the best of them is found as exactly as without rules.
+            Constraints on the partitions; the best partition that satisfies them is returned.
             ``known`` : for each sample :class:`~structsvm.PartialLabels`, labels with -1 where
-            nothing is known, or None. ``must_link``, ``cannot_link`` : pairs of rows of the only
-            table. ``min_length``, ``max_length`` : of the segments of recordings, in samples.
+            nothing is known, or None. ``must_link``, ``cannot_link`` : pairs of rows, for a single
+            table. ``min_length``, ``max_length`` : of segments, in samples.
 
         Raises
         ------
         DataError
-            Naming the sample, and the two rules that contradict each other.
+            If two rules contradict each other.
         SettingsError
-            When a rule is none for this problem.
+            If a rule does not apply to this problem.
         OracleError
-            Naming the sample of which no partition keeps the rules.
+            If no partition of a sample satisfies the rules.
 
         Examples
         --------
@@ -462,15 +462,15 @@ class MetricLearner(ProblemParameters):
     def predict_states(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
-        """Partition samples and name what was found: the name of a state for each item, (T_i,).
+        """Partition samples and name the parts: the name of a state for each item, (T_i,).
 
-        A segment (or cluster) has the state that is most probable on average over its items, as the
-        features :class:`~structsvm.features.StateScores` have learned it.
+        The state of a segment (or cluster) is the most probable one on average over its items,
+        according to the scores of :class:`~structsvm.features.StateScores`.
 
         Raises
         ------
         SettingsError
-            When the learner has no such features.
+            If the learner has no such features.
         """
         samples, states = self.prepare(Xs), self._known_states()
         partitions = self.predict_partitions(samples, n_clusters, **rules)
@@ -481,18 +481,18 @@ class MetricLearner(ProblemParameters):
     def predict_segments(
         self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[list[dict[str, Any]]]:
-        """Segment recordings and name what was found: a table for each.
+        """Segment recordings and name the segments: a table for each.
 
         Returns
         -------
         list of lists of dict
             For each segment ``start``, ``end`` (samples ``start, ..., end - 1``), ``state`` and
-            ``probability``, its mean over the segment: ready for ``pandas.DataFrame``.
+            ``probability``, its mean over the segment. ``pandas.DataFrame`` accepts the table.
 
         Raises
         ------
         SettingsError
-            When the learner has no features that score named states, or finds no segments.
+            If the learner has no features that score named states, or does not find segments.
         """
         samples, states = self.prepare(Xs), self._known_states()
         words = self.problem_.traits.words
@@ -527,40 +527,39 @@ class MetricLearner(ProblemParameters):
         tolerance: int | None = None,
         **rules: Unpack[Rules],
     ) -> Any:
-        """Segment recordings, and say how sure each change is: a table for each.
+        """Segment recordings and give the certainty of each change: a table for each.
 
         Parameters
         ----------
         n_clusters, rules : as for :meth:`predict`
         tolerance : int, optional
-            Samples on either side of a change where the best segmentation without it has none
-            either; that of ``margin_rates_`` by default, or 5.
+            The margin of a change compares with the best segmentation that has no change within so
+            many samples of it. The default is that of ``margin_rates_``, or 5.
 
         Returns
         -------
         list of lists of dict
-            In the form of ``Xs``, as :meth:`predict`. For each change ``at`` (its segment begins
-            there), ``time`` if it is known (of a :class:`~structsvm.io.Recording` with
-            times, or a pandas frame whose index has dates), ``margin``, what the best
-            segmentation without a change near it costs more, in units of the price of a change
-            (infinite where the rules force it), and ``rate`` if the learner has ``margin_rates_``
-            for this tolerance: the share of changes with such a margin that were right in
-            recordings they were not learned from (:func:`structsvm.margin_rates`). Ready for
-            ``pandas.DataFrame``.
+            In the form of ``Xs``, as for :meth:`predict`. Each change has ``at``, the first sample
+            of its segment; ``time``, if recordings have times; ``margin``, by how much the best
+            segmentation without a change near it is worse, in units of the price of a change
+            (infinite if the rules force the change); and ``rate``, if the learner has
+            ``margin_rates_`` for this tolerance: the share of changes with such a margin that were
+            right in held-out recordings (:func:`structsvm.margin_rates`). ``pandas.DataFrame``
+            accepts the table.
 
         Raises
         ------
         DataError
-            When partitions are no segmentations, or the oracle is not exact; and as
+            If partitions are not segmentations, or the oracle is not exact, and as for
             :meth:`predict`.
         SettingsError
-            When the tolerance is no integer >= 0, or a rule is none for this problem.
+            If the tolerance is not an integer >= 0, or a rule does not apply to this problem.
         OracleError
-            As :meth:`predict`.
+            As for :meth:`predict`.
 
         Notes
         -----
-        One decision of the oracle for each change.
+        The oracle is called once for each change.
 
         Examples
         --------
@@ -637,12 +636,12 @@ class MetricLearner(ProblemParameters):
     def partition_with(
         self, rival: str, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition samples as one of ``rivals_`` does, by its name, or as their consensus does.
+        """Partition samples with one of ``rivals_``, by name, or with the consensus.
 
         Raises
         ------
         SettingsError
-            When there is no such rival, or it does not predict one label for each item.
+            If there is no such rival, or it does not predict one label for each item.
         DataError
             If a sample cannot be used, or a number of clusters does not fit its sample.
         """
@@ -657,14 +656,14 @@ class MetricLearner(ProblemParameters):
             return partitions_with(self, rival, measured, samples, n_clusters)
 
     def prepare(self, Xs: Any) -> list[Sample]:
-        """Samples as the metric sees them, checked against those it was learned from.
+        """Check samples and compute the features that the metric sees.
 
-        Whoever partitions the same samples more than once gives the result in place of ``Xs``.
+        The result can be given in place of ``Xs`` to partition the same samples more than once.
 
         Raises
         ------
         DataError
-            Naming the sample and the offending number.
+            If a sample cannot be used.
         """
         check_is_fitted(self)
         if is_prepared(Xs):
@@ -674,7 +673,7 @@ class MetricLearner(ProblemParameters):
             return self.inputs_(measured)
 
     def measured(self, Xs: Any) -> list[Sample]:
-        """Samples as they were measured, checked against those it was learned from."""
+        """Check samples, and return them before features are computed."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         samples = Form.of(Xs, names).samples
@@ -682,7 +681,7 @@ class MetricLearner(ProblemParameters):
             return read_samples(self.problem_, samples, names, self.n_features_in_)[0]
 
     def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
-        """Return the labels of samples as equivalence matrices, checked."""
+        """Check the labels of samples, and return them as equivalence matrices."""
         form = Form.given_to(self, Xs)
         samples = self.prepare(form.samples)
         ones = np.ones(len(samples))
@@ -690,10 +689,11 @@ class MetricLearner(ProblemParameters):
         return TrainingSet(self.problem_, samples, labels, ones).truths
 
     def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
-        """The mean agreement with the truth, for model selection: larger is better.
+        """Return the mean agreement with the labels, for model selection; larger is better.
 
-        Minus ``|M - M_i|_F^2`` (0 is perfect), or what the problem puts in its place where that is
-        easily fooled. The number of clusters is that of the truth if the problem says it is known.
+        This is minus the loss ``|M - M_i|_F^2`` (0 is perfect), or the measure of the problem, such
+        as the adjusted Rand index (1 is perfect). The number of clusters is that of the labels if
+        the problem takes it for known.
         """
         form = Form.given_to(self, Xs)
         samples = self.prepare(form.samples)
@@ -709,11 +709,11 @@ class MetricLearner(ProblemParameters):
     # ---- what was learned, at a glance
 
     def summary(self) -> str:
-        """What was learned in a short table of text, which printing a fitted learner shows too."""
+        """Return a short table of the metric as text, as ``print`` shows it."""
         return str(self._short_table(SHOWN))
 
     def to_frame(self, container: str = "pandas") -> Any:
-        """The weight of each feature as a data frame, the heaviest first; 1 is untrained.
+        """Return the weights of the features as a data frame, largest first; 1 is untrained.
 
         Parameters
         ----------
@@ -729,7 +729,7 @@ class MetricLearner(ProblemParameters):
 
     @property
     def components_(self) -> Floats:
-        """The factor ``L^T`` of ``B = L L^T``, (rank, P), which is for reading."""
+        """The factor ``L^T`` of ``B = L L^T``, a read-only array of shape (rank, P)."""
         return read_only(self.metric_.factor.T)
 
     @property
@@ -746,8 +746,8 @@ class MetricLearner(ProblemParameters):
     def metric_feature_names_(self) -> list[str]:
         """The names of the features that the metric sees, (P,).
 
-        Those the samples gave, or ``x0``, ``x1``, ... as in scikit-learn; or what the stage of
-        features makes of them.
+        These are the names of the samples' features, or ``x0``, ``x1``, ... as in scikit-learn, or
+        the names that the stage of features gives.
         """
         check_is_fitted(self)
         unnamed = [f"x{j}" for j in range(self.n_features_in_)]
@@ -755,7 +755,7 @@ class MetricLearner(ProblemParameters):
 
     @property
     def classes_(self) -> NDArray[Any] | None:
-        """The names of the states that the features know, (C,); None if they know none."""
+        """The names of the states that the features have learned, (C,), or None."""
         check_is_fitted(self)
         return self.inputs_.states
 
@@ -766,10 +766,10 @@ class MetricLearner(ProblemParameters):
         return int(self.metric_.factor.shape[0])
 
     def transform(self, Xs: Any) -> Any:
-        """Samples in the metric, (T_i, rank): plain Euclidean methods then see ``B``.
+        """Map samples to a space in which Euclidean distances are those of ``B``, (T_i, rank).
 
-        A list for a list, one array for one array; arrays or data frames as :meth:`set_output`, or
-        ``sklearn.set_config(transform_output=...)``, has it.
+        The result has the form of ``Xs``. :meth:`set_output`, or
+        ``sklearn.set_config(transform_output=...)``, chooses arrays or data frames.
         """
         check_is_fitted(self)
         form = Form.given_to(self, Xs)
@@ -783,7 +783,7 @@ class MetricLearner(ProblemParameters):
         return form.answer(transformed)
 
     def fit_transform(self, Xs: Any, ys: Any = None, **given: Any) -> Any:
-        """Learn from labelled samples, and return them in the metric, as :meth:`transform`.
+        """Learn from labelled samples, and transform them as :meth:`transform` does.
 
         Parameters
         ----------
@@ -792,9 +792,9 @@ class MetricLearner(ProblemParameters):
         return self.fit(Xs, ys, **given).transform(Xs)
 
     def fit_predict(self, Xs: Any, ys: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
-        """Learn from labelled samples, and partition them, as :meth:`predict`.
+        """Learn from labelled samples, and partition them as :meth:`predict` does.
 
-        What comes back is the answer on what was learned from, which says nothing of new samples.
+        Partitions of training samples do not show how well new samples are partitioned.
 
         Parameters
         ----------
@@ -809,7 +809,7 @@ class MetricLearner(ProblemParameters):
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, optional
-            None leaves the choice as it is. A pandas frame keeps the index of the one that came in.
+            None leaves the choice as it is. Pandas frames keep the index of the given frame.
 
         Raises
         ------
@@ -826,12 +826,14 @@ class MetricLearner(ProblemParameters):
         self,
         input_features: Any = None,
     ) -> NDArray[Any]:
-        """Names of the columns of :meth:`transform`: a feature's where it stands alone, (rank,).
+        """Return the names of the columns of :meth:`transform`, (rank,).
+
+        A column that is a multiple of one feature has the name of this feature.
 
         Parameters
         ----------
         input_features : ignored
-            The names are those the samples had.
+            The names are those of the training samples.
         """
         inputs = self.metric_feature_names_
         names = []
@@ -841,15 +843,15 @@ class MetricLearner(ProblemParameters):
         return np.asarray(names, dtype=object)
 
     def get_mahalanobis_matrix(self) -> Floats:
-        """``B``, (P, P), a copy; on standardised features, the identity being the untrained one."""
+        """Return a copy of ``B``, (P, P), for standardised features; the untrained one is I."""
         check_is_fitted(self)
         return self.metric_.matrix
 
     def get_metric(self) -> Callable[..., float]:
-        """A function of two standardised points (P,) that gives their distance in the metric.
+        """Return a function of two standardised points (P,), which is their distance in the metric.
 
-        Independent of the learner from now on; it takes ``squared=True`` as that of metric-learn,
-        and goes where scikit-learn takes ``metric=``.
+        The function does not change when the learner is fitted again. It takes ``squared=True`` as
+        in metric-learn, and can be given to scikit-learn as ``metric=``.
         """
         check_is_fitted(self)
         factor = self.metric_.factor.copy()
@@ -868,12 +870,12 @@ class MetricLearner(ProblemParameters):
         Parameters
         ----------
         pairs : array of shape (n, 2, P)
-            Of points as the metric sees them: rows of ``prepare(Xs)[i].X``.
+            Pairs of points in the features of the metric, such as rows of ``prepare(Xs)[i].X``.
 
         Raises
         ------
         DataError
-            When they are no numbers, or have another shape.
+            If they are not numbers, or have another shape.
         """
         check_is_fitted(self)
         refuse_hidden(pairs, "pairs")
@@ -888,15 +890,15 @@ class MetricLearner(ProblemParameters):
         return np.asarray(np.linalg.norm(difference, axis=1))
 
     def pair_score(self, pairs: Any) -> Floats:
-        """Minus :meth:`pair_distance`: larger for points that belong together, (n,)."""
+        """Return minus :meth:`pair_distance`, which is larger for similar points, (n,)."""
         return -self.pair_distance(pairs)
 
     def to_ruptures_cost(self) -> MetricCost:
-        """A ``ruptures`` cost, a ``CostMl`` of ``B`` that standardises as the learner does.
+        """Return a ``ruptures`` cost: a ``CostMl`` of ``B`` that standardises as the learner does.
 
-        ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` gives the answer
-        of ``learner.predict_breakpoints(X, K)``. It refuses signals in which ruptures would find
-        other segments: where the problem has rules on segments, and with masked values.
+        ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` equals
+        ``learner.predict_breakpoints(X, K)``. Problems with rules on segments, and masked values,
+        are refused, because ruptures would find other segments.
         """
         require("ruptures", "ruptures", "a cost of ruptures")
         from structsvm.interop.detectors import MetricCost
@@ -905,11 +907,11 @@ class MetricLearner(ProblemParameters):
         return MetricCost(self.metric_, self.problem_, self.prepare)
 
     def to_ruptures_detector(self) -> MetricDetector:
-        """A ``ruptures`` estimator, ``KernelCPD`` on the transformed signal.
+        """Return a ``ruptures`` estimator: ``KernelCPD`` on the transformed signal.
 
-        ``learner.to_ruptures_detector().fit(X).predict()`` gives the answer of
-        ``learner.predict_breakpoints(X)``; it takes ``n_bkps`` or ``pen`` as others of ruptures do.
-        Like :meth:`to_ruptures_cost`, it refuses what ruptures would segment in another way.
+        ``learner.to_ruptures_detector().fit(X).predict()`` equals
+        ``learner.predict_breakpoints(X)``; ``predict`` takes ``n_bkps`` or ``pen`` as in ruptures.
+        It refuses the same cases as :meth:`to_ruptures_cost`.
         """
         require("ruptures", "ruptures", "a detector of ruptures")
         from structsvm.interop.detectors import MetricDetector
@@ -947,8 +949,8 @@ class MetricLearner(ProblemParameters):
         states = self.classes_
         if states is None:
             raise SettingsError(
-                "this learner knows no names of states: learn with features=StateScores(), or a "
-                "Union that has them, from labels that are names"
+                "this learner has not learned names of states: fit it with features=StateScores(), "
+                "or a Union that contains them, and with labels that are names"
             )
         return states
 

@@ -165,51 +165,51 @@ class OpenLabellings(Completions):
 class StructuredSVM(ProblemParameters):
     r"""Learn the weights of a structured problem: classes, chains, trees, or anything else.
 
-    Minimises over ``w``, which lives in a cone of the problem,
+    Minimises over weights ``w`` in a cone of the problem
 
     .. math:: \lambda \Omega(w) + \sum_i \omega_i \max_y \left\{ \mathrm{loss}(y_i, y)
        + \langle w, \phi(x_i, y) - \phi(x_i, y_i) \rangle \right\}, \quad \sum_i \omega_i = 1
 
-    with a certificate of how close to the optimum the answer is. A problem defines the joint
-    features, the loss, inference and loss-augmented inference (docs/plugins.md). Partitions and
-    their metrics are for :class:`~structsvm.MetricLearner`.
+    and certifies how close the solution is to the optimum. A problem defines the joint features,
+    the loss, inference and loss-augmented inference (docs/plugins.md). For partitions and their
+    metrics, use :class:`~structsvm.MetricLearner`.
 
     Parameters
     ----------
     problem : structsvm.problem.Problem
-        What is predicted. Settings of one that is a dataclass are parameters too:
+        The structured problem. If it is a dataclass, its settings are parameters, too:
         ``set_params(problem__n_states=3)``.
     lam : float
-        Strength of the regularizer, > 0. ``1 / (C N)`` is what ``C`` means to other SVMs.
+        Strength of the regularizer, > 0. It equals ``1 / (C N)`` for the ``C`` of other SVMs.
     regularizer : {"squared", "trace"} or Regularizer
-        "squared" is half the squared norm, "trace" the sum of the weights, or the trace, of a cone;
-        :class:`~structsvm.regularizers.Custom` takes any convex expression of cvxpy, such as
-        ``cp.norm1``.
+        "squared" is half the squared norm, and "trace" the trace of a matrix or the sum of
+        nonnegative weights. :class:`~structsvm.regularizers.Custom` takes any convex expression of
+        cvxpy, such as ``cp.norm1``.
     constraints : callable, optional
         Takes the weight as a cvxpy expression and returns a list of convex constraints. The weight
-        is a symmetric matrix for a cone of matrices and otherwise a vector: for a ``Product`` that
-        of all its factors, as ``predict`` takes it. ``Custom`` takes the same.
+        is a symmetric matrix for a cone of matrices, and a vector otherwise; for a ``Product`` it
+        is the vector of all factors, as in ``predict``. The same holds for ``Custom``.
     solver : str or Solver
-        A name, or a solver of :mod:`structsvm.solvers`, such as
+        The optimisation method: a name, or a solver of :mod:`structsvm.solvers` such as
         ``CuttingPlane(Stopping(tol=1e-3), slack="one")``.
     n_jobs : int or None
-        Workers that call the oracles, -1 for one per core; None for none. The result is the same.
+        Number of workers, -1 for one per core, None for none. The result does not depend on it.
     backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
-        What the workers are (docs/scaling.md).
+        Kind of workers (docs/scaling.md).
 
     Attributes
     ----------
     weight_ : array
-        The weight as its users see it: a vector (d,), or a symmetric matrix (P, P) for ``PSD(P)``.
+        The weight as a vector (d,), or a symmetric matrix (P, P) for ``PSD(P)``.
     solution_ : Solution
         The weight as a vector, ``solution_.w``, with certified bounds, status and history.
     problem_ : structsvm.problem.Problem
         The problem, with the sizes of the training samples if its settings left them open.
     alternated_ : Alternated or None
-        What completing labellings that were known in part has brought; not stored.
+        The rounds of completing partial labellings; not stored.
     n_iter_, converged_ : int, bool
     n_features_in_, feature_names_in_ : int, array of str
-        Only if the samples were the rows of a matrix, or of a data frame.
+        Only if the samples are the rows of a matrix, or of a data frame.
 
     Examples
     --------
@@ -284,29 +284,30 @@ class StructuredSVM(ProblemParameters):
         X : sequence of N samples
             Whatever the problem takes; the rows of a matrix or of a data frame are samples.
         y : sequence of N labellings
-            Of a :class:`~structsvm.problem.CompletableProblem` they may be known in part, but for
-            one at least: learning begins with those that are known in full.
+            Labellings of a :class:`~structsvm.problem.CompletableProblem` may be partial, but at
+            least one has to be complete, because learning starts with the complete ones.
         sample_weight : array of shape (N,), optional
-            How much each sample counts; 2 stands for one that is there twice, 0 for one that is
-            not.
+            Weights of the samples; a weight of 2 equals a sample that is given twice, and 0 leaves
+            it out.
         max_rounds : int
-            Most times that labellings are completed; 0 learns from the full ones alone.
+            Maximum number of times that partial labellings are completed; 0 learns from the
+            complete ones alone.
         resume : path, optional
-            File in which the state is kept while learning; if it is there, learning goes on from
-            it, to the same result. Not for labellings that are known in part.
+            Checkpoint file. The state is saved to it while learning; if it exists, learning resumes
+            from it and gives the same result. Not for partial labellings.
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
 
         Raises
         ------
         DataError, SettingsError
-            Naming the sample or the parameter, the value, and the way out.
+            For data or a parameter that cannot be used.
         PluginError
-            When the problem breaks its contract, naming the method and the sample.
+            If a method of the problem violates its contract.
         CheckpointError
-            When ``resume`` was written with other data or settings.
+            If ``resume`` was written with other data or settings.
         KeyboardInterrupt
-            For Ctrl-C before there is a weight.
+            On Ctrl-C before there is a weight.
         """
         settings = self._settings(callback)
         refuse_below(0, "max_rounds", max_rounds)
@@ -333,14 +334,14 @@ class StructuredSVM(ProblemParameters):
         return self
 
     def risk(self, X: Any, y: Any, *, sample_weight: Any = None) -> RegularizedRisk:
-        """The objective that :meth:`fit` minimises, of fully labelled samples.
+        """The objective that :meth:`fit` minimises, for fully labelled samples.
 
-        Whoever compares solvers, or writes one, begins here (docs/solvers.md).
+        It is what solvers are given (docs/solvers.md).
 
         Raises
         ------
         DataError
-            When a labelling is known in part only.
+            If a labelling is partial.
         """
         settings, data = self._settings(), read_labelled(X, y, sample_weight)
         is_open = _open(settings.problem, data.ys)
@@ -354,7 +355,7 @@ class StructuredSVM(ProblemParameters):
     # ---- prediction
 
     def predict(self, X: Any) -> list[Any]:
-        """The best labelling of each sample, as the problem writes it."""
+        """Return the best labelling of each sample, in the form of the problem."""
         check_is_fitted(self)
         samples = read_samples(X, self._learned_from)
         w, found = read_only(self.solution_.w), []
@@ -365,7 +366,7 @@ class StructuredSVM(ProblemParameters):
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the mean loss, for model selection: larger is better, and 0 is perfect."""
+        """Return minus the mean loss, for model selection; larger is better, and 0 is perfect."""
         guesses = self.predict(X)
         truths = read_labelled(X, y).ys
         weights = check_weights(sample_weight, len(truths), WORDS)
@@ -377,7 +378,7 @@ class StructuredSVM(ProblemParameters):
 
     @property
     def weight_(self) -> Any:
-        """The weight as its users see it: a vector (d,), or a symmetric matrix."""
+        """The weight as a vector (d,), or as a symmetric matrix."""
         check_is_fitted(self, "solution_")
         return self.problem_.weight_space().to_metric(self.solution_.w.copy())
 

@@ -95,85 +95,81 @@ def _of_the_choice(
 class MetricLearnerCV(ProblemParameters):
     """A :class:`MetricLearner` whose kind of metric and ``lam`` are chosen on held-out recordings.
 
-    Each candidate is tuned on the recordings of all folds but one, penalty included, and segments
-    those of that fold. Of the kind of metric that does best, the largest ``lam`` within one
-    standard error of the best is taken and learned again from all recordings; ``verdict_`` says
-    whether learning pays.
+    Each candidate is fitted on all folds but one, including its penalty, and segments the remaining
+    recordings. The simplest candidate within one standard error of the best is fitted again on all
+    recordings, and ``verdict_`` says whether learning pays.
 
     Parameters
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
     candidates : sequence of str or Candidate, optional
-        "untrained", other baselines such as "rca", at least one that is learned, such as "diagonal"
-        and "full", and any others that the problem knows by name. A
-        :class:`~structsvm.partitions.Candidate` has settings of its own. None takes those that
-        suit the problem.
+        Names of candidates: "untrained", other baselines such as "rca", and at least one learned
+        metric, such as "diagonal" or "full". A :class:`~structsvm.partitions.Candidate` may have
+        other settings. None takes the candidates of the problem.
     lams : sequence of float, optional
-        Strengths of the regularizer of the learned candidates; None takes those that suit the
-        problem.
+        Strengths of the regularizer of the learned candidates. None takes those of the problem.
     cv : int or splitter, optional
-        Number of folds of samples, one for each if there are fewer; with ``groups``, a group is
-        never split. Or a scikit-learn splitter that holds every sample out once. None is 5, but 3
-        where clusters are held out.
+        Number of folds, or a scikit-learn splitter that holds every sample out once. With
+        ``groups``, a group is never split. None is 5, or 3 if clusters are held out.
     split : {None, "rows", "clusters", "states"}
-        What is held out, which is the question that is answered. Of tables: whole ones, groups of
-        rows of the clusters that are known ("rows"), or all rows of some clusters ("clusters", two
-        or more at a time, in several draws of ``cv`` folds); one table is enough for the latter
-        two. Of recordings of named states: whole ones, or whole ones while one of their states has
-        no labels in the others ("states", one after the other in each fold).
+        What is held out. For tables: whole tables (None), groups of rows of the known clusters
+        ("rows"), or all rows of some clusters ("clusters", at least two at a time, in several draws
+        of ``cv`` folds); one table is enough for the latter two. For recordings of named states:
+        whole recordings (None), or whole recordings while one of their states is unlabelled in the
+        others ("states", one state after the other in each fold).
     n_clusters : {None, "true"}
-        Judge the partitions of held-out samples by the calibrated price, or those with the number
-        of clusters of their labels. The choice is made by the mean loss of both, which is less
-        noisy than either; a problem that knows the number uses it for everything.
+        With None, the verdict is about partitions whose number of clusters follows from the
+        calibrated price; with "true", about partitions with the number of clusters of the labels.
+        Candidates are chosen by the mean loss of both, which is less noisy than either, or with the
+        number of the labels alone if the problem takes it for known.
     rule : {None, "one_se", "min"}
-        Take the simplest candidate within one standard error of the best, or the best. None is
-        "min" where clusters are held out or states hidden, which leaves too little to judge by for
-        the other, else "one_se".
-        A large ``lam`` is simpler than a small one of the same kind of metric, and what is not
-        learned is simpler than anything learned; diagonal and full are compared by their means.
-        A consensus takes the place of what it may join unless that is better by more than that.
+        Choose the simplest candidate within one standard error of the best, or the best. None is
+        "min" if clusters are held out or states are hidden, because few of them are left to compare
+        by, and "one_se" otherwise. A large ``lam`` is simpler than a small one of the same kind of
+        metric, and candidates that are not learned are simpler than learned ones; diagonal and full
+        metrics are compared by their means. A consensus is chosen in place of one of its members,
+        unless this member is better by more than one standard error.
     n_jobs : int or None
-        Workers, as in joblib; the result is the same.
+        Number of workers, as in joblib. The result does not depend on it.
     regularizer, features, standardize, whiten, solver, constraints, random_state
-        As for :class:`MetricLearner`; ``whiten`` is for full metrics, and ``random_state`` also
-        shuffles the samples into folds.
+        As for :class:`MetricLearner`. ``whiten`` applies to full metrics, and ``random_state`` also
+        shuffles samples into folds.
 
     Attributes
     ----------
     best_estimator_ : MetricLearner
-        The best *learned* candidate, learned from all recordings; this is what predicts unless
-        told otherwise, and what :func:`structsvm.save` takes.
+        The best *learned* candidate, fitted on all recordings. It predicts unless ``use="best"``,
+        and can be given to :func:`structsvm.save`.
     best_candidate_ : str
-        The best candidate of all; "untrained", say, when learning does not pay, or "consensus"
-        when a metric and classifiers are best together.
+        The best candidate of all: for example "untrained" if learning does not pay, or "consensus"
+        if a metric and classifiers are best together.
     best_learned_ : str
-        The candidate that ``best_estimator_`` is.
+        The name of the candidate ``best_estimator_``.
     best_lam_ : float
         ``lam`` of ``best_estimator_``.
     verdict_ : Verdict
-        What learning is worth on held-out recordings, choosing included; ``print`` it.
+        The gain of learning on held-out recordings, including the choice; ``print`` it.
     rivals_ : dict of estimators
-        The candidates that are no metrics, fitted to all recordings.
+        The candidates that are not metrics, fitted to all recordings.
     cv_results_ : dict of lists
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
     candidates_ : list of Candidate
     losses_, criterion_ : arrays of shape (N, n_candidates)
-        What is judged and what is chosen by, when held out; NaN where the candidate failed. With
-        ``split``, N is the number of parts that are held out.
+        Held-out losses of the verdict, and held-out values by which candidates are chosen; NaN if a
+        candidate failed. With ``split``, N is the number of held-out parts.
     fold_ : array of shape (N,)
         The fold in which a recording, or a part of a table, was held out.
 
     Notes
     -----
     The losses behind ``verdict_`` are those of the candidate that the *other* folds choose, so that
-    choosing among many values of ``lam`` is not rewarded. Standard errors take groups, or else
-    recordings, for independent; that the folds share training recordings is neglected, as usual.
+    choosing among many values of ``lam`` does not bias them. Standard errors treat groups, or else
+    recordings, as independent, and neglect that folds share training recordings.
 
-    In a fold, each kind of metric goes along its ``lam``, the largest first, from the cuts of the
-    one before; every certificate is its own. What ``lam`` has no part in is done once. The choice
-    is learned again from all recordings as :class:`MetricLearner` does it; features that learn from
-    labels, such as scores, are then cross-fitted in the folds of the choice if these are three or
-    more, whose classifiers are known.
+    In each fold, the values of ``lam`` are fitted in decreasing order, each starting from the cuts
+    of the previous one; every fit has its own certificate. Work that does not depend on ``lam`` is
+    done once. The final fit on all recordings cross-fits features that learn from labels in the
+    same folds, if there are at least three, because their classifiers are known.
 
     Examples
     --------
@@ -240,35 +236,33 @@ class MetricLearnerCV(ProblemParameters):
         rivals: bool | str | Sequence[str] = False,
         when_learned: Callable[[MetricLearner], object] | None = None,
     ) -> MetricLearnerCV:
-        """Choose the metric on held-out samples, learn it from all, and judge it.
+        """Choose the metric on held-out samples, evaluate the choice, and fit it on all samples.
 
         Parameters
         ----------
         Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         sample_weight : array of shape (N,), optional
-            How much each sample counts, when it is learned from as when it is held out. The folds
-            do not depend on it; one of weight 0 is held out like the others, but counts for
-            nothing.
+            Weights of the samples, in training and in evaluation. The folds do not depend on them.
         groups : sequence of length N, optional
-            Group label of each sample (subject, machine, ...). No group is both learned from and
-            held out.
+            Group label of each sample (subject, machine, ...). No group is split between training
+            and held-out samples.
         feature_names : sequence of str, optional
         rivals : bool, {"quick", "all"} or list of str
-            What to tune beside the candidates, to compare with, as :meth:`MetricLearner.fit` does.
+            Methods to tune in addition to the candidates, as :meth:`MetricLearner.fit` does.
         when_learned : callable, optional
-            Called with the learner of the choice once it has its metric, before its rivals are
-            tuned: to save it.
+            Called with the final learner when it has its metric and before rivals are tuned, for
+            example to save it.
 
         Raises
         ------
         DataError
-            When the samples are too few to hold any out, and as :meth:`MetricLearner.fit`.
+            If there are too few samples to hold any out, and as for :meth:`MetricLearner.fit`.
         SettingsError
-            Naming the parameter, what it was, and the way out.
+            For a parameter that cannot be used.
         LearningError
-            When no learned candidate gives a metric on every fold.
+            If no learned candidate gives a metric on every fold.
         KeyboardInterrupt
-            For Ctrl-C. Once the choice is being learned, ``best_estimator_`` is the best so far.
+            On Ctrl-C. During the final fit, ``best_estimator_`` is the best metric so far.
         """
         if when_learned is not None and not callable(when_learned):
             raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
@@ -294,10 +288,10 @@ class MetricLearnerCV(ProblemParameters):
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
     ) -> MetricLearner:
-        """Choose and judge alone: the learner of the choice, which has not learned yet.
+        """Choose and evaluate only, and return the chosen learner, which is not fitted yet.
 
-        Everything that :meth:`fit` finds out is known afterwards but ``best_estimator_``.
-        Parameters and errors are those of :meth:`fit`.
+        All attributes of :meth:`fit` except ``best_estimator_`` are set. Parameters and errors are
+        those of :meth:`fit`.
         """
         judge_with_k = self._judge_with_k()
         check_n_jobs(self.n_jobs)
@@ -345,11 +339,11 @@ class MetricLearnerCV(ProblemParameters):
         Parameters
         ----------
         n_clusters : int, or one int per sample, or None
-            None decides by the calibrated price.
+            With None the calibrated price decides.
         use : {"learned", "best"}
-            The best learned metric, or the best candidate, which may be the untrained one.
+            Use the best learned metric, or the best candidate, which may be the untrained metric.
         **rules
-            Which partitions are allowed, as for :meth:`MetricLearner.predict`.
+            Constraints on the partitions, as for :meth:`MetricLearner.predict`.
         """
         samples = Xs if is_prepared(Xs) else self.measured(Xs)
         partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
@@ -359,12 +353,12 @@ class MetricLearnerCV(ProblemParameters):
     def predict_states(
         self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
-        """Partition samples and name what was found: the name of a state for each item, (T_i,).
+        """Partition samples and name the parts: the name of a state for each item, (T_i,).
 
-        A classifier that is the best candidate, and names states, gives its own names. Anything
-        else has them from the scores of states that the learned metric sees. A consensus has them
-        from a classifier that it joins where there are none, and no two neighbouring segments of it
-        have the same name.
+        If the best candidate is a classifier that names states, the names are its own. Otherwise
+        they follow from the state scores of the learned metric or, for a consensus without such
+        scores, from one of its classifiers; neighbouring segments of a consensus have different
+        names.
 
         Raises
         ------
@@ -377,10 +371,10 @@ class MetricLearnerCV(ProblemParameters):
     def predict_segments(
         self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[list[dict[str, Any]]]:
-        """Segment recordings and name what was found: a table for each.
+        """Segment recordings and name the segments: a table for each.
 
-        Tables are those of :meth:`MetricLearner.predict_segments`, names and errors those of
-        :meth:`predict_states`.
+        The tables are as for :meth:`MetricLearner.predict_segments`, and the names and errors as
+        for :meth:`predict_states`.
         """
         return self._named("predict_segments", segment_table, Xs, n_clusters, use, rules)
 
@@ -435,8 +429,8 @@ class MetricLearnerCV(ProblemParameters):
         Raises
         ------
         SettingsError
-            When ``use`` is neither "learned" nor "best", or the best candidate is no metric and
-            can keep no rules, or Ctrl-C came before it was tuned.
+            If ``use`` is neither "learned" nor "best", if the best candidate is not a metric and
+            rules are given, or if Ctrl-C came before it was tuned.
         """
         _check_use(use)
         learner = self._fitted

@@ -1,4 +1,4 @@
-"""Labels that say something, but not everything, about a partition."""
+"""Partial labels: incomplete knowledge of a partition."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class PartialLabels:
-    """What is known of the partition of a recording, or of a table.
+    """Partial labels of a recording, a table or a graph.
 
-    Whatever is given holds at once; what is not given is unknown.
+    All that is given holds together; everything else is unknown.
 
     Parameters
     ----------
     labels : array of shape (T,), optional
-        Numbers, -1 where unknown, or names; missing ones (None, NaN, NaT, NA, "") are unknown too.
-        For segmentations a change of label is a change-point, so that a labelled stretch is known
+        Numbers, with -1 for unknown labels, or names, with None, NaN, NaT, NA or "" for unknown
+        ones. For segmentations, a change of label is a change point: labelled stretches are known
         sample by sample, and two stretches with different labels have at least one change between
-        them; the same label on either side of unknown samples says nothing. For clusterings equal
-        labels are one cluster, different ones are two.
+        them; equal labels on both sides of unknown samples imply nothing. For clusterings, rows
+        with equal labels are in the same cluster, and rows with different labels are not.
     regions : sequence of Region or of (start, end, changes)
-        For segmentations: how many changes the samples ``start, ..., end - 1`` have among them. A
-        number means exactly so many, "1+" at least one.
+        For segmentations: the number of changes among the samples ``start, ..., end - 1``. A number
+        is exact, and "1+" means at least one.
     must_link, cannot_link : sequence of pairs of int
-        For clusterings: rows that are in one cluster, or in two.
+        For clusterings: pairs of rows in the same cluster, or in different clusters.
     chunks : array of shape (T,), optional
-        For clusterings: rows with the same number are in one cluster, -1 for rows in no chunk
-        (chunklets; Bar-Hillel et al., 2006). Two chunks may be in one cluster.
+        For clusterings: rows with the same number are in the same cluster, and -1 marks rows in no
+        chunk (chunklets; Bar-Hillel et al., 2006). Two chunks may belong to one cluster.
     n_clusters : int, optional
-        Exactly so many segments or clusters.
+        The exact number of segments or clusters.
 
     Raises
     ------
     DataError
-        For labels that do not have these forms. Whether they suit a recording and do not contradict
-        each other is looked at by :meth:`constraint`.
+        For labels that do not have these forms. :meth:`constraint` checks whether they fit a
+        recording and do not contradict each other.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class PartialLabels:
         return self.codes is not None and bool((self.codes != UNKNOWN).all())
 
     def constraint(self, n_samples: int, contiguous: bool) -> Constraint:
-        """Which partitions of ``n_samples`` samples agree with these labels.
+        """Return the constraint that partitions of ``n_samples`` samples agree with these labels.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class PartialLabels:
         Raises
         ------
         DataError
-            Naming the two labels that contradict each other, or the one that does not suit.
+            If two labels contradict each other, or one does not fit the samples.
         """
         if not is_whole(n_samples) or n_samples < 1:
             raise SettingsError(f"n_samples must be an integer >= 1, got {n_samples!r}")
