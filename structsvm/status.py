@@ -39,20 +39,18 @@ class Status(Enum):
     MAX_SECONDS = "stopped after max_seconds before the tolerance was reached"
     MAX_CALLS = "stopped after max_calls oracle calls before the tolerance was reached"
     INTERRUPTED = "interrupted: the best iterate is returned"
-    STALLED = "stalled: no labelling violates its cut, and the master is no more accurate than this"
-    MASTER_FAILED = "stopped where the master failed: the best iterate is returned"
+    STALLED = "stalled: no labelling violates its cut, and the master cannot be more accurate"
+    MASTER_FAILED = "stopped because the master failed: the best iterate is returned"
     RELAXED = (
         "optimal for the oracle's relaxation, whose value bounds the true objective from above"
     )
     HEURISTIC = "no better labelling was found, but a heuristic oracle cannot certify optimality"
-    STATIONARY = (
-        "stationary within the tolerance: a local minimum of an objective that is not convex"
-    )
+    STATIONARY = "stationary within the tolerance: a local minimum of a nonconvex objective"
     NOTHING_TO_LEARN = "the null metric is already optimal within the tolerance: nothing to learn"
 
     @property
     def converged(self) -> bool:
-        """Whether the solver did what it was asked for."""
+        """Whether the solver reached its tolerance, as far as its oracle allows."""
         return self in (
             Status.OPTIMAL,
             Status.RELAXED,

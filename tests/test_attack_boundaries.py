@@ -30,7 +30,7 @@ def test_windows_have_no_label_that_nobody_gave():
 
 @pytest.mark.parametrize("unknown", [None, np.nan, "", -1])
 def test_a_recording_with_unknown_names_is_not_labelled_in_full(unknown):
-    """Boundaries, and segments of one length, need change points in full."""
+    """Boundaries, and segments of equal length, need change points in full."""
     y = ["a", "a", unknown, unknown, "b", "b"]
     names = [rival.name for rival in rivals_of_recordings([Sample(X)] * 2, [y, y])]
     assert names == ["frame-logistic", "frame-boosting"]

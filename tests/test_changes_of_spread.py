@@ -67,7 +67,9 @@ def test_the_menu_of_recordings_finds_changes_of_spread():
 
 def test_segments_that_do_not_follow_from_the_means_may_follow_from_other_features():
     blind = judged(untrained=4 + NOISE, **{EQUAL: 2 + NOISE})
-    assert blind.answer.startswith("Nothing shows that the segments follow from the features")
+    assert blind.answer.startswith(
+        "There is no evidence that the segments follow from the features"
+    )
     assert FEATURES in blind.found
     assert FEATURES not in dataclasses.replace(blind, best="full").found  # a search has tried them
     assert FEATURES not in judged(untrained=4 + NOISE, **{EQUAL: 5 + NOISE}).found
@@ -76,5 +78,5 @@ def test_segments_that_do_not_follow_from_the_means_may_follow_from_other_featur
 @pytest.mark.parametrize(("untrained", "is_best"), [(2.1 + NOISE, True), (1.9 + NOISE, False)])
 def test_what_did_worse_than_no_learning_is_not_called_the_best_guess(untrained, is_best):
     verdict = dataclasses.replace(judged(untrained=untrained), best="full")
-    assert ("It still is the best guess." in verdict.found) == is_best
-    assert verdict.found.endswith("More labelled recordings would tell.")
+    assert ("It is still the best choice." in verdict.found) == is_best
+    assert verdict.found.endswith("Label more recordings to find out.")

@@ -313,7 +313,7 @@ class TestMessages:
         found = str(evaluate(learner, [X], [y]).verdict)
         assert found.startswith("Too few to tell: 1 independent table cannot support a verdict")
         assert "On 1 held-out table," in found
-        assert found.endswith("More labelled tables would tell.")
+        assert found.endswith("Label more tables to find out.")
 
     def test_the_verdict_does_not_fall_for_one_single_cluster(self):
         """It has less loss than any answer to tables of six close clusters."""

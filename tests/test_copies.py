@@ -169,7 +169,7 @@ def test_no_difference_at_all_shows_nothing():
     verdict = Verdict(
         Contrast.of("untrained", np.zeros(7), np.arange(7)), None, 1.0, None, grouped=False
     )
-    assert verdict.answer.startswith("Nothing shows that learning pays")
+    assert verdict.answer.startswith("There is no evidence that learning pays")
     assert "interval" not in str(verdict)
 
 

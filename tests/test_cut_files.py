@@ -88,7 +88,7 @@ def test_evaluation(learner, graphs):
     [
         ([1.0, 1.1, 1.2, 1.0, 1.1], [0.1] * 5, "Learning pays."),
         ([0.1] * 5, [1.0, 1.1, 1.2, 1.0, 1.1], "Learning harms."),
-        ([1.0, 0.0, 1.0, 0.0, 1.0], [0.5] * 5, "Nothing shows that learning pays"),
+        ([1.0, 0.0, 1.0, 0.0, 1.0], [0.5] * 5, "There is no evidence that learning pays"),
         ([1.0] * 4, [0.1] * 4, "Too few to tell"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_classifier_that_does_as_well_is_to_be_used(frames, rca, but):
 @pytest.mark.parametrize(
     ("untrained", "said"),
     [
-        (1 + NOISE, "Nothing shows that learning pays: the difference may be chance."),
+        (1 + NOISE, "There is no evidence that learning pays: the difference may be chance."),
         (0.7 + NOISE / 3, "Learning harms."),
     ],
 )
@@ -70,7 +70,7 @@ def test_learning_does_not_pay_where_segments_of_one_length_do_as_well(equal, do
     losses = {"equal-segments": equal, FRAMES: 0.4 + NOISE / 9}
     verdict = judged(("equal-segments", FRAMES), **losses)
     assert not verdict.pays
-    said = f"Nothing shows that learning pays: segments of one length {does}."
+    said = f"There is no evidence that learning pays: segments of equal length {does}."
     assert verdict.answer == f"{said} A frame classifier (boosting) does better: use it."
     assert verdict.use == FRAMES
 

@@ -1,4 +1,4 @@
-"""Segments of one length are the rival that does not look: labels that say nothing lose to it."""
+"""Segments of equal length are the rival that does not look: meaningless labels lose to it."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,8 @@ from structsvm.io import arrays_and_labels
 from structsvm.rivals import EqualSegments
 
 NOTHING = (
-    "Nothing shows that the segments follow from the features: segments of one length, whatever "
-    "is in a recording, may do as well."
+    "There is no evidence that the segments follow from the features: segments of equal length, "
+    "whatever is in a recording, may do as well."
 )
 
 
@@ -47,12 +47,12 @@ class TestLength:
 
 def test_labels_at_random_do_not_pay(rng):
     Xs, ys = at_random(rng, 12)
-    with pytest.warns(VerdictWarning, match="Nothing shows that the segments follow"):
+    with pytest.warns(VerdictWarning, match="There is no evidence that the segments follow"):
         search = MetricLearnerCV(random_state=0).fit(Xs, ys)
     verdict = search.verdict_
     assert verdict.answer == NOTHING
     assert not verdict.pays
-    assert "than that of segments of one length" in verdict.found
+    assert "than that of segments of equal length" in verdict.found
     assert EQUAL in verdict.to_dict()["contrasts"]
 
 

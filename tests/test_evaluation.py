@@ -125,9 +125,9 @@ class TestVerdict:
             ([pair[::-1] for pair in MANY], "Learning harms. On 6"),
             (
                 [(3, 1), (1, 3)] * 3,
-                "Nothing shows that learning pays: the difference may be chance",
+                "There is no evidence that learning pays: the difference may be chance",
             ),
-            ([(2, 2)] * 5, "Nothing shows that learning pays"),
+            ([(2, 2)] * 5, "There is no evidence that learning pays"),
             ([(3, 1)] * 5, "Cannot tell: the difference is the same on every recording"),
             ([(3 + k / 10, 1) for k in range(5)], "Learning pays."),
             ([(3, 1)] * 4, "Too few to tell: 4 independent recordings cannot support a verdict"),
@@ -138,7 +138,7 @@ class TestVerdict:
         assert str(made_up(*losses).verdict).startswith(words)
 
     def test_only_what_is_open_asks_for_more(self):
-        more = "More labelled recordings would tell."
+        more = "Label more recordings to find out."
         assert str(made_up((3, 1), (3, 2)).verdict).endswith(more)
         assert more not in str(made_up(*MANY).verdict)
         assert more not in str(made_up(*(pair[::-1] for pair in MANY)).verdict)
@@ -153,8 +153,8 @@ class TestVerdict:
         )
         assert "interval" not in str(found)
         assert "better on 7, worse on 0" in str(found)
-        these = f"That describes these {n_groups} groups, and cannot say what others would show."
-        assert str(found).endswith(f"{these} Labelled recordings of more groups would tell.")
+        these = f"The figures describe these {n_groups} groups only."
+        assert str(found).endswith(f"{these} Label recordings of more groups to find out.")
         assert np.isfinite(found.untrained.low)
 
     def test_enough_groups_have_an_interval(self):

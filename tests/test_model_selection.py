@@ -372,7 +372,7 @@ def test_intervals_of_groups_hold_the_truth_whatever_their_sizes(sizes, between)
         (1.0, 1.0, "Learning pays."),
         (1.0, 0.0, "Learning pays, but RCA may do as well."),
         (1.0, -1.0, "Learning pays, but RCA pays more."),
-        (0.0, 1.0, "Nothing shows that learning pays"),
+        (0.0, 1.0, "There is no evidence that learning pays"),
         (-1.0, 0.0, "Learning harms."),
     ],
 )

@@ -470,7 +470,7 @@ def _next(
         return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
     if best == EQUAL:
         return (
-            f"{verdict.answer} In cross-validation segments of one length did best, whatever the "
+            f"{verdict.answer} In cross-validation segments of equal length did best, whatever the "
             f"features; look for the cause with\n  structsvm diagnose {model} LABELLED"
         )
     beaten = best in verdict.contrasts and verdict.contrasts[best].is_gain

@@ -19,7 +19,7 @@ WAYS_OUT = {
     Status.MAX_ITER: "allow more iterations: Stopping(max_iter=...) of the solver, --max-iter",
     Status.MAX_SECONDS: "allow more time: Stopping(max_seconds=...) of the solver",
     Status.MAX_CALLS: "allow more oracle calls: Stopping(max_calls=...) of the solver",
-    Status.INTERRUPTED: "let it run to the end; resume= (--checkpoint) goes on where it stopped",
+    Status.INTERRUPTED: "let it run to the end; resume= (--checkpoint) continues a stopped run",
     Status.STALLED: "scale the features (standardize='recording'), or use another master",
     Status.MASTER_FAILED: "scale the features or the constraints, or use another master",
     Status.NOTHING_TO_LEARN: "check that the labels belong to these features, or lower lam",
@@ -55,16 +55,16 @@ def price(learner: MetricLearner) -> Iterator[Finding]:
     part = learner.problem_.traits.words.part
     end = "lowest" if low else "highest"
     what = (
-        f"hardly any change that the metric sees is too small for a {part} of its own"
+        f"in this metric nearly every change is worth the price of a new {part}"
         if low
-        else f"hardly any change that the metric sees is large enough for a {part} of its own"
+        else f"in this metric hardly any change is worth the price of a new {part}"
     )
     remedy = (
         f"check whether labels mark more {part}s than the features show, or give the number of "
         f"{part}s when predicting"
         if low
-        else f"check that the labels belong to these samples, or make features that tell {part}s "
-        "apart (docs/features.md)"
+        else f"check that the labels belong to these samples, or use features that distinguish "
+        f"{part}s (docs/features.md)"
     )
     values = {"price": calibration.penalty, "tried": [float(prices[0]), float(prices[-1])]}
     yield Finding(
@@ -86,7 +86,7 @@ def path(search: MetricLearnerCV) -> Iterator[Finding]:
     low = lam == lams[0]
     further = lam / 5 if low else lam * 5
     meaning = (
-        "more freedom may still help"
+        "weaker regularization may be better"
         if low
         else "the labels support little more than the untrained metric"
     )
@@ -109,11 +109,10 @@ def few_labels(learner: MetricLearner) -> Iterator[Finding]:
     if traits.contiguous and N < MIN_UNITS:
         yield Finding(
             "few labels",
-            f"learned from {words.wholes(N)}: the metric may be about what is odd in "
-            f"{'it' if N == 1 else 'them'}, and fewer than {MIN_UNITS} cannot be judged by holding "
-            "some out",
-            f"label more {words.whole}s; a few stretches of many tell more than all of one "
-            "(docs/weak-labels.md)",
+            f"learned from {words.wholes(N)}: the metric may fit the peculiarities of "
+            f"{'it' if N == 1 else 'them'}, and cross-validation needs at least {MIN_UNITS}",
+            f"label more {words.whole}s; a few labelled stretches of many are worth more than all "
+            "of one (docs/weak-labels.md)",
             {f"n_{words.whole}s": N, "needed": MIN_UNITS},
         )
     if parts < weights:

@@ -37,7 +37,7 @@ def copies(given: Examined) -> Iterator[Finding]:
         f"{extra} of {given.words.wholes(len(given.names))} "
         f"{'is a copy of another one' if extra == 1 else 'are copies of others'}: "
         f"{some_of([' = '.join(names) for names in same])}",
-        f"keep one of each: copies make a {whole} count twice; sample_weight= says so on purpose",
+        f"keep one of each, because a copy counts twice; to weight a {whole}, use sample_weight=",
         {"copies": same},
     )
 
@@ -63,7 +63,7 @@ def _seen(given: Examined) -> Iterator[Finding]:
         "leakage",
         f"the metric was learned from {len(seen)} of these {given.words.wholes(N)}: "
         f"{some_of(seen)}",
-        "judge the metric on the others alone",
+        "evaluate the metric on the others alone",
         {"learned_from": seen},
     )
 
@@ -86,8 +86,8 @@ def _overlaps(given: Examined) -> Iterator[Finding]:
     yield Finding(
         "leakage",
         f"{pairs}{different} stretches of the same values: {some_of(said)}",
-        f"cut {whole}s that do not overlap, or give those that do the same group: held out, one "
-        "is no news after the other",
+        f"cut {whole}s that do not overlap, or put overlapping ones in the same group: a held-out "
+        "one is not independent of the other",
         {
             "pairs": [
                 {"first": given.names[a], "second": given.names[b], "share": share}
@@ -104,9 +104,9 @@ def _few_groups(given: Examined) -> Iterator[Finding]:
         return
     yield Finding(
         "leakage",
-        f"the {given.words.wholes(len(given.names))} are of {n} group{'' if n == 1 else 's'}: what "
-        f"learning is worth on another group cannot be told from fewer than {MIN_UNITS}",
-        "label a little of further groups rather than more of these",
+        f"the {given.words.wholes(len(given.names))} are of {n} group{'' if n == 1 else 's'}: the "
+        f"gain on further groups cannot be estimated from fewer than {MIN_UNITS}",
+        "label a little of further groups rather than more of these groups",
         {"groups": n, "needed": MIN_UNITS},
     )
 

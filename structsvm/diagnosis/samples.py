@@ -84,7 +84,7 @@ def scale(given: Examined) -> Iterator[Finding]:
         "scale",
         f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
         f"untrained metric, {shares[largest] / np.median(others):.2g} times the median of the "
-        f"others: {why}, and the regularizer takes all features to be in one unit",
+        f"others: {why}, and the regularizer assumes features in one unit",
         "learn with standardize='recording' (or 'training'), or give the feature in another unit",
         {"feature": name, "share": float(shares[largest]), "standardize": kind},
     )
@@ -112,7 +112,7 @@ def constant(given: Examined) -> Iterator[Finding]:
         yield Finding(
             "constant",
             f"constant in at least half of the {words.wholes(n)}: feature {some_of(names)}",
-            "check whether the sensor was off there: the metric weighs what it cannot see",
+            f"check whether the sensor was off; the weight rests on the other {words.whole}s",
             {"constant_in": counts},
         )
 
@@ -133,7 +133,7 @@ def spikes(given: Examined) -> Iterator[Finding]:
         yield Finding(
             "spikes",
             f"{n} of {len(centred)} {given.words.item}s {'makes' if n == 1 else 'make'} most of "
-            f"the variance of feature {some_of(names)}: scaling by it makes everything else small",
+            f"the variance of feature {some_of(names)}: standardised, all other values are small",
             "clip or interpolate the outliers, or use ranks or a robust transformation",
             {"shares": {given.features[j]: float(share[j]) for j in found.tolist()}},
         )
@@ -161,7 +161,7 @@ def codes(given: Examined) -> Iterator[Finding]:
         yield Finding(
             "codes",
             f"{some_of(told, 3)}, far from all other values",
-            "if that stands for a missing value, leave its cells blank (NaN in Python), and say "
+            "if it stands for a missing value, leave these cells blank (NaN in Python), and use "
             "missing='interpolate' or 'mask'",
             {"codes": found},
         )
@@ -188,7 +188,7 @@ def copied_features(given: Examined) -> Iterator[Finding]:
     yield Finding(
         "copied features",
         f"always move together: {some_of(said)}; one may take the weight of both",
-        "leave out one of each pair, and read no meaning into which of them has the weight",
+        "leave out one of each pair, or do not interpret which of them has the weight",
         {"pairs": [[given.features[a], given.features[b]] for a, b in pairs]},
     )
 
@@ -207,7 +207,7 @@ def labels_among_features(given: Examined) -> Iterator[Finding]:
             "labels among features",
             f"constant within every labelled {given.words.part} and changing between them: "
             f"feature {some_of(names)}",
-            "leave it out if it was made of the labels, which new samples do not have",
+            "leave it out if it was computed from the labels, which new samples do not have",
             {"features": names},
         )
 
@@ -234,7 +234,7 @@ def unrelated_labels(given: Examined) -> Iterator[Finding]:
         return
     part = given.words.part
     where = (
-        "the same labels moved along"
+        "the same labels shifted in time"
         if contiguous
         else f"the same labels in another order of {given.words.item}s"
     )
@@ -242,8 +242,8 @@ def unrelated_labels(given: Examined) -> Iterator[Finding]:
         "unrelated labels",
         f"no feature differs between the labelled {part}s more than by chance: {where} do as well "
         f"in {100 * beaten:.0f} % of {ROTATIONS} trials",
-        "check that labels and samples belong together and start at the same time, or make "
-        "features that show what changes (docs/features.md)",
+        "check that labels and samples belong together and start at the same time, or use "
+        "features that show the changes (docs/features.md)",
         {"chance": beaten, "explained": float(here.max())},
     )
 

@@ -30,10 +30,10 @@ __all__ = [
 CONFIDENCE = 0.95
 LEARNED = "learned"
 EQUAL = "equal-segments"
-"""The rival that does not look at recordings: segments of one length."""
+"""The rival that does not look at recordings: segments of equal length."""
 SHOWN_BY = (
-    " A change of spread shows in features=HermiteMoments(), distribution-change on the command "
-    "line, and not in means."
+    " If the spread changes and not the mean, use features=HermiteMoments() (distribution-change "
+    "on the command line)."
 )
 """What to try where one kind of metric found nothing in the features; a search has tried it."""
 MIN_UNITS = 5
@@ -273,7 +273,7 @@ WORDS = {
     "frame-boosting": "a frame classifier (boosting)",
     "boundary-logistic": "a boundary classifier (logistic)",
     "boundary-boosting": "a boundary classifier (boosting)",
-    EQUAL: "segments of one length",
+    EQUAL: "segments of equal length",
     "region-forest": "a classifier of regions (random forest)",
     CONSENSUS: "the consensus of the metric and classifiers",
     "lda-classifier": "a classifier of rows (LDA)",
@@ -440,7 +440,7 @@ class Verdict:
 
     @property
     def _blind(self) -> Contrast | None:
-        """Against segments of one length, if they are not beaten beyond chance; else None."""
+        """Against segments of equal length, if they are not beaten beyond chance; else None."""
         equal = self.contrasts.get(EQUAL)
         return None if equal is None or equal.is_gain else equal
 
@@ -456,7 +456,7 @@ class Verdict:
 
     @property
     def pays(self) -> bool:
-        """Whether learning beats the untrained metric and segments of one length beyond chance."""
+        """Whether learning beats the untrained metric and equal segments beyond chance."""
         return self.is_supported and self.untrained.is_gain and self._blind is None
 
     @property
@@ -484,13 +484,13 @@ class Verdict:
 
     @property
     def _reach(self) -> str:
-        """What figures of too few recordings, or groups, do not say."""
+        """That figures of few recordings, or groups, do not describe others."""
         n = self.untrained.units
         if self.seen or n >= MIN_UNITS:
             return ""
         noun = "group" if self.grouped else self.words.whole
         these = f"this one {noun}" if n == 1 else f"these {n} {noun}s"
-        return f" That describes {these}, and cannot say what others would show."
+        return f" The figures describe {these} only."
 
     @property
     def _judged_on(self) -> str:
@@ -532,15 +532,15 @@ class Verdict:
             )
         if self._is_undecided:
             return (
-                f"Cannot tell: the difference is the same on every {self.words.whole}, so that "
-                "nothing is known of how it varies."
+                f"Cannot tell: the difference is the same on every {self.words.whole}, so that its "
+                "variation is unknown."
             )
         blind, part = self._blind, self.words.part
         if blind is not None and (self.enough is None or not self.enough.is_harm):
             whole = self.words.whole
             return (
-                f"Nothing shows that the {part}s follow from the features: {part}s of one length, "
-                f"whatever is in a {whole}, may do as well."
+                f"There is no evidence that the {part}s follow from the features: {part}s of equal "
+                f"length, whatever is in a {whole}, may do as well."
             )
         if self.pays:
             return f"Learning pays{self._but}."
@@ -548,9 +548,9 @@ class Verdict:
             said = "Learning harms."
         elif blind is not None:
             does = "do better" if blind.is_harm else "may do as well"
-            said = f"Nothing shows that learning pays: {part}s of one length {does}."
+            said = f"There is no evidence that learning pays: {part}s of equal length {does}."
         else:
-            said = "Nothing shows that learning pays: the difference may be chance."
+            said = "There is no evidence that learning pays: the difference may be chance."
         if self.use is None:
             return said
         name = rival_in_words(self.use)
@@ -583,10 +583,10 @@ class Verdict:
         tried = self.best is not None or not self.is_supported
         shown = "" if tried or self._blind is None else SHOWN_BY
         best = self.best is not None and self.untrained.mean >= 0
-        guess = " It still is the best guess." if best else ""
+        guess = " It is still the best choice." if best else ""
         wholes = f"{self.words.whole}s"
-        more = f"Labelled {wholes} of more groups" if self.grouped else f"More labelled {wholes}"
-        return f"{guess}{shown} {more} would tell."
+        more = f"{wholes} of more groups" if self.grouped else f"more {wholes}"
+        return f"{guess}{shown} Label {more} to find out."
 
     def _way_to(self, rival: str) -> str:
         """How to partition with a rival."""

@@ -166,7 +166,7 @@ def certificate_in_words(solution: Solution) -> str:
     without = f"without learning {solution.null:.6g}"
     if solution.stationarity is not None:
         return (
-            f"a local minimum, of an objective that is not convex: objective {solution.upper:.6g}, "
+            f"a local minimum of a nonconvex objective: objective {solution.upper:.6g}, "
             f"at the start {solution.null:.6g}, projected gradient {solution.stationarity:.2g}"
         )
     if not np.isfinite(solution.lower):
@@ -243,8 +243,8 @@ def question_in_words(learner: MetricLearner) -> str:
     """
     return {
         "rows": "made for further rows of the clusters it was learned from, not for new clusters",
-        "clusters": "made for new clusters: chosen on clusters that were held out",
-        "tables": "made for further tables: chosen on tables that were held out",
+        "clusters": "made for new clusters: chosen on held-out clusters",
+        "tables": "made for further tables: chosen on held-out tables",
         None: "",
     }[learner.question_]
 

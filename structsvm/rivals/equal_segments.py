@@ -1,4 +1,4 @@
-"""Segments of one length: what labels are worth without a look at the recordings."""
+"""Segments of equal length: what labels are worth without a look at the recordings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LENGTHS = 80
 
 
 class EqualSegments(BaseEstimator):  # type: ignore[misc]
-    """Cuts every recording into segments of one length, whatever is in it.
+    """Cuts every recording into segments of equal length, whatever is in it.
 
     The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, among
     lengths that grow geometrically up to the longest of them, which means no change at all. Labels

@@ -74,7 +74,7 @@ def rivals_of_recordings(
     labels: Sequence[Any],
     features: RecordingTransformer | None = None,
 ) -> list[Rival]:
-    """Segments of one length, and the classifiers that apply to labelled recordings.
+    """Segments of equal length, and the classifiers that apply to labelled recordings.
 
     Quick classifiers come first. Those of boundaries need the change points of a recording, in
     full. Those of samples need names of states that mean the same in several recordings.

@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     ("split", "answers"),
     [
         ("rows", "made for further rows of the clusters it was learned from, not for new clusters"),
-        ("clusters", "made for new clusters: chosen on clusters that were held out"),
+        ("clusters", "made for new clusters: chosen on held-out clusters"),
     ],
 )
 def test_the_question_is_asked_and_stored(run, split, answers):
