@@ -32,7 +32,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, calibrated
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import checked_names
 from structsvm.partitions.traits import GRAPHS, LEAST_KAPPA, Traits
@@ -372,7 +372,7 @@ class NormalizedCut(PartitionProblem):
             return None
         labels = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         factor = self._grid(samples, labels, weights)
-        return self.calibrate(factor, samples, truths, weights).metric(factor)
+        return calibrated(self, factor, samples, truths, weights).metric(factor)
 
     def rivals(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None

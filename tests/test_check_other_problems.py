@@ -273,7 +273,7 @@ class Unstandardized(Segments):
 @pytest.mark.parametrize(
     ("problem", "complaint"),
     [
-        (NoTraits(), r"traits is 'segments'.*: return Traits\(...\)"),
+        (NoTraits(), r"traits returned 'segments'.*: return an instance of Traits"),
         (NoDecoder(), "decoder returned None for sample 0|decoder returned .*None.* for sample 0"),
         (Unstandardized(), "standardize is 'never': one of"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from wrong_plugins import Segments, recordings
 
-from structsvm import ChangePoint, MetricLearner, Status
+from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, Status, evaluate
 from structsvm.errors import LearningError, PluginError
 from structsvm.oracles import all_partitions
 from structsvm.oracles.sequential import SequentialOracle
@@ -243,17 +243,28 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
 @pytest.mark.parametrize(
     ("method", "answer", "complaint"),
     [
-        ("decoder", None, r"decoder returned None .* return an instance of an Oracle"),
-        ("decoder", SequentialOracle, "decoder returned .* return an instance of an Oracle"),
+        ("decoder", None, r"decoder returned None .* return an instance of Oracle"),
+        ("decoder", SequentialOracle, "decoder returned .* return an instance of Oracle"),
         ("training_sample", None, "training_sample returned None .*: return a LabelledSample"),
-        ("units", None, "units returned None .*: return LearningUnits"),
+        ("units", None, "units returned None .*: return an instance of LearningUnits"),
+        ("calibrate", None, "calibrate returned None .*: return an instance of Calibration"),
+        ("objective", None, "objective returned None .*: return an instance of Objective"),
+        ("loss", lambda *Ms: np.nan, r"loss returned nan \(a float\): return a number"),
+        ("loss", lambda *Ms: np.ones(3), r"loss returned an array of float64 .*: return a number"),
+        ("loss", lambda *Ms: None, "loss returned None .*: return a number"),
+        (
+            "traits",
+            {"contiguous": True},
+            "traits returned {'contiguous': True} .*: return an instance of Traits",
+        ),
         ("unit", np.nan, "unit is nan: return None or a number > 0"),
         ("unit", "much", "unit is 'much': return None or a number > 0"),
     ],
 )
 @pytest.mark.parametrize("checked", [True, False], ids=["checked", "fitted"])
 def test_what_a_method_must_not_return_is_named(method, answer, complaint, checked, monkeypatch):
-    methods = {method: lambda self, *arguments: answer, "__module__": __name__}
+    found = property if method in ("loss", "traits") else staticmethod
+    methods = {method: found(lambda *arguments: answer), "__module__": __name__}
     problem = dataclass(frozen=True)(type("Wrong", (Segments,), methods))
     Xs, ys = recordings(3)
     monkeypatch.setitem(globals(), "Wrong", problem)  # where pickle looks for it
@@ -261,3 +272,34 @@ def test_what_a_method_must_not_return_is_named(method, answer, complaint, check
     ask = partial(check_problem, problem()) if checked else fit
     with pytest.raises(PluginError, match=f"Wrong.{{1,2}}{complaint}"):
         ask(Xs, ys)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "complaint"),
+    [
+        ("rivals", None, r"rivals returned None .*: return a list of Rival"),
+        ("rivals", ["knn"], r"rivals returned 'knn' .*: return an instance of Rival"),
+        ("candidates", None, "candidates returned None .*: return a list of Candidate"),
+        ("candidates", "full", "candidates returned 'full' .*: return a list of Candidate"),
+        ("candidates_for_parts", 1, "candidates_for_parts returned 1 .*: return a list of Cand"),
+        ("partition", None, "partition returned None .*: return an instance of EquivalenceMatrix"),
+        ("agreement", np.nan, r"agreement returned nan .*: return a number"),
+        ("agreement", None, r"agreement returned None .*: return a number"),
+        ("scores", None, "scores returned None .*: return an instance of dict"),
+    ],
+)
+def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, answer, complaint):
+    methods = {method: lambda self, *arguments: answer}
+    problem = dataclass(frozen=True)(type("Wrong", (Segments,), methods))
+    Xs, ys = recordings(4)
+    if method.startswith("candidates"):
+        split = {} if method == "candidates" else {"split": "states"}
+        use = MetricLearnerCV(problem(), **split).fit
+    elif method == "rivals":
+        use = partial(MetricLearner(problem(), metric="diagonal").fit, rivals=True)
+    else:
+        learner = MetricLearner(problem(), metric="diagonal").fit(Xs[:2], ys[:2])
+        use = learner.score if method == "partition" else partial(evaluate, learner)
+        Xs, ys = Xs[2:], ys[2:]
+    with pytest.raises(PluginError, match=rf"Wrong\.{complaint}"):
+        use(Xs, ys)

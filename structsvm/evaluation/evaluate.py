@@ -42,6 +42,7 @@ from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, asked_counts, units_of
 from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import refuse_unlisted
+from structsvm.support.contract import returned
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
@@ -174,10 +175,12 @@ class Evaluation(Printed):
         """
         rows, named = [], named or {}
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
-            scores = {
-                metric: problem.scores(truth, found[i], tolerance) | _accuracy(named, metric, i)
-                for metric, found in guesses.items()
-            }
+            scores = {}
+            for metric, found in guesses.items():
+                of_plugin = returned(
+                    problem, "scores", problem.scores(truth, found[i], tolerance), dict
+                )
+                scores[metric] = of_plugin | _accuracy(named, metric, i)
             rows.append(SampleScores(name, truth.n_clusters, scores))
         numbers = tuple(contents(samples).tolist()) if len(samples) else ()
         words = problem.traits.words if words is None else words

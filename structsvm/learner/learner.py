@@ -40,7 +40,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import PartitionProblem, read_samples
+from structsvm.partitions.problem import PartitionProblem, agreement_between, read_samples
 from structsvm.partitions.sample import Sample, is_prepared
 from structsvm.partitions.samples import Counts, check_weights, cluster_counts
 from structsvm.partitions.values import refuse_hidden
@@ -703,7 +703,7 @@ class MetricLearner(ProblemParameters):
         weights = check_weights(sample_weight, len(truths), traits.words)
         counts = [t.n_clusters for t in truths] if traits.given_k else None
         pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
-        agreements = [self.problem_.agreement(t, g) for t, g in pairs]
+        agreements = [agreement_between(self.problem_, t, g) for t, g in pairs]
         return float(np.average(agreements, weights=weights))
 
     # ---- what was learned, at a glance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,12 @@ from structsvm.partitions.values import label_values
 from structsvm.rivals import metrics as baselines
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among
+from structsvm.support.contract import asked, returned_all
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
 USUAL = ("quick", "all")
+Kind = TypeVar("Kind")
 
 
 def which_rivals(rivals: Any) -> str | list[str] | None:
@@ -138,7 +140,7 @@ def rivals_of(data: TrainingSet, features: RecordingTransformer | None) -> list[
     labels = data.item_labels
     if labels is None or data.asks == CLUSTERS:
         return []
-    return list(data.problem.rivals(data.samples, labels, features))
+    return _declared("rivals", Rival, data, labels, features)
 
 
 def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
@@ -146,9 +148,18 @@ def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> l
     labels = _labels(data)
     asked = data.asks or data.question
     if asked not in (ROWS, CLUSTERS, STATES):
-        return list(data.problem.candidates(data.samples, labels, features))
-    found = data.problem.candidates_for_parts(data.samples, labels, features)
+        return _declared("candidates", Candidate, data, labels, features)
+    found = _declared("candidates_for_parts", Candidate, data, labels, features)
     return [c for c in found if c.rival is None or asked != CLUSTERS]
+
+
+def _declared(
+    method: str, kind: type[Kind], data: TrainingSet, labels: Any, features: Any
+) -> list[Kind]:
+    """What a problem declares for samples; PluginError if that is something else."""
+    with asked(data.problem, method):
+        found = getattr(data.problem, method)(data.samples, labels, features)
+        return returned_all(data.problem, method, found, kind)
 
 
 def fit_rival(rival: Rival, data: TrainingSet) -> Any:

@@ -15,6 +15,7 @@ from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.samples import STANDARDIZE
+from structsvm.partitions.traits import Traits
 from structsvm.problem import Outline
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
@@ -23,6 +24,7 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.storage.unstored import refuse_unstored
 from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
+from structsvm.support.contract import returned
 
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
@@ -97,7 +99,8 @@ class Settings:
 
     def objective(self, n_features: int) -> Objective:
         """What is minimised, for P features."""
-        return self.problem.objective(self.metric, n_features)
+        found = self.problem.objective(self.metric, n_features)
+        return returned(self.problem, "objective", found, Objective)  # type: ignore[type-abstract]
 
     def weighted(self, objective: Objective) -> Regularizer:
         """Omega, times what ``lam`` stands for."""
@@ -121,6 +124,8 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     ------
     SettingsError
         When it is none, or the seed is none.
+    PluginError
+        When its traits are none, or what it is with this seed is no problem of its kind.
     """
     problem = named_problem(ChangePoint() if problem is None else problem)
     if not isinstance(problem, PartitionProblem):
@@ -129,10 +134,12 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
             f"problem must be a PartitionProblem such as ChangePoint(), got {problem!r}"
             + (f": {way_out}" if way_out else "")
         )
+    returned(problem, "traits", problem.traits, Traits)
     if random_state is None:
         return problem
     refuse_bad_seed(random_state)
-    return problem.seeded(int(random_state))
+    seeded = problem.seeded(int(random_state))
+    return returned(problem, "seeded", seeded, type(problem))
 
 
 def _some_features(regularizer: Regularizer) -> int:

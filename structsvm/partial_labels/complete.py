@@ -31,7 +31,7 @@ from structsvm.partitions.metric import (
 )
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, calibrated, oracle_of
 from structsvm.partitions.reading import labels_that_came
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import GRAPHS, IMAGES, Words
@@ -329,14 +329,14 @@ def calibrate_partial(
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
         parts, truths = _partly_known(problem, samples, labels)
         shares = None if weights is None else part_weights(labels, weights)
-        return problem.calibrate(factor, parts, truths, shares)
+        return calibrated(problem, factor, parts, truths, shares)
     Zs = in_metric(samples, factor)
     scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
         return Calibration.of_one_cluster([known.n_changes for known in labels], weights)
     penalties = penalty_grid(float(scatter / changes))
-    oracles, losses = [problem.decoder(x) for x in samples], [known.loss for known in labels]
+    oracles, losses = [oracle_of(problem, x) for x in samples], [known.loss for known in labels]
     return calibrate_by(oracles, Zs, losses, penalties, weights)
 
 
@@ -465,7 +465,7 @@ def _completed(
     (x, known), (problem, metric) = pair, how
     if known.truth is not None:
         return known.truth
-    return problem.partition(x, metric, known.constraint.n_clusters, known.constraint)
+    return metric.decode(problem, x, known.constraint.n_clusters, known.constraint)
 
 
 def _loss(pair: tuple[Sample, Known], how: tuple[PartitionProblem, Metric]) -> float:

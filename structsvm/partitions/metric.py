@@ -22,7 +22,7 @@ from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
-from structsvm.support.contract import AtOnce, asked
+from structsvm.support.contract import AtOnce, asked, returned
 from structsvm.support.plain import counted
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ class Metric:
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """Partition a sample into ``n_clusters``, or as many as the price allows."""
-        return problem.partition(sample, self, n_clusters, constraint)
+        found = problem.partition(sample, self, n_clusters, constraint)
+        return returned(problem, "partition", found, EquivalenceMatrix)
 
     def __str__(self) -> str:
         """Its size and its price."""

@@ -15,7 +15,13 @@ from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
-from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1, partition_loss
+from structsvm.partitions.losses import (
+    Projector,
+    adjusted_rand_index,
+    covering,
+    margin_f1,
+    partition_loss,
+)
 from structsvm.partitions.metric import (
     Calibration,
     Metric,
@@ -43,7 +49,7 @@ from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
-from structsvm.support.contract import Contract, asked, hook
+from structsvm.support.contract import Contract, asked, hook, returned
 from structsvm.support.plain import shown
 
 DOUBT = 0.1
@@ -238,7 +244,7 @@ class PartitionProblem(Contract):
             )
         if unit is None and whitening is not None:
             identity = np.eye(whitening.shape[0])
-            unit = self.calibrate(identity, samples, truths, weights).penalty
+            unit = calibrated(self, identity, samples, truths, weights).penalty
         if unit is None:
             assert untrained.price is not None
             unit = untrained.price
@@ -257,7 +263,7 @@ class PartitionProblem(Contract):
     ) -> Metric:
         """What there is without learning: that metric with the price that suits the labels."""
         factor = self.untrained_factor(samples, weights)
-        return self.calibrate(factor, samples, truths, weights).metric(factor)
+        return calibrated(self, factor, samples, truths, weights).metric(factor)
 
     # ---- prediction
 
@@ -319,7 +325,7 @@ class PartitionProblem(Contract):
         Zs = in_metric(samples, factor)
         if self.loss is partition_loss:
             return calibrate(oracles, Zs, truths, weights)
-        losses = [partial(self.loss, truth) for truth in truths]
+        losses = [partial(loss_between, self, truth) for truth in truths]
         penalties = penalties_for(Zs, truths, weights)
         if penalties is None:
             ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in truths]
@@ -381,7 +387,7 @@ class PartitionProblem(Contract):
     @hook
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """What model selection maximises: minus :attr:`loss`, unless that is easily fooled."""
-        return -self.loss(truth, guess)
+        return -loss_between(self, truth, guess)
 
     @hook
     def scores(
@@ -393,7 +399,7 @@ class PartitionProblem(Contract):
         """
         segments = self.traits.contiguous
         return {
-            "loss": self.loss(truth, guess),
+            "loss": loss_between(self, truth, guess),
             "covering": covering(truth, guess),
             "adjusted_rand": adjusted_rand_index(truth, guess),
             "f1": margin_f1(truth, guess, tolerance) if segments else None,
@@ -432,13 +438,58 @@ def oracle_of(problem: PartitionProblem, sample: Sample) -> Oracle:
     PluginError
         If it is none.
     """
-    found: Any = problem.decoder(sample)
-    if not isinstance(found, Oracle):
+    return returned(problem, "decoder", problem.decoder(sample), Oracle)  # type: ignore[type-abstract]
+
+
+def calibrated(
+    problem: PartitionProblem,
+    factor: Floats,
+    samples: Sequence[Sample],
+    truths: Sequence[EquivalenceMatrix],
+    weights: Floats | None = None,
+) -> Calibration:
+    """What :meth:`PartitionProblem.calibrate` returns.
+
+    Raises
+    ------
+    PluginError
+        If it is something else.
+    """
+    found = problem.calibrate(factor, samples, truths, weights)
+    return returned(problem, "calibrate", found, Calibration)
+
+
+def loss_between(problem: PartitionProblem, truth: Projector, guess: Projector) -> float:
+    """What :attr:`PartitionProblem.loss` returns.
+
+    Raises
+    ------
+    PluginError
+        If it is no number.
+    """
+    return _number(problem, "loss", problem.loss(truth, guess))
+
+
+def agreement_between(
+    problem: PartitionProblem, truth: EquivalenceMatrix, guess: EquivalenceMatrix
+) -> float:
+    """What :meth:`PartitionProblem.agreement` returns.
+
+    Raises
+    ------
+    PluginError
+        If it is no number.
+    """
+    return _number(problem, "agreement", problem.agreement(truth, guess))
+
+
+def _number(problem: PartitionProblem, method: str, found: Any) -> float:
+    """What one of these has returned; PluginError if it is no number."""
+    if not isinstance(found, int | float | np.bool_ | np.integer | np.floating) or found != found:
         raise PluginError(
-            f"{type(problem).__name__}.decoder returned {shown(found)}: return an instance of an "
-            "Oracle"
+            f"{type(problem).__name__}.{method} returned {shown(found)}: return a number"
         )
-    return found
+    return float(found)
 
 
 def learning_units(
@@ -456,12 +507,8 @@ def learning_units(
     PluginError
         If it is something else.
     """
-    found: Any = problem.units(samples, truths, untrained, shrinkage, weights)
-    if not isinstance(found, LearningUnits):
-        raise PluginError(
-            f"{type(problem).__name__}.units returned {shown(found)}: return LearningUnits"
-        )
-    return found
+    found = problem.units(samples, truths, untrained, shrinkage, weights)
+    return returned(problem, "units", found, LearningUnits)
 
 
 def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
@@ -514,12 +561,13 @@ def disagreement(
     problem: PartitionProblem, truth: EquivalenceMatrix, guess: EquivalenceMatrix
 ) -> float:
     """What the agreement of a guess lacks to a perfect one: usually the loss."""
-    return problem.agreement(truth, truth) - problem.agreement(truth, guess)
+    agreements = [agreement_between(problem, truth, M) for M in (truth, guess)]
+    return agreements[0] - agreements[1]
 
 
 def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
     """What :func:`disagreement` is called: a "loss" if perfect agreement is 0, not an index."""
-    return "loss" if problem.agreement(truth, truth) == 0 else "disagreement"
+    return "loss" if agreement_between(problem, truth, truth) == 0 else "disagreement"
 
 
 def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:

@@ -19,7 +19,7 @@ from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.partitions.deferred import all_derived, sum_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, calibrated
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.units import within_whitening
 from structsvm.support.arrays import Floats
@@ -81,7 +81,7 @@ def fit(
         if found is None:
             raise SettingsError(f"a baseline of this problem is one of {NAMES}, got {name!r}")
         return found
-    return problem.calibrate(factor, samples, truths, weights).metric(factor)
+    return calibrated(problem, factor, samples, truths, weights).metric(factor)
 
 
 def _pca(
@@ -99,7 +99,7 @@ def _pca(
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
     for rank in stage("ranks of PCA", ranks):
         factor = vectors[:, ::-1][:, :rank]
-        calibration = problem.calibrate(factor, samples, truths, weights)
+        calibration = calibrated(problem, factor, samples, truths, weights)
         if calibration.merit < least:
             best, least = calibration.metric(factor), calibration.merit
     assert best is not None

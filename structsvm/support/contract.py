@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
 from structsvm.support.folders import REMOVED, works_in_removed_folder
+from structsvm.support.plain import shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Kind = TypeVar("Kind")
 
 
 def hook(method: Method) -> Method:
@@ -103,6 +105,38 @@ class AtOnce:
         """
         if self._fault is not None:
             raise self._fault
+
+
+def returned(plugin: object, method: str, found: Any, kind: type[Kind]) -> Kind:
+    """What a method of a plugin has returned, if it is of the kind that its contract says.
+
+    Raises
+    ------
+    PluginError
+        If it is something else.
+    """
+    if not isinstance(found, kind):
+        raise PluginError(
+            f"{type(plugin).__name__}.{method} returned {shown(found)}: return an instance of "
+            f"{kind.__name__}"
+        )
+    return found
+
+
+def returned_all(plugin: object, method: str, found: Any, kind: type[Kind]) -> list[Kind]:
+    """The same of a method that returns several of them.
+
+    Raises
+    ------
+    PluginError
+        If it has returned something else.
+    """
+    if not isinstance(found, Iterable) or isinstance(found, str):
+        raise PluginError(
+            f"{type(plugin).__name__}.{method} returned {shown(found)}: return a list of "
+            f"{kind.__name__}"
+        )
+    return [returned(plugin, method, one, kind) for one in found]
 
 
 def culprit(error: BaseException) -> str | None:

@@ -25,7 +25,7 @@ from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number
-from structsvm.support.contract import culprit
+from structsvm.support.contract import culprit, returned
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.support.unchanged import Snapshot
@@ -168,11 +168,7 @@ class Kit:
         self.require(
             _same_settings(copied, problem), "a pickled copy is not equal: keep plain settings"
         )
-        traits = problem.traits
-        self.require(
-            isinstance(traits, Traits),
-            f"traits is {shown(traits)}: return Traits(...), such as Traits(contiguous=True)",
-        )
+        traits = returned(problem, "traits", problem.traits, Traits)
         self.require(
             traits.kappa > 0 and (traits.kappa <= 1 or not traits.convex),
             f"kappa is {traits.kappa!r}: beyond (0, 1] the metric collapses",
@@ -220,8 +216,7 @@ class Kit:
             decoder = self._named("decoder", i, sample) if convex else None
             self.require(
                 not convex or isinstance(decoder, Oracle),
-                f"decoder returned {shown(decoder)} for sample {i}: return an instance of an "
-                "Oracle",
+                f"decoder returned {shown(decoder)} for sample {i}: return an instance of Oracle",
             )
             self.require(
                 not sample.has_gaps or (isinstance(decoder, Oracle) and decoder.takes_gaps),
@@ -387,11 +382,7 @@ class Kit:
                 f"{self.name}: the decoder failed on the samples given, without any constraint: "
                 f"{error}"
             ) from error
-        self.require(
-            isinstance(found, Calibration),
-            f"calibrate returned {shown(found)}: return a Calibration",
-        )
-        metric: Metric = found.metric(factor)
+        metric = returned(problem, "calibrate", found, Calibration).metric(factor)
         price = metric.price
         self.require(
             price is None or bool(np.isfinite(price)), f"calibrate found the price {price!r}"
@@ -480,11 +471,9 @@ class Kit:
         gaps = any(sample.has_gaps for sample in samples)
         for metric in ("diagonal",) if gaps else ("diagonal", "full"):
             objective = self._named("objective", None, metric, samples[0].n_features)
-            self.require(
-                isinstance(objective, Objective),
-                f"objective returned {shown(objective)}: return an Objective",
+            risk = returned(self.problem, "objective", objective, Objective).risk(  # type: ignore[type-abstract]
+                samples, truths, SquaredNorm()
             )
-            risk = objective.risk(samples, truths, SquaredNorm())
             if isinstance(risk, CompositeRisk):
                 check_composite(self.name, risk, rng, f"{metric} metric")
                 continue
