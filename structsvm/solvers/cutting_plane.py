@@ -57,8 +57,9 @@ class CuttingPlane(ConvexSolver):
     damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
         weight from jumping (Ben-Ameur and Neto, 2007); at the master's once the gap is below 0.01
-        and the round before has halved it. With one slack this is where damping begins, which then
-        follows what is found (Pessoa et al., 2018). Measured in docs/solvers.md.
+        and the round before has halved it. With one slack, a quadratic regularizer and no further
+        constraints, this is where damping begins, which then follows what is found (Pessoa et al.,
+        2018). Measured in docs/solvers.md.
     proximal : float or None
         The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
         bounds over ``|best|^2``, halved with each round since that weight was found: a proximal
@@ -167,7 +168,7 @@ class CuttingPlane(ConvexSolver):
             w = run.between(answer, cuts, damped)
             upper, known = run.certificate.upper, cuts.group_values(w)
             evaluation = run.evaluate(w, groups, known, cache)
-            if damped and run.form is not None:
+            if damped and damping.follows and run.form is not None:
                 damping.note(_rises(run.form, evaluation, answer.w))
             found = evaluation.cuts()
             least, at_answer = _least(run), cuts.group_values(answer.w)

@@ -31,11 +31,11 @@ class Damping:
     """
 
     def __init__(self, share: float, follows: bool) -> None:
-        self.share, self._follows = share, follows and share > 0
+        self.share, self.follows = share, follows and share > 0
 
     def note(self, rises: bool) -> None:
         """Take note of a damped round: whether the objective rises towards the master's weight."""
-        if self._follows:
+        if self.follows:
             self.share += STEP * ((1.0 - self.share) if rises else -self.share)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -44,5 +44,5 @@ class Damping:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Be what another was; files of older versions say nothing of it."""
-        if self._follows and "damping" in state:
+        if self.follows and "damping" in state:
             self.share = float(state["damping"][0])
