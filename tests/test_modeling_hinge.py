@@ -8,9 +8,10 @@ import pytest
 from enumerated import Listed, Relaxed, Sample, listed_risk, optimum
 
 from structsvm.datasets import relevant_changes
-from structsvm.errors import SettingsError
+from structsvm.errors import OracleError, SettingsError
 from structsvm.io import arrays_and_labels
 from structsvm.modeling import StructuredHinge
+from structsvm.problem import Separation
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping
@@ -221,6 +222,28 @@ def test_a_heuristic_oracle_certifies_nothing_from_above():
     assert problem.status == cp.OPTIMAL_INACCURATE
     assert "heuristic" in problem.solver_stats.extra_stats.bound
     assert problem.solver_stats.extra_stats.lower <= optimum(risk) + 1e-7
+
+
+class Turning(Listed):
+    """Says of its first answers that they may miss the maximum, and afterwards looks no further."""
+
+    def separate(self, w, x, y):
+        if not np.any(w):
+            return replace(super().separate(w, x, y), quality=Quality.HEURISTIC)
+        return Separation(y, 0.0, Quality.EXACT)
+
+
+def test_answers_that_claim_to_be_exact_are_compared_beside_those_of_heuristics():
+    space = Free(3)
+    heuristic = listed_risk(space, SquaredNorm(), seed=8, problem=Guessing(space))
+    turning = listed_risk(space, SquaredNorm(), seed=9, problem=Turning(space))
+    w = cp.Variable(3)
+    hinges = [StructuredHinge(*parts_of(risk), w) for risk in (heuristic, turning)]
+    for some, lam in ((hinges, 0.1), (hinges[1:], 1.0)):
+        problem = cp.Problem(cp.Minimize(lam * cp.sum_squares(w) + sum(some)), [w <= 1e3])
+        w.value = np.zeros(3)
+        with pytest.raises(OracleError, match="an earlier plane says that it is"):
+            problem.solve(method="cutting-plane")
 
 
 def test_planes_of_a_relaxation_are_none_of_the_problem_in_later_solves():

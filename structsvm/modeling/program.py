@@ -65,6 +65,8 @@ class CvxpyProgram(Program):
         """The cuts of the last restricted problem with their multipliers."""
         self._qualities = [Quality.EXACT] * len(self.held)
         """The weakest answer that each atom's planes are of, also those of runs before."""
+        self._guessed = np.zeros(prepared.n_groups, dtype=bool)
+        """Of which groups the last answers are those of heuristics."""
         self._values: dict[bytes, float] = {}
         self._witnesses: list[tuple[Floats, Floats]] = []
         """Points, and upper bounds of the groups there."""
@@ -126,6 +128,7 @@ class CvxpyProgram(Program):
         self.oracle_seconds += sum(answer.seconds for answer in found)
         asked = list(zip(self.parts, found, strict=True))
         planes = Planes.empty(w, np.arange(self.prepared.n_groups))
+        self._guessed = np.zeros(self.prepared.n_groups, dtype=bool)
         for a in range(len(self.held)):
             own = [(part, answer) for part, answer in asked if part.atom == a]
             self._write(planes, a, own, points.arguments[a])
@@ -150,9 +153,7 @@ class CvxpyProgram(Program):
             Naming the atom, when a value is below an earlier plane, or a plane above an earlier
             value.
         """
-        if planes.quality is Quality.HEURISTIC:
-            return
-        uppers = planes.values + planes.slacks
+        uppers = np.where(self._guessed, np.inf, planes.values + planes.slacks)
         self._compare(known, uppers, planes.size, "an earlier plane says that it is", 0)
         for w, before in self._witnesses:
             heights = planes.intercepts + planes.slopes @ w
@@ -250,12 +251,13 @@ class CvxpyProgram(Program):
         return cut
 
     def _write(self, planes: Planes, a: int, own: list[tuple[Part, Answer]], point: Floats) -> None:
-        """The planes of an atom, summed over the terms of each group."""
+        """The planes of an atom, summed over the terms of each group, and which are guessed."""
         held, first = self.held[a], self._firsts[a]
         n, groups = held.heights.size, np.asarray(held.groups)
         slopes, (bases, values, slacks) = np.zeros((n, point.size)), np.zeros((3, n))
         for part, answer in own:
             where = groups[part.terms.start : part.terms.stop]
+            self._guessed[first + where] |= answer.quality is Quality.HEURISTIC
             np.add.at(slopes, where, answer.slopes)
             np.add.at(bases, where, answer.values - answer.slopes @ point)
             np.add.at(values, where, answer.values)
