@@ -307,13 +307,13 @@ class Clustering(PartitionProblem):
         """
         if self.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
             raise DataError(
-                "every row has a label of its own, so that any metric clusters them right: labels "
+                "every row has its own label, and any metric clusters them correctly: labels "
                 "say which rows belong together"
             )
         if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(
                 f"all rows of {'the table' if len(truths) == 1 else 'each table'} have the same "
-                "label: there is nothing to tell apart"
+                "label: there is nothing to distinguish"
             )
 
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:

@@ -76,8 +76,8 @@ class SegmentProblem(PartitionProblem):
         for start, end in zip(M.boundaries[:-1].tolist(), M.boundaries[1:].tolist(), strict=True):
             if not rule_says(self.allows, np.array([start]), end, T)[0]:
                 raise DataError(
-                    f"the segment {start}..{end} is none that {type(self).__name__} allows: check "
-                    "the labels, or the settings of the problem"
+                    f"the segment {start}..{end} is not one that {type(self).__name__} allows: "
+                    "check the labels, or the settings of the problem"
                 )
         return M
 

@@ -260,7 +260,7 @@ class TestWhitening:
             MetricLearner(Clustering(), whiten=whiten).fit(*table())
 
     def test_a_diagonal_metric_is_not_whitened(self):
-        with pytest.raises(SettingsError, match="a diagonal metric weighs each by itself"):
+        with pytest.raises(SettingsError, match="a diagonal metric weights each one alone"):
             MetricLearner(Clustering(), "diagonal", whiten=0.5).fit(*table())
 
 
@@ -268,7 +268,7 @@ class TestWhitening:
     ("labels", "message"),
     [
         (np.zeros(60), "all rows of the table have the same label"),
-        (np.arange(60), "every row has a label of its own"),
+        (np.arange(60), "every row has its own label"),
         (np.arange(59), r"labels of shape \(59,\) for 60 rows: give one to each"),
         (np.r_[np.nan, np.arange(59)], "the label of row 0 is missing"),
         (["a", None] * 30, "the label of row 1 is missing"),
@@ -291,7 +291,11 @@ class TestMessages:
             ([np.zeros((3, 2)), np.zeros((3, 1))], [[0, 0, 1]] * 2, "table 1 has 1 feature, tab"),
             ([np.zeros((3, 2))], [[0, 0, 1]] * 2, "1 table but 2 labellings"),
             ([np.zeros((3, 2))], [[0, 0]], r"table 0: labels of shape \(2,\) for 3 rows"),
-            ([np.zeros((3, 2))], [[0, 0, 1]], "constant in every table: nothing tells clusters"),
+            (
+                [np.zeros((3, 2))],
+                [[0, 0, 1]],
+                "constant in every table: nothing distinguishes clusters",
+            ),
         ],
     )
     def test_at_the_door(self, X, y, message):

@@ -276,9 +276,9 @@ def test_graphs_that_teach_nothing(rng):
     with pytest.warns(DataWarning, match="all nodes of graph 1 have the same label"):
         learner = MetricLearner(NormalizedCut(), lam=0.02).fit(graphs, [labels[0], one, labels[2]])
     assert len(learner.training_data_) == 3
-    with pytest.raises(DataError, match="nothing to cut apart"):
+    with pytest.raises(DataError, match="there is nothing to cut"):
         MetricLearner(NormalizedCut()).fit(graphs, [one] * 3)
-    with pytest.raises(DataError, match="every node has a label of its own"):
+    with pytest.raises(DataError, match="every node has its own label"):
         MetricLearner(NormalizedCut()).fit(graphs, [np.arange(40)] * 3)
     blank = FeatureGraph(np.ones((40, 2)))
     with (

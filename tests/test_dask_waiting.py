@@ -61,7 +61,7 @@ def test_no_worker_comes(workers, client, monkeypatch):
         session.map(add, 1)
         workers.scale(0)
         client.retire_workers(list(client.nthreads()), close_workers=True)
-        with pytest.raises(StructSVMError, match=r"no new one came in 0\.5 seconds"):
+        with pytest.raises(StructSVMError, match=r"no new one appeared within 0\.5 seconds"):
             session.map(add, 2)
     assert time.monotonic() < started + 60
 

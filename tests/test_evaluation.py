@@ -237,7 +237,7 @@ class TestRivals:
         learner, _, Xs, ys = named
         rival = SimpleNamespace(predict=lambda Xs: [np.zeros(60, int) for _ in Xs])
         assert evaluate(learner, Xs, ys, rivals={"it": rival}).scores["it"]["loss"] == 2
-        with pytest.raises(SettingsError, match="'it' cannot be told the number of clusters"):
+        with pytest.raises(SettingsError, match="'it' does not take the number of clusters"):
             evaluate(learner, Xs, ys, 3, rivals={"it": rival})
 
     def test_states_that_come_back_are_segments_of_their_own(self, named):

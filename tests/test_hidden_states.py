@@ -123,7 +123,7 @@ def test_the_search_chooses_and_says_what_it_was_asked():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
         found = search().fit(Xs, ys)
-    assert "a state appears that it was not learned from" in str(found.verdict_)
+    assert "recordings with a state that the metric was not learned from" in str(found.verdict_)
     assert "(rest, sit, turn, walk in turn)" in found.verdict_.question
     assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
     assert not any(found.cv_results_["failure"])

@@ -139,7 +139,7 @@ def test_a_concave_use_is_named():
 
 def test_problems_that_are_none_of_this_method_are_refused():
     x, z = cp.Variable(3), cp.Variable(3, complex=True)
-    with pytest.raises(SettingsError, match="holds nothing that only an oracle knows"):
+    with pytest.raises(SettingsError, match="the problem has no atom with an oracle"):
         solve(cp.Problem(cp.Minimize(cp.sum_squares(x))))
     with pytest.raises(SettingsError, match="has no variables"):
         solve(cp.Problem(cp.Minimize(OracleMax(np.ones(3), highest))))
@@ -215,7 +215,7 @@ def test_a_problem_without_a_minimum_is_found_out():
     assert solve(free) == -np.inf
     assert free.status == cp.UNBOUNDED
     only_one_plane = OracleMax(x, lambda x: (x.sum(), np.ones(3)))
-    with pytest.raises(MasterError, match=r"state bounds of its variables, such as cp.norm_inf"):
+    with pytest.raises(MasterError, match=r"add bounds of its variables, such as cp.norm_inf"):
         solve(cp.Problem(cp.Minimize(only_one_plane)))
     bounded = cp.Problem(cp.Minimize(only_one_plane), [cp.norm_inf(x) <= 1000])
     assert solve(bounded) == pytest.approx(-3000)

@@ -244,7 +244,9 @@ class Entry:
 
 def test_labels_that_break_the_rule_are_named() -> None:
     Xs, ys = recordings(2)
-    with pytest.raises(DataError, match=r"recording 0: the segment 0\.\.14 is none that MinDwell"):
+    with pytest.raises(
+        DataError, match=r"recording 0: the segment 0\.\.14 is not one that MinDwell"
+    ):
         MetricLearner(MinDwell(15)).fit(Xs, ys)
 
 

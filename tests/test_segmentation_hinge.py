@@ -209,7 +209,7 @@ def test_its_slope_is_that_of_the_best_path():
         ({"weight": [cp.Variable(3)] * 3}, SettingsError, r"3 parts: give the metric B, or \[B,"),
         ({"weight": [cp.Variable(3)] * 2}, SettingsError, r"price must be a scalar, got shape"),
         ({"weight": cp.square(cp.Variable(3))}, SettingsError, "must be affine"),
-        ({"problem": ChangePoint(max_length=2)}, DataError, "is none that ChangePoint allows"),
+        ({"problem": ChangePoint(max_length=2)}, DataError, "is not one that ChangePoint allows"),
         ({"ys": [[12]] * 3}, DataError, "no recording has a change"),
         ({"Xs": [np.zeros((1, 3))] * 3}, DataError, "recording 0"),
     ],

@@ -139,7 +139,10 @@ def test_a_single_table_is_enough(split):
     assert found.losses_.shape[0] == {"rows": 2, "clusters": 6}[split]
     assert found.question_ == found.best_estimator_.question_ == split
     evaluate(found, [X + 1], [NAMES[y]])
-    words = {"rows": "further rows of the same clusters", "clusters": "clusters that it was not"}
+    words = {
+        "rows": "further rows of the same clusters",
+        "clusters": "clusters that the metric was not",
+    }
     assert words[split] in str(found.verdict_)
     assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
 
@@ -179,7 +182,7 @@ def test_a_table_is_judged_by_the_question_its_model_was_made_for():
     found = quietly(search(split="clusters"), X, y)
     learner = found.best_estimator_
     rows = evaluate_rows(learner, X, y)
-    assert "clusters that it was not learned from" in rows.question
+    assert "clusters that the metric was not learned from" in rows.question
     assert rows.question == rows.verdict.question
     assert rows.verdict.untrained.units == 2
     assert {row.n_clusters for row in rows.groups.samples} == {2}

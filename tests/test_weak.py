@@ -168,7 +168,9 @@ def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) 
     ys = [np.roll(stretch, rng.integers(-30, 30)) for _ in Xs]
     if completes:
         monkeypatch.setattr("structsvm.learner.partial._beats_no_change", lambda *_: True)
-    with pytest.warns(DataWarning, match="zero metric" if completes else "worse than no change"):
+    with pytest.warns(
+        DataWarning, match="zero metric" if completes else "worse than predicting no change"
+    ):
         kept = MetricLearner(lam=0.05).fit(Xs, ys)
     alone = MetricLearner(lam=0.05).fit(Xs, ys, alternation=Alternation(max_rounds=0))
     assert kept.alternated_ is None

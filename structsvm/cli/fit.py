@@ -364,7 +364,7 @@ def _tell(
         terminal.warn(f"interrupted: the {best} metric so far is saved in {args.output}")
     words, left_out = given.words, len(given) - len(learner.training_data_)
     if left_out:
-        terminal.note(f"of {words.wholes(left_out)} nothing is known: left out")
+        terminal.note(f"{words.wholes(left_out)} without any label left out")
     if learner.alternated_ is not None:
         terminal.note(learner.alternated_.summary)
     called = words_of_training(learner.problem_)

@@ -92,10 +92,10 @@ def _tell_counts(
     fewest, most = min(counts), max(counts)
     found = counted(most, given.words.part) if fewest == most else f"{fewest} to {most} clusters"
     where = f"each {given.words.whole}" if len(counts) > 1 else answers[0].name
-    reason = "as in what was learned from"
+    reason = "as in the training data"
     if learner.metric_.price is not None:
-        reason = "as many as the price of one makes"
-    terminal.note(f"{found} in {where}, {reason}: --n-clusters N finds N of them")
+        reason = "by the learned price"
+    terminal.note(f"{found} in {where}, {reason}; --n-clusters N finds N")
 
 
 def answers_of(

@@ -119,8 +119,8 @@ class Judged(NamedTuple):
             return cls(held_out, "held out", _joined(held_out.found, held_out.question, wanted))
         way = f"{_predicting(model, _asked(search.best_estimator_))} --rival"
         verdict = replace(search.verdict_, way=way)
-        why = "Too little is held out for a verdict, so that this one" if whole else "The verdict"
-        told = f"{why} is by cross-validation on what was learned from."
+        why = "Too little is held out for a verdict; this one" if whole else "The verdict"
+        told = f"{why} is that of the cross-validation on the training data."
         return cls(verdict, "cross-validation", _joined(told, verdict.found, verdict.question))
 
 
@@ -377,7 +377,7 @@ def _samples_away(whole: Checked) -> NDArray[np.bool_]:
         what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
         apart = "" if groups is None else "leave out --groups if each file is independent, "
         raise DataError(
-            f"{what}: holding any out leaves too few to choose from; label at least {FEWEST}, and "
+            f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
             f"{_enough()} for a verdict, {apart}or use structsvm fit, which holds nothing out"
         )
     return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
@@ -415,7 +415,7 @@ def _about(train: Checked, test: Checked, split: str | None) -> str:
     if groups is not None:
         told += ", of other groups"
     if split == STATES:
-        told += "\nto choose, each state in turn is hidden from what is learned from"
+        told += "\nto choose, each state in turn is left unlabelled in the training folds"
     if groups is not None:
         return told
     return f"{told}\n{taken_to_be_independent(train.given)}"
@@ -442,8 +442,8 @@ def _warn_of_copies(train: Checked, test: Checked, terminal: Terminal) -> None:
     n = sum(row in known for row in held_out)
     if n > COPIES * len(held_out):
         terminal.warn(
-            f"{n} of the {len(held_out)} rows that are held out are the same as rows that are "
-            "learned from: the figures are better than on other rows; leave out what is there twice"
+            f"{n} of the {len(held_out)} held-out rows equal training rows: the figures are better "
+            "than on other rows; leave out duplicates"
         )
 
 

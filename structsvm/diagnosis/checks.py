@@ -99,7 +99,7 @@ def diagnose(
     if Xs is None and without:
         raise SettingsError(f"{without[0]} of no samples: give Xs as well")
     if Xs is not None and is_prepared(Xs):
-        raise SettingsError("give the samples as they are: of prepared ones the scale is lost")
+        raise SettingsError("give the original samples: prepared ones have lost their scale")
     if Xs is None:
         return diagnose_measured(learner, None)
     form = Form.given_to(fitted, Xs)

@@ -96,13 +96,13 @@ PERFECT = {
 MEANINGS = {
     "loss": "K + K' - 2 Σ |A ∩ B|² / (|A| |B|) over the K true {part}s A and the K' found ones B, "
     "so that one single {part} costs K - 1",
-    "jaccard": "the share of what is in the true object or in the found one that is not in both",
+    "jaccard": "the share of the union of the true and the found object that is not in both",
     "covering": "how well the true {part}s are overlapped by those found",
     "adjusted_rand": "agreement on pairs of {item}s, 0 by chance",
-    "f1": "the harmonic mean of the share of changes that are found and of the share of those "
-    "found that are right",
-    "accuracy": "the share of {bearers} that are named right",
-    "macro F1": "the F1 of the {bearers} of each {named}, on average",
+    "f1": "the harmonic mean of the share of changes that are found and of the share of found "
+    "changes that are right",
+    "accuracy": "the share of {bearers} with the right name",
+    "macro F1": "the mean over all {named}s of the F1 of their {bearers}",
 }
 """What scores measure, in the words of a sample."""
 
@@ -594,7 +594,7 @@ def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> An
         signature(predict).bind(*asked)
     except TypeError:
         raise SettingsError(
-            f"rivals: {name!r} cannot be told the number of clusters: leave out n_clusters"
+            f"rivals: {name!r} does not take the number of clusters: leave out n_clusters"
         ) from None
     return predict(*asked)
 

@@ -120,9 +120,9 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
         if type(self).fit_transform is not RecordingTransformer.fit_transform:
             name = type(self).__name__
             raise DataError(
-                f"{name} makes the features of the recordings that it learns from in a way of its "
-                f"own, and these are read one at a time: define {name}.fit_held_out, which returns "
-                "what makes those of each, or give arrays in memory"
+                f"{name} computes the features of training recordings in its own way, and these "
+                f"are read one at a time: define {name}.fit_held_out, which returns a fitted "
+                "transformer for each, or give arrays in memory"
             )
         return [self.fit(Xs, ys, groups)] * len(Xs)
 

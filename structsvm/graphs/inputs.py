@@ -26,7 +26,7 @@ MEAN_EXPONENT = 3.0
 """Where learning starts on other graphs: the mean over their edges of the exponent of W."""
 
 NOTHING_TO_CUT = (
-    "all nodes of each graph have the same label: there is nothing to cut apart (small objects "
+    "all nodes of each graph have the same label: there is nothing to cut (small objects "
     "need more superpixels: raise n_superpixels of GraphOfImage)"
 )
 
@@ -69,7 +69,7 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
     """
     if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
         raise DataError(
-            "every node has a label of its own, so that any metric cuts them right: labels say "
+            "every node has its own label, and any metric cuts them correctly: labels say "
             "which nodes belong together"
         )
     kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
@@ -102,7 +102,7 @@ def start_scale(graphs: Sequence[FeatureGraph], weights: Floats) -> Floats:
         nodes = weights * [len(graph.X) for graph in graphs]
         deviation = np.sqrt((weights[:, None] * within).sum(axis=0) / nodes.sum())
         if not deviation.any():
-            raise DataError("every feature is constant in every graph: nothing tells nodes apart")
+            raise DataError("every feature is constant in every graph: nothing distinguishes nodes")
         start = np.divide(1.0, deviation**2, out=np.zeros(start.size), where=deviation > 0)
     if graphs[0].made.any():
         start = np.where(graphs[0].made, start, BESIDE_MADE * start)

@@ -96,7 +96,7 @@ def learn_partial(
         if alone is None:
             raise DataError(
                 "no labelled stretch has a change, so nothing can be learned from them alone: "
-                "let alternation complete the labels (max_rounds > 0)"
+                "complete the labels (max_rounds > 0)"
             )
         return alone
     if alone is not None and (
@@ -259,7 +259,7 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
     if not gains or not _is_negative(np.concatenate(gains), np.concatenate(weights)):
         return True
     _warn_not_completed(
-        "on stretches held out, what was learned from the others is worse than no change"
+        "on held-out stretches, the metric of the others is worse than predicting no change"
     )
     return False
 

@@ -148,8 +148,8 @@ def counts_of(
     for i, (known, given) in enumerate(pairs):
         if None not in (known, given) and known != given:
             raise DataError(
-                f"{words.whole} {i}: it is known to have {words.parts(int(known or 0))}, and "
-                f"n_clusters={given} is asked for: leave out one of them"
+                f"{words.whole} {i}: it is known to have {words.parts(int(known or 0))}, but "
+                f"n_clusters={given}: leave out one of them"
             )
     return [known if given is None else given for known, given in pairs]
 
@@ -167,7 +167,7 @@ def _with_lengths(problem: PartitionProblem, rules: Rules) -> PartitionProblem:
     missing = [name for name in lengths if name not in settings]
     if missing:
         raise SettingsError(
-            f"{missing[0]} is a rule for segments, and {type(problem).__name__} has no such "
+            f"{missing[0]} is a rule for segments, but {type(problem).__name__} has no such "
             "setting: leave it out, or write a SegmentProblem (docs/plugins.md)"
         )
     return replace(problem, **lengths)  # type: ignore[type-var]

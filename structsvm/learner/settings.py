@@ -221,7 +221,7 @@ def _shrinkage_from(whiten: Any, metric: str, usual: float | None) -> float | No
         raise SettingsError(f"whiten must be 'auto', None or a shrinkage in [0, 1], got {whiten!r}")
     if metric == "diagonal":
         raise SettingsError(
-            "whitening mixes the features, and a diagonal metric weighs each by itself: use "
+            "whitening mixes the features, and a diagonal metric weights each one alone: use "
             "metric='full' or whiten=None"
         )
     return float(whiten)

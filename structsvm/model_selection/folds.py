@@ -94,8 +94,8 @@ def split(
     if n_units < 2:
         what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
         raise DataError(
-            f"{what}: nothing can be held out, so nothing can be chosen or judged; label another "
-            "one, or use MetricLearner, which needs no second one"
+            f"{what}: nothing can be held out to choose and evaluate by; label another one, or use "
+            "MetricLearner, which needs only one"
             + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
     apart = units if numbers is None else joined(units, numbers)
@@ -149,7 +149,7 @@ def _check(
         if not teaches.any():
             raise DataError(
                 f"none of {words.wholes(teaches.size)} has two {words.part}s or more: there is "
-                "nothing to learn from; label some that have"
+                "nothing to learn from; label some with several"
             )
         if not teaches[folds.train(k)].any():
             raise DataError(

@@ -440,7 +440,7 @@ class MetricLearnerCV(ProblemParameters):
         if self.best_candidate_ in ways_besides_metrics(learner):
             if rules:
                 raise SettingsError(
-                    f"{self.best_candidate_} is no metric and keeps no rules: leave out "
+                    f"{self.best_candidate_} is not a metric and takes no rules: leave out "
                     f"{next(iter(rules))}, or use='learned'"
                 )
             return learner.partition_with(self.best_candidate_, Xs, n_clusters)

@@ -104,14 +104,14 @@ def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
     groups = f"each of {n} groups of {asked}"
     if asked == CLUSTERS:
         return (
-            "This says what the metric is worth on clusters that it was not learned from: the rows "
-            f"of {groups} were clustered by a metric learned from the rows of the other clusters."
+            "This is the gain on clusters that the metric was not learned from: the rows of "
+            f"{groups} were clustered by a metric learned from the rows of the other clusters."
         )
-    how = "by a metric learned from the others" if learned_again else "by itself"
+    how = "by a metric learned from the others" if learned_again else "separately"
     return (
-        "This says what the metric is worth on further rows of the same clusters: "
+        "This is the gain on further rows of the same clusters: "
         f"{groups} was clustered {how}. "
-        "What it is worth on other tables or clusters only they can tell."
+        "It does not estimate the gain on other tables or clusters."
     )
 
 
@@ -296,7 +296,7 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     folds = Folds(held_out, units, wholes.folds.grouped, shares=shares)
     shown = ", ".join(sorted({state for _, state in kept}))
     question = (
-        f"This says what the metric is worth where a {words.named} appears that it was not learned "
+        f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
         f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
         f"the others ({shown} in turn)."
     )

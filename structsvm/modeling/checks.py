@@ -25,7 +25,7 @@ def check_problem(problem: cp.Problem) -> None:
     """
     if not atoms_of(problem):
         raise SettingsError(
-            "the problem holds nothing that only an oracle knows: call problem.solve() without "
+            "the problem has no atom with an oracle: call problem.solve() without "
             "method='cutting-plane'"
         )
     if not problem.variables():

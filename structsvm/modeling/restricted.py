@@ -167,7 +167,7 @@ class Conic(Restricted):
         self._in_box, self._n_cuts = self._in_box + 1, n_cuts
         if self._box > LARGEST_BOX:
             raise UnboundedError(
-                "the problem is unbounded as far as its oracles have told: state bounds of its "
+                "the problem is unbounded by the planes found so far: add bounds of its "
                 "variables, such as cp.norm_inf(x) <= 1000"
             )
 

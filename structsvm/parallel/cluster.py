@@ -119,8 +119,8 @@ class _OnDask(Session):
         slots = _slots(self._client)
         if not slots:
             raise StructSVMError(
-                f"the Dask cluster has no workers left, and no new one came in {WAIT:g} seconds: "
-                "start some, and give resume=FILE to keep what is learned until then"
+                f"the Dask cluster has no workers left, and no new one appeared within {WAIT:g} "
+                "seconds: start some, and give resume=FILE to keep what is learned until then"
             )
         address, share = slots[k % len(slots)], _Share(self._shares[k])
         with _answering(), sendable():

@@ -205,7 +205,7 @@ def warn_about_constant_features(
     constant = np.all(known, axis=0)
     if constant.all():
         raise DataError(
-            f"every feature is constant in every {words.whole}: nothing tells {words.part}s apart"
+            f"every feature is constant in every {words.whole}: nothing distinguishes {words.part}s"
         )
     if constant.any():
         which = [names[j] if names else str(j) for j in np.flatnonzero(constant).tolist()]
@@ -274,7 +274,7 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     if missing.size:
         raise DataError(
             f"the group of {words.whole} {missing[0]} is missing ({missing.size} in all): give one "
-            f"for each, and one of its own to a {words.whole} that is of none"
+            f"for each, and a separate one to a {words.whole} without a group"
         )
     try:
         names, units = np.unique(given, return_inverse=True)

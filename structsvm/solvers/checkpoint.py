@@ -102,7 +102,7 @@ class Checkpoint:
             if other:
                 raise CheckpointError(
                     f"{self.path}: a checkpoint with other {', '.join(other)}: give the same data "
-                    "and settings to go on from it, or another file to begin anew"
+                    "and settings to resume from it, or another file to start again"
                 )
             certificate.restore(header["certificate"], arrays.pop("best", None))
             saved = Saved(arrays, header["oracle_calls"], header["stalled"])
@@ -141,8 +141,8 @@ class Checkpoint:
             if not self._failing:
                 self._failing = True
                 warn(
-                    f"{error}; learning goes on, and the next round tries again: make room or stop "
-                    "it, for it could not go on from here",
+                    f"{error}; learning continues, and the next round tries again: make room, or "
+                    "stop, because this run could not be resumed",
                     CheckpointWarning,
                 )
             return

@@ -64,7 +64,7 @@ def test_regions_are_enough(run, place) -> None:
     line += " --force"
     assert code == 0, err
     assert len(load(place / "m.structsvm").training_data_) == 2  # of the others nothing is known
-    assert "of 2 recordings nothing is known: left out" in err
+    assert "2 recordings without any label left out" in err
     for text, message in (
         ("recording,start,end\nr0,0,9\n", "no column 'changes'"),
         (

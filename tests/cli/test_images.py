@@ -84,7 +84,7 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
 
 def test_a_number_of_parts_that_is_known_is_no_matter_of_a_price(run, tmp_path):
     _, _, err = run("predict m.structsvm test/img/p0.png -o", tmp_path / "map.png")
-    assert "2 parts in p0, as in what was learned from: --n-clusters N finds N of them" in err
+    assert "2 parts in p0, as in the training data; --n-clusters N finds N" in err
 
 
 def test_written_label_maps_can_be_learned_from(run):

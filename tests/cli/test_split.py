@@ -38,7 +38,7 @@ def test_the_question_is_asked_and_stored(run, split, answers):
     code, _, err = run(f"fit clustering learn.csv -o {split}.structsvm --force --split {split}")
     assert code == 0, err
     assert f"chosen on held-out {split}" in err
-    assert "This says what the metric is worth on" in " ".join(err.split())
+    assert "This is the gain on" in " ".join(err.split())
     assert answers in err
     code, out, _ = run(f"show {split}.structsvm")
     assert answers in out

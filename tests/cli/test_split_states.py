@@ -43,7 +43,7 @@ def test_what_is_learned_is_chosen_on_hidden_states(run, folder):
     code, err = run(f"{line} --rivals none")
     assert code == 0, err
     assert "chosen on held-out states" in err
-    assert "a state appears that it was not learned from" in err
+    assert "recordings with a state that the metric was not learned from" in err
     assert len(load(folder / "m.structsvm").training_data_) == 6
 
 
@@ -54,5 +54,5 @@ def test_a_trial_passes_the_question_on(run, monkeypatch):
     monkeypatch.setattr("structsvm.cli.try_out.MetricLearnerCV", asked)
     code, err = run("try change-point r --split states -o tried")
     assert code == 1
-    assert "to choose, each state in turn is hidden from what is learned from" in err
+    assert "to choose, each state in turn is left unlabelled in the training folds" in err
     assert err.endswith("error: asked about states")

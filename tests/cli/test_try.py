@@ -55,7 +55,7 @@ def test_a_verdict_that_is_cross_validated_says_so(run, recordings, tmp_path):
     code, out, err = run(f"try change-point {recordings} -o {tmp_path}/out")
     assert code == 0, err
     said = " ".join(out.split())
-    assert "Too little is held out for a verdict, so that this one is by cross-validation" in said
+    assert "Too little is held out for a verdict; this one is that of the cross-validation" in said
     page = (tmp_path / "out" / "report.html").read_text()
     assert "so that this one is by cross-validation" in page
     assert "Too few to tell" not in page
@@ -86,7 +86,7 @@ def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(run, iris, 
     pd.concat([frame, frame]).to_csv(tmp_path / "twice.csv", index=False)
     code, _, err = run(f"try clustering {tmp_path}/twice.csv -o {tmp_path}/out")
     assert code == 0, err
-    assert "of the 90 rows that are held out are the same as rows that are learned from" in err
+    assert "of the 90 held-out rows equal training rows" in err
     code, _, err = run(f"try clustering {iris} -o {tmp_path}/once")  # in which two rows are alike
     assert "are the same as rows" not in err
 
@@ -114,7 +114,7 @@ def test_predictions_are_those_that_were_judged(run, tmp_path):
         ("--groups ^q", "--groups '^q' finds nothing in the name 'p0_0'"),
         (
             "--groups ^p",
-            "1 group: holding any out leaves too few to choose from; label at least 4, and 8 for a "
+            "1 group: too few to choose from once some are held out; label at least 4, and 8 for a "
             "verdict, leave out --groups if each file is independent, or use structsvm fit",
         ),
         ("--split rows", "--split rows is for tables, whose rows have no order"),
