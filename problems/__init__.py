@@ -1,4 +1,4 @@
-"""Problem declarations: feature map, loss and the oracle that separates."""
+"""Partitioning problems: change points, clustering and normalized cuts."""
 
 from structsvm.support.lazy import lazy
 

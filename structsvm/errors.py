@@ -1,4 +1,4 @@
-"""Everything structsvm raises or warns about on purpose."""
+"""The errors and warnings of structsvm."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""What keeps the weight small: Omega(w), its cvxpy form and its part of the dual bound."""
+"""Regularizers: Omega(w), its cvxpy form and its part of the dual bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regression against an adversary who moves some of the measurements when the answer is known."""
+"""Regression against an adversary who knows the regression and moves some measurements."""
 
 import cvxpy as cp
 import numpy as np

@@ -1,4 +1,4 @@
-"""The polynomial nearest to |t| on [-1, 1]: a linear program with a constraint for each t."""
+"""The best polynomial approximation of |t| on [-1, 1]: a linear program with a constraint per t."""
 
 import cvxpy as cp
 import numpy as np

@@ -1,4 +1,4 @@
-"""The multiclass support vector machine of Crammer and Singer (2001), by its own oracle."""
+"""The multiclass support vector machine of Crammer and Singer (2001), with its own oracle."""
 
 import cvxpy as cp
 import numpy as np

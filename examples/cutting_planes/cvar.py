@@ -1,4 +1,4 @@
-"""A portfolio whose worst five per cent of 100,000 scenarios lose least on average (CVaR)."""
+"""A portfolio of least mean loss over the worst five per cent of 100,000 scenarios (CVaR)."""
 
 import cvxpy as cp
 import numpy as np

@@ -1,4 +1,4 @@
-"""The cheapest capacities with which a network carries a flow whichever edge is taken out."""
+"""The cheapest capacities with which a network carries a flow after the loss of any edge."""
 
 import cvxpy as cp
 import networkx as nx

@@ -1,4 +1,4 @@
-"""Two metrics that are not far from each other, which is a constraint no learner has."""
+"""Two metrics whose distance is bounded, which is a joint constraint on two learning problems."""
 
 import cvxpy as cp
 

@@ -3,7 +3,7 @@
     python examples/generic_svm/chain.py
 
 The score of a labelling is a sum over samples and over transitions, and so is the Hamming loss:
-loss-augmented inference is the Viterbi algorithm, which also completes states that are not known.
+loss-augmented inference is the Viterbi algorithm, which also completes unknown states.
 """
 
 from __future__ import annotations

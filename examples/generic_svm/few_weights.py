@@ -1,9 +1,9 @@
-"""Which measurements tell wines apart: an L1 regularizer and a constraint, both written in cvxpy.
+"""Which measurements distinguish wines: an L1 regularizer and a constraint, written in cvxpy.
 
     python examples/generic_svm/few_weights.py
 
 The regularizer takes any convex expression of the weight, and constraints are a list as in any
-program of cvxpy. Here weights are few, and those of a measurement add up to zero over the classes.
+program of cvxpy. Here weights are sparse, and the weights of a measurement add up to zero.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Wines(Problem):
 
 
 def balanced(w: cp.Expression) -> list[Any]:
-    """The weights of each measurement add up to zero: one class gains what others lose."""
+    """The weights of each measurement add up to zero: one class gains what the others lose."""
     return [cp.sum(cp.reshape(w, (N_CLASSES, w.size // N_CLASSES), order="C"), axis=0) == 0]
 
 

@@ -1,16 +1,16 @@
-"""Slack rescaling of a problem whose oracle can say which labelling is best at each loss.
+"""Slack rescaling of a problem whose oracle finds the best labelling at each value of the loss.
 
     python examples/generic_svm/slack_rescaling.py
 
-Margin rescaling, which structsvm learns with, asks for ``score(y') + loss(y, y')`` to stay below
-``score(y)``; slack rescaling (Tsochantaridis et al., 2005) asks every wrong labelling for the same
-margin and weighs its violation by its loss:
+Margin rescaling, the method of structsvm, requires ``score(y') + loss(y, y')`` to stay below
+``score(y)``. Slack rescaling (Tsochantaridis et al., 2005) requires the same margin of every wrong
+labelling, and weights its violation by its loss:
 
     L(w) = max_y' loss(y, y') (1 + score(y') - score(y))
 
-The product does not decompose as the sum does, so that a program that maximises ``score + loss``
-cannot maximise it. It can be maximised exactly where the loss takes few values and the best
-labelling *at each value* can be found: classes, the Hamming loss of chains. It cannot for the
+The product does not decompose like the sum, and a program that maximises ``score + loss`` does not
+maximise it. It can be maximised exactly if the loss takes few values and the best labelling *at
+each value* can be found, as for classes and for the Hamming loss of chains. It cannot for the
 partition losses of metric learning, which take as many values as there are partitions.
 """
 
@@ -48,7 +48,7 @@ class LossLevels(Protocol):
 
 @dataclass(frozen=True)
 class Wrong:
-    """A labelling next to the true one: what a labelling is under slack rescaling."""
+    """A labelling and the true one, which together are a labelling under slack rescaling."""
 
     truth: Any
     guess: Any
@@ -56,7 +56,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class SlackRescaled(Problem):
-    """The same problem with its violations weighed by the loss.
+    """The same problem with its violations weighted by the loss.
 
     A solver only needs ``loss + <w, feature(y') - feature(y)>``. With labellings that know the
     truth, the feature ``loss (phi(x, y') - phi(x, y))``, zero at the truth, makes it the slack
@@ -66,7 +66,7 @@ class SlackRescaled(Problem):
     inner: LossLevels
 
     def truths(self, ys: Iterable[Any]) -> list[Wrong]:
-        """Labels as this problem writes them."""
+        """Labels in the form of this problem."""
         return [Wrong(y, y) for y in ys]
 
     def weight_space(self) -> WeightSpace:
@@ -85,7 +85,7 @@ class SlackRescaled(Problem):
         return Separation(found[int(np.argmax(values))], 0.0, Quality.EXACT)
 
     def predict(self, w: Floats, x: Any) -> Any:
-        """A plain labelling: the truth has no part in it."""
+        """A plain labelling, without the truth."""
         return self.inner.predict(w, x)
 
 
@@ -115,7 +115,7 @@ class Grades(Problem):
         return int(np.argmax(self._scores(w, x)))
 
     def best_at_each_loss(self, w: Floats, x: Floats, y: int) -> Sequence[int]:
-        """Two grades, at most, are as far from the truth: all of them are few."""
+        """All grades, of which at most two have the same loss."""
         return range(self.n_grades)
 
     def _scores(self, w: Floats, x: Floats) -> Floats:

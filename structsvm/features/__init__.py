@@ -1,4 +1,4 @@
-"""Features of recordings, made before they are standardised and before the metric is learned."""
+"""Features of recordings, computed before standardisation and before the metric is learned."""
 
 from structsvm.support.lazy import lazy
 

@@ -1,4 +1,4 @@
-"""Graphs whose nodes carry features: made once from images, networkx graphs or adjacency."""
+"""Graphs whose nodes have features, made from images, networkx graphs or adjacency matrices."""
 
 from structsvm.support.lazy import lazy
 

@@ -1,4 +1,4 @@
-"""The learned metric in other libraries: for segments, points, data frames and graphs."""
+"""The learned metric in other libraries: segments, points, data frames and graphs."""
 
 from structsvm.support.lazy import lazy
 

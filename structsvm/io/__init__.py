@@ -1,4 +1,4 @@
-"""What users' files hold: recordings, images, sound and films, their labels; read and written."""
+"""Reading and writing of recordings, images, sound, films and labels."""
 
 from structsvm.support.lazy import lazy
 

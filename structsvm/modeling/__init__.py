@@ -1,4 +1,4 @@
-"""Convex functions that only oracles know, as atoms of cvxpy, and the solver of such problems.
+"""Convex functions that are known through oracles, as atoms of cvxpy, and their solver.
 
 Importing a name from here registers ``cvxpy.Problem.solve(method="cutting-plane")``.
 """

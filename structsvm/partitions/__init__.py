@@ -1,4 +1,4 @@
-"""What every partition problem shares: the contracts of problems and oracles, and their values."""
+"""The contracts of partition problems and oracles, for plugins, and the values they exchange."""
 
 from structsvm.support.lazy import lazy
 

@@ -1,4 +1,4 @@
-"""What a learner has learned and what that is worth: in pictures, in words and as a report.
+"""Pictures and reports of learned metrics and their evaluation.
 
 Every ``plot`` function draws on the axes given as ``ax``, or on new ones, and returns them;
 matplotlib is imported when the first picture is drawn.

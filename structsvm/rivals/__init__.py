@@ -1,4 +1,4 @@
-"""What practitioners try first: simpler metrics, and classifiers of samples, boundaries or rows."""
+"""Methods to compare with: simpler metrics, and classifiers of samples, boundaries or rows."""
 
 from structsvm.support.lazy import lazy
 

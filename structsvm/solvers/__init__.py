@@ -1,4 +1,4 @@
-"""Outer loops that learn the weights, and the masters of the cutting-plane method."""
+"""Solvers of structured SVMs, and masters of the cutting-plane method."""
 
 from structsvm.support.lazy import lazy
 

@@ -1,4 +1,4 @@
-"""Conformance kit: what a plugin promises, checked.
+"""Conformance tests of plugins.
 
 Write one test for each oracle and for each problem of your own::
 
