@@ -69,7 +69,7 @@ KNOWN = ", with changes where they are known to be"
 
 @dataclass(frozen=True)
 class AllowedSegmentsOracle(Oracle):
-    """Maximises ``Tr(A M)`` over the segmentations all of whose segments a rule allows.
+    """Maximises ``Tr(A M)`` over the segmentations whose segments obey a rule.
 
     Parameters
     ----------

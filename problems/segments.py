@@ -21,7 +21,7 @@ from structsvm.support.contract import hook
 
 
 class SegmentProblem(PartitionProblem):
-    """A family of segmentations: a subclass says which segments there may be.
+    """Base of segmentation problems: a subclass declares the allowed segments.
 
     Labels as vectors or breakpoints, decoding with the number of segments known or not, forced and
     forbidden boundaries, and the exact program, compiled, come from here.

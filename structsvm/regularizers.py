@@ -46,7 +46,7 @@ class Quadratic:
 
 
 class Regularizer(ABC):
-    """A convex, nonnegative function Omega of the weight.
+    """Base of regularizers, convex and nonnegative functions Omega of the weight.
 
     What is not abstract here is for fast masters and dual bounds; by default no formula is known.
 
@@ -409,7 +409,7 @@ class Separable(Regularizer):
 
 
 def check_lam(lam: Any) -> None:
-    """Check that a strength leaves the bounds of the objective some digits.
+    """Check that a strength is not so small that the bounds of the objective lose their digits.
 
     The range is smaller than that of weights, with which it is multiplied.
 

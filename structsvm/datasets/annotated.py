@@ -27,7 +27,7 @@ TCPD = PublicSet(
 
 @dataclass(frozen=True, eq=False)
 class Annotated:
-    """A series without labels, and the segment ends that each of its annotators found.
+    """A series without labels, and the segment ends of each of its annotators.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Annotated:
 def fetch_tcpd(
     names: Sequence[str] | None = None, *, data_home: str | PathLike[str] | None = None
 ) -> list[Annotated]:
-    """The Turing Change Point Dataset: series segmented by five people each.
+    """The Turing Change Point Dataset: series, each segmented by five people.
 
     Parameters
     ----------

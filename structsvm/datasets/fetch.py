@@ -91,7 +91,7 @@ SKAB_FOLDERS = ("valve1", "valve2", "other")
 def fetch_har_spsw(
     subjects: Iterable[int] | None = None, *, data_home: Home = None
 ) -> list[Recording]:
-    """Activities seen by a smartphone and a smartwatch: the set to learn a metric on.
+    """Activities recorded by a smartphone and a smartwatch: the best set to begin with.
 
     223 executions by 23 people of one sequence: sit, stand up, walk, turn, walk, turn, sit down.
     All of them are a download of 73 MB in 446 files.

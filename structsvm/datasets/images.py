@@ -55,7 +55,7 @@ def fetch_weizmann_horse(
     longest_side: int = 160,
     data_home: str | PathLike[str] | None = None,
 ) -> list[SegmentedImage]:
-    """Photographs of horses, the horse marked.
+    """Photographs of horses with masks.
 
     Parameters
     ----------

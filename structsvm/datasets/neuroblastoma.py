@@ -51,7 +51,7 @@ SPELLINGS = {
 
 @dataclass(frozen=True, eq=False)
 class AnnotatedProfile:
-    """One chromosome of one profile, and what an annotator saw in it.
+    """One chromosome of one profile, with the regions of an annotator.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _annotated(signals: Any, marks: Any, profiles: Any, annotations: Any) -> lis
 def annotation_errors(
     profiles: Sequence[AnnotatedProfile], guesses: Sequence[EquivalenceMatrix]
 ) -> tuple[int, int]:
-    """Regions whose number of changes a segmentation misses, and regions in all.
+    """Return the number of regions whose number of changes is wrong, and the number of regions.
 
     Examples
     --------

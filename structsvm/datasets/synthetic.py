@@ -33,7 +33,7 @@ def relevant_changes(
     noise: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> list[Recording]:
-    """Recordings whose labelled changes show in a few features, hidden among other changes.
+    """Synthetic recordings in which few of many features follow the labels.
 
     The setting of Lajugie et al., section "Synthetic examples". The first ``n_relevant`` features
     change their mean together, at the 5 to 9 changes that are labelled; each of the others changes

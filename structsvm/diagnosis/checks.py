@@ -50,7 +50,7 @@ def diagnose(
     groups: Any = None,
     names: Sequence[str] | None = None,
 ) -> Diagnosis:
-    """Look for what makes a fit poor, and say what to do about each thing that is found.
+    """Look for causes of a poor fit, and say what to do about each finding.
 
     Parameters
     ----------

@@ -490,7 +490,7 @@ def evaluate_states(
     *,
     unseen_states: str = "refuse",
 ) -> Confusion:
-    """Compare the names of states that a learner gives with labels that need not be complete.
+    """Compare the predicted names of states with labels, which may be incomplete.
 
     What :func:`evaluate` says of names, also where some samples have none, so that their
     segmentation is not known: these do not count.

@@ -15,7 +15,7 @@ from structsvm.support.contract import ContractMeta, hook
 
 
 class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]
-    """Makes features of recordings: (T, P) in, (T, P') out, as many samples as before.
+    """Base of transformers of recordings: from (T, P) to (T, P') features.
 
     The conventions are those of scikit-learn, with lists of recordings in place of one table:
     settings are parameters of the constructor, :meth:`fit` learns and returns the transformer,

@@ -64,7 +64,7 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
 
 
 class BoundaryScores(LearnsBoundaries, RecordingTransformer):
-    """Two columns that turn over wherever a segment probably begins, by a classifier of boundaries.
+    """Two columns that change at probable boundaries, from a classifier of boundaries.
 
     A metric compares samples, and a boundary is between samples. So the boundaries that are found
     become a wave: the columns are the cosine and the sine of an angle that grows by half a turn

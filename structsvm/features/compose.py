@@ -226,7 +226,7 @@ class Union(_Composition):
 
 
 class Chain(_Composition):
-    """Transformers one after the other: each sees the features of the one before.
+    """Transformers in a row, each of which takes the features of the one before.
 
     A stage that learns from labels after another one does so from features that were cross-fitted;
     of both, no model scores a recording that it has seen.

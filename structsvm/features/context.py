@@ -26,7 +26,7 @@ CHUNK = 1 << 20
 
 
 class Columns(RecordingTransformer):
-    """The columns of a recording as they are, all of them or some: the plain part of a union.
+    """All or some columns of a recording as they are, for a union.
 
     Parameters
     ----------

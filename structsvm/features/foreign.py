@@ -18,7 +18,7 @@ from structsvm.support.checks import is_whole, refuse_below
 
 
 class Series(RecordingTransformer):
-    """A transformer of single series: each recording is fitted and transformed by itself.
+    """A transformer of single series, which is fitted to each recording separately.
 
     For those of sktime, which take and give a series with a row for each sample, and those of
     aeon, which have a column for each sample (``axis=1``).

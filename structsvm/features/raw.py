@@ -54,7 +54,7 @@ STATISTICS: dict[str, Callable[[Floats], Floats]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Windows:
-    """The windows of a raw signal: their features, and the way back to its samples.
+    """The windows of a raw signal: their features, and conversion back to its samples.
 
     Made by :func:`windows`. A learner takes them as it takes the data frame of their features.
 
@@ -187,7 +187,7 @@ def windows(
     bands: Sequence[tuple[float, float]] = (),
     names: Sequence[str] | None = None,
 ) -> Windows:
-    """Cut a raw signal into windows and describe each of them by a row of features.
+    """Divide a raw signal into windows, with a row of features for each.
 
     A metric is learned from the rows (``.X``); ``.labels`` makes labels of windows from those of
     samples, and ``.breakpoints`` and ``.spread`` take predictions back to the samples.

@@ -20,7 +20,7 @@ from structsvm.support.arrays import Floats
 
 
 class Deviations(RecordingTransformer):
-    """The columns, and how they differ from their mean over the sample.
+    """The columns, and their differences from their mean over the sample.
 
     What is bright in one image is dark in another: a classifier of nodes or rows that sees both
     can tell what stands out.
@@ -54,7 +54,7 @@ class Deviations(RecordingTransformer):
 
 
 class RegionScores(NamedScores):
-    """Scores of the regions of a node, from a classifier that learned the names of regions.
+    """Scores of the named regions at each node, from a classifier.
 
     For images and graphs whose labels mean the same in all of them, such as a mask of the
     foreground, or the numbers of sky, road and house: a node has the name of most of its pixels.

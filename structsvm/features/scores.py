@@ -129,7 +129,7 @@ class NamedScores(RecordingTransformer):
 
 
 class StateScores(NamedScores):
-    """Scores of the states of a sample and its context, from a classifier that learned their names.
+    """Scores of the named states at each sample, from a classifier of samples and their context.
 
     The score of a state is ``log(p + smoothing)``, minus the mean of that over the states, where
     ``p`` is its probability. :meth:`fit_transform` cross-fits: it scores each training recording by

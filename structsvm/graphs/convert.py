@@ -28,7 +28,7 @@ NO_FEATURES = ("label", SIZE)
 
 
 def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
-    """Make a graph of a networkx graph, of an adjacency matrix with features, or of an image.
+    """Convert a networkx graph, an adjacency matrix with features, or an image.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
 def from_networkx(
     graph: Any, features: str | Sequence[str] | None = None, spatial: Sequence[int] = ()
 ) -> FeatureGraph:
-    """The nodes, their feature vectors and the edge list of a networkx graph.
+    """Convert a networkx graph whose nodes have features.
 
     Weights of edges are ignored: similarity is what is learned. The region adjacency graphs of
     scikit-image (``rag_mean_color``) are taken as they are, their pixel counts as sizes.
@@ -135,7 +135,7 @@ def from_networkx(
 
 
 def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -> FeatureGraph:
-    """The pattern of a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
+    """Convert a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
 
     Its values only say where there is an edge; the diagonal is ignored.
 

@@ -29,7 +29,7 @@ GRADIENT, TEXTURE, CENTRED, BORDER = 0.8, 0.7, 0.14, 0.12
 
 @dataclass(frozen=True)
 class GraphOfImage:
-    """The settings by which an image becomes a graph.
+    """Settings for the conversion of images to graphs.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class GraphOfImage:
 
 
 def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
-    """Make the graph of an image, whose nodes are superpixels or pixels.
+    """Convert an image to a graph, whose nodes are superpixels or pixels.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from structsvm.support.arrays import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class NodeLabels:
-    """The true partition of a graph, for learning by nodes and for scoring by pixels.
+    """The true partition of a graph, for learning on nodes and for scoring on pixels.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class NodeLabels:
 
 
 def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
-    """Read the labels of the nodes of a graph, in any form that users write them.
+    """Read the labels of the nodes of a graph, in any supported form.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from structsvm.support.arrays import Floats, Ints
 
 
 def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
-    """Segment ends of a label for each sample, (T,): one wherever the label changes, and T.
+    """Return the segment ends of a vector of labels (T,): where the label changes, and T.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
 
 
 def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:
-    """Return the number of the segment of each sample, 0, 1, ..., (T,).
+    """Return the number of the segment of each sample, from 0, (T,).
 
     Examples
     --------
@@ -50,7 +50,7 @@ def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:
 
 
 def breakpoints_to_changepoints(breakpoints: ArrayLike) -> Ints:
-    """The breakpoints without the last, which is no change, (K - 1,).
+    """Return the breakpoints without the last one, which is not a change, (K - 1,).
 
     Examples
     --------
@@ -85,7 +85,7 @@ def changepoints_to_breakpoints(changepoints: ArrayLike, n_samples: int) -> list
 
 
 def labels_to_matrix(labels: ArrayLike) -> Floats:
-    """The rescaled equivalence matrix of a partition, (T, T): for small T.
+    """Return the rescaled equivalence matrix of a partition, (T, T), for small T.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def labels_to_matrix(labels: ArrayLike) -> Floats:
 
 
 def matrix_to_labels(M: ArrayLike) -> Ints:
-    """The partition of an equivalence matrix, (T,), rescaled or of zeros and ones.
+    """Return the partition of an equivalence matrix, (T,), rescaled or of zeros and ones.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from structsvm.learner.learner import MetricLearner
 
 
 def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
-    """A graph whose edges carry the learned similarity of their ends as ``weight``.
+    """Return a graph whose edges have the learned similarity of their ends as ``weight``.
 
     It goes wherever a weighted graph goes: networkx, ``skimage.graph.cut_normalized``, or, by
     ``networkx.to_numpy_array``, spectral clustering with ``affinity="precomputed"``.

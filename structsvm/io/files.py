@@ -48,7 +48,7 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Found:
-    """Files that hold recordings, and what lay beside them.
+    """Files that contain recordings, and other files beside them.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def find_recordings(
     *,
     labels: str | PathLike[str] | None = None,
 ) -> Found:
-    """Which files :func:`read_recordings` reads, and which it passes over.
+    """List the files that :func:`read_recordings` reads, and those that it skips.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def read_recording(
 
 
 class RecordingFiles:
-    """Recordings in files, each of which is read whenever it is asked for.
+    """Recordings in files, each of which is read whenever it is needed.
 
     Learning from more files than fit in memory: ``fit(RecordingFiles("folder/"))``. The workers
     read the files, so that those of other machines must find them under the same paths.

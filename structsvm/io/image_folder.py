@@ -114,7 +114,7 @@ def find_images(paths: Iterable[str | PathLike[str]]) -> list[Path]:
 def images_and_labels(
     images: Iterable[LabelledImage],
 ) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.int64]]]:
-    """Images and label maps as :meth:`structsvm.MetricLearner.fit` takes them.
+    """Return images and label maps for :meth:`structsvm.MetricLearner.fit`.
 
     Parameters
     ----------

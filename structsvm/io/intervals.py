@@ -85,7 +85,7 @@ def labels_of(
     tolerance: float = 0.0,
     outside: str | None = None,
 ) -> PartialLabels:
-    """The labels of the samples of a recording, for ``fit``.
+    """Convert stretches of time to labels of the samples of a recording, for ``fit``.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def labels_of(
 
 
 def intervals_of(y: Any, times: Any) -> list[Interval]:
-    """The stretches of one label, of labels of samples (T,); the inverse of :func:`labels_of`.
+    """Convert labels of samples (T,) to stretches of one label; the inverse of :func:`labels_of`.
 
     Each ends where the next one begins, and the last one a step after its last sample. Samples
     whose label is missing (None, NaN, NaT, NA, blank text) or -1 are in none.
@@ -212,7 +212,7 @@ def read_intervals(
     label: str | None = None,
     recording: str | None = None,
 ) -> dict[str, list[Interval]]:
-    r"""Read the labels that a tool wrote, by the name of the recording.
+    r"""Read the labels of a labelling tool, by the name of the recording.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def write_intervals(
     *,
     predictions: bool = False,
 ) -> None:
-    """Write labels for a tool, which :func:`read_intervals` reads again.
+    """Write labels for a labelling tool, in a form that :func:`read_intervals` reads.
 
     Parameters
     ----------

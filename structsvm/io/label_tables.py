@@ -44,7 +44,7 @@ Marks = list[Interval] | list[float | str]
 def with_labels(
     recordings: Sequence[Recording], path: str | PathLike[str], *, blanks: bool = False
 ) -> list[Recording]:
-    r"""The recordings with the labels of a file, in the time of the recordings.
+    r"""Return recordings with the labels of a file, in the time of the recordings.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def from_long(
     missing: str = "error",
     labels_are: str | None = None,
 ) -> list[Recording]:
-    """Take a long table apart into its recordings.
+    """Split a long table into its recordings.
 
     Parameters
     ----------

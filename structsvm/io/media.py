@@ -53,7 +53,7 @@ EXACT = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
 def read_media(
     path: str | PathLike[str], *, stream: str | None = None, name: str | None = None
 ) -> Recording:
-    """Read a file of sound or moving pictures as a recording with one sample for each second.
+    """Read sound or a film as a recording with one sample for each second.
 
     Sound is mixed to one channel at 16 kHz; a second of it is described by the means and standard
     deviations of 13 cepstral coefficients (MFCC) and the mean strengths of the 12 pitch classes

@@ -145,7 +145,7 @@ def share_features(recordings: Sequence[Recording]) -> list[Recording]:
 def arrays_and_labels(
     recordings: Sequence[Recording],
 ) -> tuple[list[Floats], list[NDArray[Any]]]:
-    """Arrays (T_i, P) and labels (T_i,) as :meth:`structsvm.MetricLearner.fit` takes them.
+    """Return arrays (T_i, P) and labels (T_i,) for :meth:`structsvm.MetricLearner.fit`.
 
     Raises
     ------

@@ -52,7 +52,7 @@ FIRST_NUMBER = re.compile(r"^\s*(\d{1,2})[-/.]")
 
 @dataclass(frozen=True, eq=False)
 class TimeAxis:
-    """When each sample of a recording was measured.
+    """The time of each sample of a recording.
 
     Examples
     --------

@@ -43,7 +43,7 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Alternation:
-    """How to learn from partial labels; without any of them it does nothing.
+    """Settings of learning from partial labels.
 
     Labels are completed by the metric that was learned from the labelled stretches alone, or by the
     untrained one where no stretch holds a change; then learning and completing take turns.

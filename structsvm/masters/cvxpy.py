@@ -49,7 +49,7 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True)
 class CvxpyMaster(Master):
-    """Rebuilds the problem at every call, the cuts stacked in one matrix.
+    """A master that solves the conic program of all cuts with cvxpy.
 
     Parameters
     ----------

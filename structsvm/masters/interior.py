@@ -40,7 +40,7 @@ NOTHING = 1e-9
 
 @dataclass(frozen=True)
 class InteriorPointMaster(Master):
-    """Mehrotra's method; squared norms, traces and their sums, of vectors, no extra constraints.
+    """Mehrotra's method, for squared norms, traces and their sums of vectors, without constraints.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ CHUNK = 2**26
 
 @dataclass(frozen=True)
 class NewtonMaster(Master):
-    """Dual semismooth Newton; for squared norms, traces and their sums, without extra constraints.
+    """Dual semismooth Newton, for squared norms, traces and their sums, without constraints.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def margin_rates(
     cv: Any = 5,
     tolerance: int = 5,
 ) -> MarginRates:
-    """Learn from labelled recordings what the margin of a change says about its being right.
+    """Estimate from labelled recordings how often changes of a given margin are right.
 
     Every recording is segmented by a metric learned, with the same settings, from the recordings of
     the other folds; margins are in units of each metric's own price, which makes them comparable.

@@ -84,7 +84,7 @@ def evaluate_rows(
     *,
     split: str | None = None,
 ) -> RowsEvaluation:
-    """Judge a metric by parts of one table: groups of rows of every cluster, or some clusters.
+    """Evaluate a metric on parts of one table: groups of rows of every cluster, or some clusters.
 
     The rows are split into up to ten groups, identical rows never into two; or the clusters into
     folds of at least two, several times. If the learner has learned from this very table, and from

@@ -71,7 +71,7 @@ def weight_stability(
     n_resamples: int = 20,
     random_state: int | None = 0,
 ) -> WeightStability:
-    """Learn again from resampled recordings, to see which weights are there whatever the sample.
+    """Learn from resampled recordings, to see which weights do not depend on the sample.
 
     The bootstrap of Efron (1979): as many recordings as there are, drawn with replacement; whole
     groups where groups are given. A resample is a weight for each recording.

@@ -150,7 +150,7 @@ class Declared:
 
 
 class OracleMax(OracleAtom):
-    """A convex function ``h(x)`` that an oracle knows: the maximum of planes, too many to list.
+    """A convex function ``h(x)`` that is known through an oracle: a maximum of many planes.
 
     An atom of cvxpy like any other: it may stand wherever the rules of cvxpy (DCP) allow a convex
     expression, in objectives and constraints, and is solved by

@@ -40,7 +40,7 @@ MOST_NUMBERS = 50_000_000
 def segmentation_hinge(
     problem: Any, Xs: Any, ys: Any, weight: Any, *, sample_weight: Any = None
 ) -> cp.Expression:
-    """The structured hinge losses of recordings as an expression that any solver of cvxpy takes.
+    """The structured hinge losses of recordings, as an expression for any solver of cvxpy.
 
     The same number as :class:`StructuredHinge` with the same arguments,
 

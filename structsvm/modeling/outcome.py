@@ -10,7 +10,7 @@ from structsvm.support.plain import counted
 
 @dataclass(frozen=True)
 class Certified:
-    """Bounds of the optimal value of a problem, what they rest on, and what they took.
+    """Bounds of the optimal value of a problem, and the cost of the run.
 
     Examples
     --------

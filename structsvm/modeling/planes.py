@@ -19,7 +19,7 @@ ROOM = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """``intercept + <slope, x>``, which a convex function is never below.
+    """``intercept + <slope, x>``, a lower bound of a convex function.
 
     Examples
     --------

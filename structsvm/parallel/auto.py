@@ -41,7 +41,7 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Auto(Backend):
-    """Threads, processes or neither, as the CPU time of the first parts and rounds suggests.
+    """Threads, processes or neither, according to the CPU time of the first parts and rounds.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Auto(Backend):
 
 
 def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
-    """A backend itself, or the one of a name with so many workers.
+    """Return a given backend, or the backend of a name with a number of workers.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class ShareResult:
 
 
 class Session(ABC):
-    """Parts of a data set on the workers of a backend, dealt out in turn.
+    """The parts of a data set on the workers of a backend.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Session(ABC):
 
 
 class Backend(ABC):
-    """A way to work on the parts of a data set; an instance holds settings only.
+    """Base of backends, which work on the parts of a data set; an instance holds settings only.
 
     Examples
     --------

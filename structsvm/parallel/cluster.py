@@ -30,7 +30,7 @@ nanny replaces one that died, and when an adaptive cluster begins."""
 
 @dataclass(frozen=True)
 class Dask(Backend):
-    """Workers of a Dask cluster, one share for each of their threads.
+    """A backend of the workers of a Dask cluster, one share for each of their threads.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Threads(Backend):
-    """Threads of this process: for oracles that release the interpreter's lock.
+    """A backend of threads, for oracles that release the interpreter's lock.
 
     Examples
     --------

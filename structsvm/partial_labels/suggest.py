@@ -46,7 +46,7 @@ class Suggestion:
 def suggest_labels(
     learner: FittedLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
 ) -> list[Suggestion]:
-    """The stretches about which the learned metric is least certain.
+    """Return the stretches about which the learned metric is least certain.
 
     Those of smallest margin between the best and the second-best labelling of the stretch: the best
     segmentation of the recording, and the best one that has another number of changes there (up to

@@ -12,7 +12,7 @@ CONSENSUS = "consensus"
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """Another way to partition than by a metric, to compare with: an estimator that is not fitted.
+    """A method to compare with that is not a metric: an estimator that is not fitted.
 
     It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns one
     label for each item of each sample. ``Xs`` are the features of the samples as they were
@@ -42,7 +42,7 @@ def names_states(rival: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One of those that model selection chooses from: learned, tuned only, a rival, or joint.
+    """A candidate of model selection: learned, tuned only, a rival, or joint.
 
     Examples
     --------

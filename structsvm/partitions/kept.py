@@ -16,7 +16,7 @@ from structsvm.support.plain import read_only
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KeptPartition:
-    """A partition in the fewest numbers.
+    """A partition in compact form.
 
     Two are equal when they group the same items in the same way.
 

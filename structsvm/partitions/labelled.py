@@ -31,7 +31,7 @@ class Scoring:
 
 
 class LabelledSample(Contract):
-    """Samples ``X`` (T, P) and their true labelling, in the form in which they are separated.
+    """Samples ``X`` (T, P) and their true labelling, in the form for separation.
 
     Made once per fit by :meth:`PartitionProblem.sample`. Its labellings, the true one and those
     that :meth:`separate` returns, are projectors of one type, known by ``n_clusters`` and
@@ -86,7 +86,7 @@ class LabelledSample(Contract):
 
 @dataclass(frozen=True, eq=False)
 class SearchedSample(LabelledSample):
-    """The samples ``X`` (T, P) as they are, and an oracle that looks for partitions of them.
+    """The samples ``X`` (T, P) as they are, and an oracle over their partitions.
 
     Examples
     --------

@@ -105,7 +105,7 @@ def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> 
 
 @dataclass(frozen=True)
 class MarginRates:
-    """How often changes with a margin were right, on recordings they were not learned from.
+    """The rate at which changes of a given margin were right in held-out recordings.
 
     A logistic regression of "there is a labelled change within ``tolerance`` samples" on the
     logarithm of the margin; it never says 0 or 1, and a larger margin is never less sure.

@@ -75,7 +75,7 @@ class Objective(Contract):
 
 @dataclass(frozen=True)
 class MetricObjective(Objective, Problem):
-    """Learning the metric ``B`` (and the price ``beta`` of a cluster) of a partition problem.
+    """The problem of learning the metric ``B`` (and the price ``beta`` of a cluster).
 
     The score of a partition is ``<B, phi(X, M)> - beta Tr(M) / T`` with the feature map of the
     problem (Lajugie et al., section "Structured prediction for metric learning"; ``beta = 1``

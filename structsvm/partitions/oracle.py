@@ -39,7 +39,7 @@ ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
 
 @dataclass(frozen=True)
 class Region:
-    """How many changes the samples ``start, ..., end - 1`` of a recording have among them.
+    """The number of changes among the samples ``start, ..., end - 1`` of a recording.
 
     A change between two samples belongs to a region that holds both of them: regions that touch
     leave the place where they touch open. (The labels of LOPART; Hocking and Srivastava, 2020.)
@@ -88,7 +88,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A description of the partitions that are allowed.
+    """A constraint on partitions.
 
     Parameters
     ----------

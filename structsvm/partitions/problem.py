@@ -57,7 +57,7 @@ DOUBT = 0.1
 
 
 class PartitionProblem(Contract):
-    """Declares a family of partitions. Settings only: subclasses are frozen dataclasses.
+    """Base of partition problems. Subclasses are frozen dataclasses that hold settings only.
 
     Three definitions make a problem: :attr:`traits`, :meth:`decoder`, which partitions there are,
     and :meth:`encode`, how labels are written. All others have defaults, which are those of a

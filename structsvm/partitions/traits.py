@@ -63,7 +63,7 @@ IMAGES = Words("image", "part", "pixel", named="region", bearer="superpixel")
 
 @dataclass(frozen=True)
 class Traits:
-    """What is true of a family of partitions, whatever the data.
+    """The properties of a family of partitions.
 
     Examples
     --------

@@ -25,7 +25,7 @@ MOST_PIXELS = 4_000_000
 
 
 def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]:
-    """The image with its parts in colours and their borders in white on black.
+    """Return the image with its parts in colours and their borders in white on black.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
 
 
 def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
-    """Draw an image with its parts marked.
+    """Draw an image with its parts.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def plot_gap(
     against: str = "iteration",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the certified relative gap, iteration by iteration, of one run or of several.
+    """Draw the certified relative gap by iteration, of one run or of several.
 
     Of an objective that is not convex, such as that of normalized cuts, no gap is known: then it is
     the objective that is drawn, and the axis says so.
@@ -190,7 +190,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = None) -> Axes:
-    """Draw what each method achieves with a fraction of the labels.
+    """Draw the loss of each method against the fraction of labels.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ IN_MATRIX = 26
 
 
 def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
-    """Draw the features of largest weight, as :func:`structsvm.plotting.feature_weights` has them.
+    """Draw the features of largest weight (:func:`structsvm.plotting.feature_weights`).
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
 
 
 def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
-    """Draw the eigenvalues of the metric, in units of the untrained one, of which all are 1.
+    """Draw the eigenvalues of the metric; in the untrained metric all are 1.
 
     Parameters
     ----------

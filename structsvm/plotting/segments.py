@@ -116,7 +116,7 @@ def plot_segmentation(
     margins: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a recording above its segmentations: the true one, the learned one, the untrained one.
+    """Draw a recording above its true, learned and untrained segmentations.
 
     Where the learner knows named states, a segment has the colour of its state, the same in every
     row and in every picture of that learner; grey is a state that it has not learned.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def plot_weight_stability(
     stability: WeightStability, *, n_features: int = 15, ax: Axes | None = None
 ) -> Axes:
-    """Draw the shares of the features of largest share, and how they vary with the recordings.
+    """Draw the largest shares of features in the metric, and their variation over resamples.
 
     A dot is the share in the metric of all recordings, the bar the range from the 5 % to the 95 %
     quantile over the resamples; the dashed line is the share of every feature without learning.

@@ -22,7 +22,7 @@ TAKEN_FOR = 3
 
 @refuse_other_types
 def feature_weights(learner: MetricLearner) -> Floats:
-    """Return how much each feature counts, (P,); in the untrained metric all are 1.
+    """Return the weight of each feature, (P,); in the untrained metric all are 1.
 
     The diagonal of :func:`scaled_metric`.
 
@@ -43,7 +43,7 @@ def feature_weights(learner: MetricLearner) -> Floats:
 
 
 def scaled_metric(learner: MetricLearner) -> Floats:
-    """The metric in units of the untrained one, (P, P), of which all diagonal entries are 1.
+    """Return the metric in units of the untrained one, (P, P), whose diagonal entries are 1.
 
     What a partition is scored by is ``B`` against the price of a cluster: it is ``B / price``, in
     units of the untrained metric with its best price. Where no price is paid in units of the
@@ -89,7 +89,7 @@ def eigenvalues(learner: MetricLearner) -> Floats:
 
 
 def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floats]:
-    """Names and vectors of the ``n`` heaviest directions, (n, P), fewer if the rank is lower.
+    """Return names and vectors (n, P) of the ``n`` heaviest directions, or of as many as the rank.
 
     A direction of a single feature has its name, and another one those of the two features that it
     is mostly made of. A sample as the metric sees it is projected by ``X @ directions.T``.
@@ -123,7 +123,7 @@ def _title(number: int, direction: Floats, names: Sequence[str]) -> str:
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:
-    """Say among how many directions the metric is spread.
+    """Say over how many directions the metric is spread.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def spread_in_words(eigenvalues: Floats) -> str:
 
 
 def certificate_in_words(solution: Solution) -> str:
-    """Say how far from the best metric the learned one can be, or that nothing is known of it.
+    """Say how far the learned metric can be from the best one.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
 
 
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
-    """What the metric was learned on: recordings with segments, or tables with clusters.
+    """Describe the training data: recordings with segments, or tables with clusters.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def question_in_words(learner: MetricLearner) -> str:
 
 
 def unit_in_words(learner: MetricLearner) -> str:
-    """Say against what the weight of a feature is measured.
+    """Say in which unit the weights of features are measured.
 
     Examples
     --------

@@ -39,7 +39,7 @@ QUANTILES = np.linspace(0.5, 0.995, 34)
 
 
 class BoundaryClassifier(LearnsBoundaries):
-    """Finds where segments begin by a classifier, from change points alone, and picks its peaks.
+    """A classifier of boundaries, learned from change points, whose peaks are the changes.
 
     The classifier sees, for each sample, the means of the windows before and after it, how they
     differ, and the samples next to it; it learns whether a segment begins there or within

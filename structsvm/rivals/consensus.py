@@ -18,7 +18,7 @@ from structsvm.support.arrays import Floats, Ints
 
 
 class Consensus(BaseEstimator):  # type: ignore[misc]
-    """Segments recordings as near to all of its estimators as one segmentation can be.
+    """The segmentation that is nearest to those of several estimators.
 
     With the segmentations ``M_i`` that the estimators find of a recording, it is the ``M`` of least
     ``sum_i w_i |M - M_i|_F^2``, the loss that they were learned with: the median of the partitions

@@ -21,7 +21,7 @@ LENGTHS = 80
 
 
 class EqualSegments(BaseEstimator):  # type: ignore[misc]
-    """Cuts every recording into segments of equal length, whatever is in it.
+    """Segments of equal length, whatever is in the recording.
 
     The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, among
     lengths that grow geometrically up to the longest of them, which means no change at all. Labels

@@ -36,7 +36,7 @@ PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
 
 
 class FrameClassifier(BaseEstimator):  # type: ignore[misc]
-    """Names every sample by a classifier and smooths the names: the rival of a learned metric.
+    """A classifier that names every sample, with smoothed names.
 
     The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
     price for each change. The price is the one with the smallest mean loss ``|M - M_i|_F^2`` on the

@@ -74,7 +74,7 @@ def rivals_of_recordings(
     labels: Sequence[Any],
     features: RecordingTransformer | None = None,
 ) -> list[Rival]:
-    """Segments of equal length, and the classifiers that apply to labelled recordings.
+    """Return segments of equal length, and the classifiers that apply to labelled recordings.
 
     Quick classifiers come first. Those of boundaries need the change points of a recording, in
     full. Those of samples need names of states that mean the same in several recordings.
@@ -119,7 +119,7 @@ def candidates_of_recordings(
     features: RecordingTransformer | None = None,
     names: Sequence[str] = (),
 ) -> list[Candidate]:
-    """What model selection chooses from: metrics without and with context or moments, classifiers.
+    """Return the candidates of recordings: metrics with and without context, and classifiers.
 
     Parameters
     ----------

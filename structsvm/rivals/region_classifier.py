@@ -45,7 +45,7 @@ QUICK_NODES = 20_000
 
 
 class RegionClassifier(BaseEstimator):  # type: ignore[misc]
-    """Names every node by a classifier: the rival of a learned cut of images or graphs.
+    """A classifier that names every node of graphs or images.
 
     A node, such as a superpixel, has the region that is most probable for it; no cut is made. Of
     two regions, the second, by order of names, is where its probability is above a threshold. That
@@ -211,7 +211,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 
 
 def rivals_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Rival]:
-    """The classifier of nodes, if labels are names of regions that occur in several graphs.
+    """Return the classifier of nodes, if labels are names of regions that several graphs share.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def candidates_of_graphs(
     features: RecordingTransformer | None = None,
     names: Sequence[str] = (),
 ) -> list[Candidate]:
-    """What model selection chooses from: metrics without and with scores, and the classifier.
+    """Return the candidates of graphs: metrics without and with scores, and the classifier.
 
     Parameters
     ----------

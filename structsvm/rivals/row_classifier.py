@@ -27,7 +27,7 @@ KINDS = ("lda", "centroid", "forest")
 
 
 class RowClassifier(BaseEstimator):  # type: ignore[misc]
-    """Names the class of every row: the rival of a metric where clusters are known classes.
+    """A classifier that names the class of every row of a table.
 
     It knows the classes it has learned and no others, so that it says nothing of new clusters. The
     rows of all tables are scaled together, as on the training rows.
@@ -109,7 +109,7 @@ def _classifier(kind: str) -> Any:
 
 
 def rivals_of_tables(labels: Sequence[Any]) -> list[Rival]:
-    """The classifiers that apply to fully labelled tables, whose clusters have the same labels.
+    """Return the classifiers that apply to fully labelled tables with the same clusters.
 
     Parameters
     ----------

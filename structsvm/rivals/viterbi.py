@@ -11,7 +11,7 @@ from structsvm.support.interrupts import uninterrupted
 
 
 def best_path(scores: Floats, price: float) -> Ints:
-    """The states that maximise the sum of their scores minus ``price`` for each change.
+    """Return the states that maximise the sum of their scores minus ``price`` for each change.
 
     Exact, in O(T C): a state is best reached from itself or from the best of all.
 
@@ -47,7 +47,7 @@ def best_path(scores: Floats, price: float) -> Ints:
 
 
 def best_path_of(scores: Floats, n_clusters: int) -> Ints:
-    """The states that maximise the sum of their scores with ``n_clusters - 1`` changes.
+    """Return the states that maximise the sum of their scores with ``n_clusters - 1`` changes.
 
     Exact, in O(T K C) for K segments.
 

@@ -28,7 +28,7 @@ def solver_from(
     *,
     convex: bool = True,
 ) -> Solver:
-    """A solver itself, with its own stopping rule, or the one of a name with the one given.
+    """Return a given solver, or the solver of a name with a stopping rule.
 
     "auto" is the cutting-plane method, which takes every regularizer and constraint and is never
     far from the fastest (docs/solvers.md). ``master`` and ``slack`` are for it alone.

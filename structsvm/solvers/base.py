@@ -36,7 +36,7 @@ logger = logging.getLogger("structsvm")
 
 
 class Solver(ABC):
-    """Minimises a risk; settings only, what a run produces is returned.
+    """Base of solvers, which minimise a risk; an instance holds settings only.
 
     A solver declares what it needs (:meth:`check`) and how it iterates; one loop keeps certificate,
     history, budgets and interruptions for all of them.

@@ -36,7 +36,7 @@ FINEST = 1e-9
 
 @dataclass(frozen=True)
 class CCCP(DescentSolver):
-    """Minimises a :class:`~structsvm.problem.CompositeRisk` through convex models of it.
+    """The concave-convex procedure for a :class:`~structsvm.problem.CompositeRisk`.
 
     Each round replaces what is not convex by its tangent at the current weight, solves the convex
     structured SVM that this leaves, kept near the weight by a proximal term, and takes the step if

@@ -42,7 +42,7 @@ A guess for cheap oracles (docs/solvers.md); with a clock answers would depend o
 
 @dataclass(frozen=True)
 class CuttingPlane(ConvexSolver):
-    """Alternates between the oracles, which give cuts, and the master, which gives the weight.
+    """Cutting planes: oracles give cuts, and a master gives the weight.
 
     Joachims, Finley and Yu (2009). The n-slack and the 1-slack method are the same one for two
     groupings of the samples: a slack for each sample, or one for their sum.

@@ -28,7 +28,7 @@ CACHED_PASSES = 5
 
 @dataclass(frozen=True)
 class BlockFrankWolfe(ConvexSolver):
-    """One oracle, one step: for many samples and a moderate tolerance.
+    """Block Frank-Wolfe: one oracle call for each step, for many samples and a moderate tolerance.
 
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), with the cached planes of Shah, Kolmogorov
     and Lampert (2015). It holds on any closed convex cone: the dual is ``-1/2 |Pi(u)|^2`` up to a

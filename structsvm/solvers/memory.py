@@ -17,7 +17,7 @@ from structsvm.support.arrays import Floats
 
 
 class Memory:
-    """The losses at a few weights, and the state in which a solver ended.
+    """The cuts and losses of a run, from which the next one starts.
 
     Hinge losses, and so cuts, planes and their sums, depend on the samples alone. Along a path of
     regularizers each run begins with the cuts of the one before and knows its best weight without

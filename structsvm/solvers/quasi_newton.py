@@ -18,7 +18,7 @@ from structsvm.weights import PSD, Nonnegative, WeightSpace
 
 @dataclass(frozen=True)
 class QuasiNewton(DescentSolver):
-    """Minimises a :class:`~structsvm.problem.CompositeRisk` over ``L``, ``B = L L^T``, by L-BFGS.
+    """L-BFGS over a factor ``L`` of ``B = L L^T``, for a :class:`~structsvm.problem.CompositeRisk`.
 
     The factor makes the cone go away, and costs nothing: the metrics of interest have full rank.
     What it needs is a smooth risk; where two eigenvalues meet, it does with a subgradient.

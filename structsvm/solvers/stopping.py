@@ -25,7 +25,7 @@ class BudgetSpentError(Exception):
 
 @dataclass(frozen=True)
 class Stopping:
-    """When to stop; whatever ends a run, the best certified iterate is returned.
+    """When to stop; the best certified iterate is returned in any case.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ EVERY = 10
 
 @dataclass(frozen=True)
 class ProjectedSubgradient(ConvexSolver):
-    """Steps of length ``1 / (lambda t)`` and averages weighted by t.
+    """The averaged subgradient method, with steps of length ``1 / (lambda t)``.
 
     Lajugie et al., section "Optimization"; the weights are those of Lacoste-Julien, Schmidt and
     Bach (2012). The average of the planes with the same weights is a dual point, so that this

@@ -34,7 +34,7 @@ def check_oracle(
     n_instances: int = 80,
     seed: int = 0,
 ) -> None:
-    """Ask an oracle many small questions, and refuse it unless every answer keeps the contract.
+    """Check that an oracle satisfies its contract, on many small questions.
 
     The answers are compared with enumeration as far as the declared quality demands: an exact
     oracle reaches the maximum, the upper bound of any oracle is at least the maximum, and a

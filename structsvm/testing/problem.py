@@ -28,7 +28,7 @@ def check_problem(
     exact_inference: bool = True,
     seed: int = 0,
 ) -> Report:
-    """Ask a problem for scores, losses and inference, and refuse it unless they belong together.
+    """Check that the scores, losses and inference of a problem are consistent.
 
     For a :class:`~structsvm.problem.Problem`: joint features have the dimension of the weight,
     ``loss(y, y) = 0`` and no loss is negative, the score is linear in ``w``, inference is no worse

@@ -53,7 +53,7 @@ def report_page(
     unseen_states: str = "refuse",
     groups: Any = None,
 ) -> str:
-    """A page on what a metric is worth on held-out samples, as text to write into a file.
+    """Return an HTML page that evaluates a metric on held-out samples, as text.
 
     Verdict, scores, every sample with its partitions, what the metric looks at, certificate; the
     page needs no network and no other file. Recordings are drawn with their segments, the long ones
