@@ -26,9 +26,10 @@ from structsvm.plotting.words import certificate_in_words, feature_weights
 from structsvm.problems.change_point import ChangePoint
 
 INTRODUCTION = """\
-Recordings are runs of handwritten digits (scikit-learn's, 8 x 8 pixels): the digit changes now and
-then, the handwriting all the time. Find the changes of digit, on other people's handwriting.
-The first run on a machine compiles the search for changes, which takes some seconds."""
+The recordings are sequences of handwritten digits (from scikit-learn, 8 x 8 pixels): the digit
+changes from time to time, and the handwriting with every image. The task is to find the changes of
+the digit in the handwriting of other people. The first run on a machine compiles the search for
+changes, which takes some seconds."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -79,7 +80,7 @@ def _draw(learner: MetricLearner, recording: Recording, path: Path, terminal: Te
         return False
     left, right = figure.subplots(1, 2, width_ratios=(3, 1))
     plot_segmentation(learner, recording.X, recording.y, ax=left)
-    left.set_title("A recording of handwriting that was not learned from", loc="left")
+    left.set_title("A held-out recording", loc="left")
     image = right.imshow(_pixels(learner), cmap="cividis")
     right.set_title("Weight of each pixel")
     right.set_axis_off()
@@ -103,13 +104,13 @@ def _next(folder: Path, model: Path, figure: Path | None) -> str:
         f"model       {model}",
         f"recordings  {folder / 'train'}, {folder / 'test'}",
         "",
-        "now try",
+        "next",
         f"  structsvm show {model}",
         f"  structsvm evaluate {model} {folder / 'test'} --n-clusters true",
         f"  structsvm predict {model} {folder / 'test'}",
         f"  structsvm fit change-point {folder / 'train'} -o {folder / 'full.structsvm'}",
         "",
-        "with recordings of your own, tables with a column of labels in one folder,",
+        "on your own recordings (tables with a column of labels, in one folder)",
         "  structsvm try change-point FOLDER -o tried",
     ]
     return "\n".join(lines)

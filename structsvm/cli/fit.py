@@ -214,7 +214,7 @@ def _learn_rates(
         with terminal.working("learning how often changes are right"):
             learner.margin_rates_ = margin_rates(learner, training)
     except KeyboardInterrupt:
-        terminal.warn("interrupted: the model does not know how often its changes are right")
+        terminal.warn("interrupted: the model has no rates of its changes")
         return True
     with Interrupts():
         save(learner, output)
@@ -370,14 +370,14 @@ def _tell(
     called = words_of_training(learner.problem_)
     where, on = "PATH", f"{words.whole}s it was not learned from"
     if training.is_complete and can_be_split(learner, training.samples, training.given or ()):
-        on = f"{learner.question_} held out, each clustered as learned from the others"
+        on = f"held-out {learner.question_}, each with a metric learned from the others"
         where = args.paths[0]
     question = question_in_words(learner)
     terminal.note(
         f"learned from {training_in_words(learner.training_data_, called)}\n"
         + (f"{question}\n" if question else "")
         + f"{certificate_in_words(learner.solution_)}\n"
-        f"saved in {args.output}; on {on}, try\n"
+        f"saved in {args.output}; to evaluate it on {on}\n"
         f"  structsvm evaluate {args.output} {where}"
     )
 

@@ -297,7 +297,7 @@ def _recordings(
     others = [path.name for path in found.skipped if path not in found.predictions]
     if found.predictions:
         made = listed([path.name for path in found.predictions], 2)
-        terminal.note(f"predictions beside what they were made from are not read: {made}")
+        terminal.note(f"earlier predictions are not read: {made}")
     if others:
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
         terminal.note(f"skipped: {', '.join(others[:5])}{more}")

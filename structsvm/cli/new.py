@@ -24,5 +24,5 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     folder = args.output or Path(f"structsvm-{args.name}")
     files = new_problem(args.name, folder)
     terminal.report({"files": [str(path) for path in files]}, *map(str, files))
-    terminal.note(f"try it:\n  pip install -e '{folder}[test]' && pytest {folder}")
+    terminal.note(f"install and test it:\n  pip install -e '{folder}[test]' && pytest {folder}")
     return 0

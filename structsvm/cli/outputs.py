@@ -124,7 +124,7 @@ def check_outputs(
         if owner is not None:
             lies = "" if owner.is_file() else f" lies in {owner}, which this command reads, and"
             what = lies or " is read by this command and"
-            raise SettingsError(f"{path}{what} is never written over: name another file")
+            raise SettingsError(f"{path}{what} is never overwritten: name another file")
         if not (replaceable or args.force):
             raise SettingsError(f"{path} exists: name another file, or replace it with --force")
     for folder in {path.parent for path in wanted}:

@@ -64,8 +64,8 @@ def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Te
     ):
         return kind
     terminal.note(
-        f"the images have {min(counts)} to {max(counts)} parts: how many a new one has is learned, "
-        "too (--set cluster_count=known leaves it to --n-clusters)"
+        f"the images have {min(counts)} to {max(counts)} parts: the number of parts of a new one "
+        "is learned, too (--set cluster_count=known leaves it to --n-clusters)"
     )
     return Kind.typed(kind.name, {**typed, "cluster_count": "unknown"})
 
@@ -88,16 +88,15 @@ def tell_unlabelled(given: Given, terminal: Terminal) -> None:
     labels = [y for y in given.ys if y is not None and np.ndim(y) == 1]
     if n and given.words is RECORDINGS and _stand_alone([~unlabelled(y) for y in labels]):
         terminal.warn(
-            "every label stands alone among samples without one: if each says what the samples are "
-            "until the next label, fill them in, as ffill of pandas does; here they are samples of "
-            "which nothing is known"
+            "every label stands alone among unlabelled samples: if a label holds until the next "
+            "one, fill it in, as ffill of pandas does; here the samples between are unlabelled"
         )
     named = {str(label) for y in labels for label in set(y.tolist())}
     doubtful = sorted(name for name in named if name.lower() in LIKE_MISSING)
     if doubtful:
         terminal.warn(
-            f"{listed(doubtful)} is taken for a class like any other; if it means that no label is "
-            f"known, give --missing-label {doubtful[0]}"
+            f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
+            f"give --missing-label {doubtful[0]}"
         )
 
 

@@ -41,16 +41,16 @@ structsvm.problems =
 README = """\
 # $name
 
-A partitioning problem for structsvm. Install it, and it is there:
+A partitioning problem for structsvm. To install, test and use it:
 
     pip install -e '.[test]'
     pytest
     structsvm problems
     structsvm fit $name recordings/ -o my.structsvm
 
-`$module.py` says which segments there may be. The test calls `structsvm.testing.check_problem`,
-which compares the search with all segmentations of short recordings: run it whenever the rule
-changes.
+`$module.py` declares which segments are allowed. The test calls `structsvm.testing.check_problem`,
+which compares the search with all segmentations of short recordings; run it after every change of
+the rule.
 """
 
 MODULE = '''\
@@ -64,10 +64,10 @@ from structsvm.problems import SegmentProblem
 
 @dataclass(frozen=True)
 class $cls(SegmentProblem):
-    """Segments of consecutive samples that keep a rule: replace it by yours.
+    """Segments of consecutive samples that obey a rule; replace it by your own.
 
     The fields of this class are its settings; `structsvm fit $name --set NAME=VALUE` sets them.
-    For partitions that are no segments, derive from structsvm.partitions.PartitionProblem.
+    For partitions that are not segmentations, derive from structsvm.partitions.PartitionProblem.
     """
 
     min_length: int = 3

@@ -187,8 +187,8 @@ def _check_predictions(
     others = sorted(path.name for path in inside if path.is_file() and path not in places)
     if others:
         terminal.warn(
-            f"{folder} holds {listed(others, 3)} from before, which this run does not write: they "
-            "are not predictions of what it holds out"
+            f"{folder} holds {listed(others, 3)} of an earlier run, which this run does not "
+            "replace: they are not predictions of its held-out data"
         )
     check_outputs(args, places)
 

@@ -97,7 +97,7 @@ def test_labels_where_states_begin_are_named(run, tmp_path) -> None:
     line = f"fit change-point {tmp_path} --rivals none --metric diagonal -o {tmp_path / 'm'}"
     code, _, err = run(line)
     assert code == 0
-    assert "every label stands alone among samples without one" in err.replace("\n", " ")
+    assert "every label stands alone among unlabelled samples" in err.replace("\n", " ")
 
 
 @pytest.mark.parametrize("form", ["plain", "german", "excel", "utf-16", "comment"])

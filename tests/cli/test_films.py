@@ -89,7 +89,7 @@ def test_a_table_is_never_written_over(run, films, tmp_path):
         "fit change-point --force -o", labels, films / "show.mkv", "--labels", labels
     )
     assert code == 1
-    assert "is read by this command and is never written over" in err
+    assert "is read by this command and is never overwritten" in err
 
 
 def test_streams_and_labels_are_not_for_images(run, tmp_path):

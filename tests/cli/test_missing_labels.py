@@ -46,7 +46,7 @@ def test_a_command_learns_them_and_says_what_it_took_them_for(run, place):
     assert code == 0, err
     assert load(place / "m.structsvm").training_data_.n_clusters == (7, 7)
     assert "unlabelled" not in err
-    assert "'NA', 'NULL', 'None', 'n/a', 'nan', 'null' is taken for a class" in err
+    assert "'NA', 'NULL', 'None', 'n/a', 'nan', 'null' is taken as a class" in err
     assert "give --missing-label NA" in err
 
 

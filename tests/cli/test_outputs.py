@@ -97,7 +97,7 @@ def test_a_link_to_an_input_is_the_input(run, place, link):
     before = contents(place)
     code, _, err = run("predict m.structsvm rec.csv -o other.csv --force")
     assert code == 1
-    assert "other.csv is read by this command and is never written over" in err
+    assert "other.csv is read by this command and is never overwritten" in err
     assert contents(place) == before
 
 

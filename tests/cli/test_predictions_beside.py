@@ -65,7 +65,7 @@ def test_label_maps_and_overlays_are_no_images(run, images, tmp_path):
     code, _, err = run("predict", model, images, "--masks", images, "-o", images, "--force")
     assert code == 1
     assert "i0_mask.png lies in" in err
-    assert "never written over" in err
+    assert "never overwritten" in err
 
 
 def test_predictions_that_are_learned_from_are_named(run, tmp_path):

@@ -205,5 +205,5 @@ def test_predictions_that_exist_are_replaced_with_force_only(run, recordings, tm
     assert code == 1
     said = err.replace("\n", " ")
     assert "_segments.csv exists: name another file, or replace it with --force" in said
-    assert "from before, which this run does not write: they are not predictions" in said
+    assert "of an earlier run, which this run does not replace: they are not predictions" in said
     assert {file.read_text() for file in place.iterdir()} == {"corrected by hand"}
