@@ -318,6 +318,7 @@ def test_a_number_sign_of_the_table_is_kept(tmp_path):
         ("Rat 3; EEG\n\n" + TABLE, [1]),
         ("Rat 3,,\n" + TABLE, [1]),
         ("Rat 3\nby,Anna\n" + TABLE, [1, 2]),
+        (TABLE.replace(",", ";").replace(".", ",").replace("\n", "\nm/s;m/s;\n", 1), [2]),
     ],
 )
 def test_lines_that_are_no_rows_are_skipped_when_they_are_named(tmp_path, text, lines):
@@ -326,7 +327,13 @@ def test_lines_that_are_no_rows_are_skipped_when_they_are_named(tmp_path, text, 
         read_recordings(path)
     (found,) = read_recordings(path, skip_lines=lines)
     assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
-    assert text.splitlines()[found.origin.line(0) - 1] == "1.5,0,a"
+    assert text.splitlines()[found.origin.line(0) - 1] in ("1.5,0,a", "1,5;0;a")
+
+
+def test_only_the_word_of_a_column_with_decimal_commas_is_called_one(tmp_path):
+    path = plain(tmp_path, "x;label\n1,5;a\nk.A.;a\n2,5;b\n")
+    with pytest.raises(DataError, match=r"'k\.A\.' is not a number, row 1 .* missing value, leave"):
+        read_recordings(path)
 
 
 def test_a_row_of_values_among_the_skipped_lines_is_named(tmp_path):

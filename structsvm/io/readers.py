@@ -699,6 +699,8 @@ def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Float
                 "leave it out as the time column if that is what it is"
             )
         _refuse_huge(name, column, origin)
+        if origin.format is not None and origin.format.decimal == "," and column.dtype.kind == "O":
+            column = column.map(_with_point)  # of a column with a word, pandas reads no number
         found = pandas.to_numeric(column, errors="coerce")
         values = found.to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
@@ -708,6 +710,11 @@ def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Float
     if words:
         _refuse_words(frame, words, origin)
     return np.column_stack(arrays)
+
+
+def _with_point(value: Any) -> Any:
+    """A value whose decimal comma, if it is a text, is a point."""
+    return value.replace(",", ".") if isinstance(value, str) else value
 
 
 def _refuse_huge(name: str, column: Any, origin: Origin) -> None:
