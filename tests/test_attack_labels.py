@@ -12,10 +12,12 @@ from structsvm import MetricLearner
 from structsvm.errors import DataError, DataWarning
 from structsvm.features import StateScores
 from structsvm.io import (
+    Interval,
     Recording,
     TimeAxis,
     from_long,
     intervals_of,
+    labels_of,
     read_recording,
     read_recordings,
     with_labels,
@@ -49,6 +51,13 @@ def test_stretches_in_another_unit_of_time(tmp_path):
     text = "start,end,label\n0,3000,a\n3000,10000,b\n"
     with pytest.warns(DataWarning, match="1 of 2 intervals hold no sample, .* label='b'.*, and"):
         assert labelled(tmp_path, text) == ["a"] * 20
+
+
+def test_moments_that_are_times_of_samples_but_for_rounding():
+    """14 * 0.1 is more than 1.4, and was after the sample at 1.4."""
+    stretches = [Interval(0, 14 * 0.1, "rest"), Interval(14 * 0.1, 5, "walk")]
+    labels = labels_of(stretches, np.round(np.arange(50) / 10, 1)).labels
+    assert labels.index("walk") == 14
 
 
 STRETCH = {"start": 0, "end": 10, "timeserieslabels": ["a"]}

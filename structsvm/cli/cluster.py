@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from structsvm.cli.columns import how_to_read, labels_are, table_columns
+from structsvm.cli.columns import how_to_read, said, table_columns
 from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
@@ -20,7 +20,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
-WHOLE = ("labels", "regions", "chunk_column", "recording_column", "rates", "split")
+WHOLE = ("labels", "outside", "regions", "chunk_column", "recording_column", "rates", "split")
 """Options of ``fit`` that need all recordings in memory."""
 WAIT = 30
 """Seconds to wait for a scheduler."""
@@ -102,7 +102,7 @@ def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionPro
     """The labelled files that ``args.paths`` name, none of which is read here."""
     found = find_recordings(args.paths)
     how = how_to_read(args, need_labels=True, blanks=False)
-    files = RecordingFiles.of(found, table_columns(args), how, labels_are(args))
+    files = RecordingFiles.of(found, table_columns(args), how, said("labels_are", args))
     terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
     nothing = np.empty((0, 0))
     return Given.later(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from structsvm.io.readers import HowToRead, TableColumns
@@ -12,7 +12,8 @@ from structsvm.io.text import Typed
 COLUMNS = ("label_column", "time_column", "recording_column")
 REMEMBERED = (
     *COLUMNS,
-    *("labels_are", "missing_label", "missing", "separator", "decimal", "encoding", "skip_lines"),
+    *("labels_are", "missing_label", "outside", "missing"),
+    *("separator", "decimal", "encoding", "skip_lines"),
 )
 """What a model is told once, when it is learned."""
 
@@ -42,29 +43,25 @@ def how_to_read(
     args: argparse.Namespace, learner: Any = None, *, need_labels: bool, blanks: bool
 ) -> HowToRead:
     """How files are read, as it was typed or as the model remembers it."""
-    known = _known(learner)
-
-    def said(name: str) -> Any:
-        value = getattr(args, name)
-        return known.get(name) if value is None else value
-
-    spellings: Sequence[str] = said("missing_label") or ()
     return HowToRead(
         Typed(
-            said("separator"), said("decimal"), said("encoding"), tuple(said("skip_lines") or ())
+            said("separator", args, learner),
+            said("decimal", args, learner),
+            said("encoding", args, learner),
+            tuple(said("skip_lines", args, learner) or ()),
         ),
-        said("missing") or "error",
-        tuple(spellings),
+        said("missing", args, learner) or "error",
+        tuple(said("missing_label", args, learner) or ()),
         blanks,
         need_labels,
         stream=getattr(args, "stream", None),
     )
 
 
-def labels_are(args: argparse.Namespace, learner: Any = None) -> str | None:
-    """States, changes, or nobody has said so."""
-    found: str | None = args.labels_are or _known(learner).get("labels_are")
-    return found
+def said(name: str, args: argparse.Namespace, learner: Any = None) -> Any:
+    """What was typed, or else what the model remembers; None if nobody has said it."""
+    value = getattr(args, name)
+    return _known(learner).get(name) if value is None else value
 
 
 def _known(learner: Any) -> Mapping[str, Any]:

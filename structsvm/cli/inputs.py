@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.columns import how_to_read, labels_are, table_columns
+from structsvm.cli.columns import how_to_read, said, table_columns
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import (
     DataError,
@@ -39,8 +39,8 @@ from structsvm.support.progress import stage
 
 OF_TABLES = (
     *("label_column", "time_column", "recording_column", "labels_are", "missing_label"),
-    *("regions", "chunk_column", "features", "ignore", "missing", "labels", "stream"),
-    *("separator", "decimal", "encoding", "skip_lines"),
+    *("regions", "chunk_column", "features", "ignore", "missing", "labels", "outside"),
+    *("stream", "separator", "decimal", "encoding", "skip_lines"),
 )
 OF_IMAGES = ("masks",)
 WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (
@@ -192,12 +192,15 @@ def read(
         with terminal.working("reading images"):
             return Given.of(read_images(args.paths, args.masks, need_labels=need_labels), problem)
     apart = args.labels is not None
+    if args.outside is not None and not apart:
+        raise SettingsError("--outside is for stretches of time: give them, --labels FILE")
     recordings = _recordings(
         args, terminal, need_labels and not apart, features, blanks or apart, learner
     )
     if apart:
-        recordings = with_labels(recordings, args.labels, blanks=blanks)
-    kind = labels_are(args, learner)
+        outside = said("outside", args, learner)
+        recordings = with_labels(recordings, args.labels, blanks=blanks, outside=outside)
+    kind = said("labels_are", args, learner)
     if not (need_labels or blanks) and not looks_like_changes(recordings):
         kind = None  # labels that nobody asks for are no reason to refuse anything
     recordings = share_features(read_labels_as(recordings, kind, ask=ask))

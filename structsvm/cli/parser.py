@@ -137,6 +137,11 @@ def file_options() -> argparse.ArgumentParser:
         "there are several (default: labels are in the recordings)",
     )
     group.add_argument(
+        "--outside",
+        metavar="NAME",
+        help="with --labels: the label of samples in no stretch (default: they have none)",
+    )
+    group.add_argument(
         "--time-column",
         metavar="NAME",
         help="column of times (numbers or dates), which is not a feature; rows are sorted by it, "

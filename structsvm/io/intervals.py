@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.readers import EXCEL, read_frame
@@ -58,6 +59,8 @@ CLOCK = re.compile(r"\d+:\d\d:\d\d\.\d+")
 """A time as ELAN writes it beside the one in seconds."""
 LABELS = "timeserieslabels"
 """The type of the labels of time series in Label Studio."""
+CHECK = "check the unit of time, and that the labels are of this recording"
+"""What to do about intervals that are elsewhere than the samples."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,29 @@ def labels_of(
     >>> partial.codes.tolist(), partial.regions
     ([0, 0, -1, -1, 1, 1], (Region(start=1, end=5, changes=1, or_more=False),))
     """
+    partial, misplaced = placed(intervals, times, tolerance=tolerance, outside=outside)
+    if misplaced:
+        warn(f"{misplaced}: {CHECK}", DataWarning)
+    return partial
+
+
+def placed(
+    intervals: Sequence[Interval],
+    times: Any,
+    *,
+    tolerance: float = 0.0,
+    outside: str | None = None,
+) -> tuple[PartialLabels, str]:
+    """What :func:`labels_of` returns, and which intervals are elsewhere than the samples, in words.
+
+    An interval may reach two steps beyond the first sample or the last: where a sample ends, and
+    how long tools take their own to be, is not known so well.
+
+    Raises
+    ------
+    DataError, SettingsError
+        As there.
+    """
     if not is_number(tolerance) or not 0 <= tolerance < np.inf:
         raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
     if isinstance(intervals, Mapping):
@@ -125,13 +151,15 @@ def labels_of(
         )
     axis = time_axis(times, len(times))
     found: list[str | None] = [None] * len(axis)
-    lost = []
+    lost, beyond = [], []
     for interval in intervals:
         start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
         if axis.value(interval.end) < axis.value(interval.start):
             raise DataError(f"{interval} ends before it starts")
         if start == end:
             lost.append(interval)
+        elif axis.is_beyond(interval.start) or axis.is_beyond(interval.end):
+            beyond.append(interval)
         for t in range(start, end):
             if found[t] not in (None, interval.label):
                 raise DataError(
@@ -139,31 +167,36 @@ def labels_of(
                     "sample has one label"
                 )
             found[t] = interval.label
-    if lost:
-        warn(
-            f"{len(lost)} of {counted(len(intervals), 'interval')} hold no sample, the first is "
-            f"{lost[0]}, and samples are at {axis.name} {axis.text(0)} to "
-            f"{axis.text(len(axis) - 1)}: check the unit of time",
-            DataWarning,
-        )
+    told = [
+        f"{len(some)} of {counted(len(intervals), 'interval')} {what}, the first is {some[0]}"
+        for some, what in ((lost, "hold no sample"), (beyond, "reach beyond the samples"))
+        if some
+    ]
+    if told:
+        told.append(f"samples are at {axis.name} {axis.text(0)} to {axis.text(len(axis) - 1)}")
     named = np.array([outside if label is None else label for label in found], dtype=object)
+    regions = _blurred(named, axis, tolerance) if tolerance else []
+    return PartialLabels(named.tolist(), regions=regions), ", and ".join(told)
+
+
+def _blurred(named: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
+    """How many changes there are among the samples near to one, which lose their labels."""
     regions: list[Region] = []
-    if tolerance:
-        changes = [
-            t
-            for t in range(1, len(named))
-            if None not in (named[t - 1], named[t]) and named[t - 1] != named[t]
-        ]
-        for change in changes:
-            first, last = _near(axis, change, tolerance)
-            first, last = max(first, 1), min(last, len(named) - 1)
-            region = Region(first - 1, last + 1, 1)
-            if regions and regions[-1].end > region.start + 1:  # the two cannot be told apart
-                before = regions.pop()
-                region = Region(before.start, region.end, before.changes + 1)
-            regions.append(region)
-            named[first:last] = None
-    return PartialLabels(named.tolist(), regions=regions)
+    changes = [
+        t
+        for t in range(1, len(named))
+        if None not in (named[t - 1], named[t]) and named[t - 1] != named[t]
+    ]
+    for change in changes:
+        first, last = _near(axis, change, tolerance)
+        first, last = max(first, 1), min(last, len(named) - 1)
+        region = Region(first - 1, last + 1, 1)
+        if regions and regions[-1].end > region.start + 1:  # the two cannot be told apart
+            before = regions.pop()
+            region = Region(before.start, region.end, before.changes + 1)
+        regions.append(region)
+        named[first:last] = None
+    return regions
 
 
 def intervals_of(y: Any, times: Any) -> list[Interval]:

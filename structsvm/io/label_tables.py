@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, printable, warn
 from structsvm.io.intervals import (
+    CHECK,
     Interval,
-    labels_of,
     line_of_header,
     name_of,
+    placed,
     read_intervals,
     refuse_longer,
     separator_of,
@@ -28,6 +29,7 @@ from structsvm.io.intervals import (
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import UNKNOWN, known_where
+from structsvm.support.plain import some_of
 from structsvm.support.typed import refuse_other_types
 
 TABLES = (".csv", ".tsv", ".xlsx")
@@ -36,13 +38,20 @@ LABEL_KINDS = (*TABLES, ".txt", ".json")
 CHANGES = ("change", "change_time", "time")
 """Names of the column of a table of change times."""
 
+NAMED = 3
+"""Recordings that a warning names."""
+
 Marks = list[Interval] | list[float | str]
 """Stretches and their labels, or the times of changes."""
 
 
 @refuse_other_types
 def with_labels(
-    recordings: Sequence[Recording], path: str | PathLike[str], *, blanks: bool = False
+    recordings: Sequence[Recording],
+    path: str | PathLike[str],
+    *,
+    blanks: bool = False,
+    outside: str | None = None,
 ) -> list[Recording]:
     r"""Return recordings with the labels of a file, in the time of the recordings.
 
@@ -58,6 +67,9 @@ def with_labels(
         names labels of recordings that are not there.
     blanks : bool
         Whether samples may be without a label, which is then -1.
+    outside : str, optional
+        The label of samples in no stretch, such as the state between those that were marked; by
+        default they have none.
 
     Raises
     ------
@@ -81,12 +93,17 @@ def with_labels(
     [0, 0, 1, 1, 2, 2]
     """
     marks = _read(Path(path))
-    found = []
+    found, misplaced = [], []
     for recording, called in zip(recordings, _called(recordings, marks, Path(path)), strict=True):
         try:
-            found.append(replace(recording, y=_labels(recording, marks[called], blanks)))
+            y, told = _labels(recording, marks[called], blanks, outside)
         except DataError as error:
             raise DataError(f"{path}: {recording.name}: {error}") from error
+        found.append(replace(recording, y=y))
+        if told:
+            misplaced.append(f"{recording.name}: {told}")
+    if misplaced:
+        warn(f"{path}: {some_of(misplaced, NAMED)}: {CHECK}", DataWarning)
     return found
 
 
@@ -123,7 +140,8 @@ def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: P
         if called is None or not marks[called]:
             raise DataError(
                 f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: name "
-                "recordings in a column 'recording', or files after them"
+                "recordings in a column 'recording', or files after them, or leave out a "
+                "recording that has no labels"
             )
         if called in of_each:
             other = recordings[of_each.index(called)].name
@@ -174,8 +192,13 @@ def _read_file(path: Path) -> dict[str, Marks]:
     return dict(changes)
 
 
-def _labels(recording: Recording, marks: Marks, blanks: bool) -> NDArray[Any]:
-    """A label for each sample: names where there are stretches, else numbers of segments."""
+def _labels(
+    recording: Recording, marks: Marks, blanks: bool, outside: str | None
+) -> tuple[NDArray[Any], str]:
+    """A label for each sample: names where there are stretches, else numbers of segments.
+
+    And which stretches are elsewhere than the samples, in words.
+    """
     T = len(recording.X)
     axis = recording.time or TimeAxis("sample", np.arange(T))
     changes = [mark for mark in marks if not isinstance(mark, Interval)]
@@ -184,19 +207,21 @@ def _labels(recording: Recording, marks: Marks, blanks: bool) -> NDArray[Any]:
         limits = [limit for stretch in stretches for limit in (stretch.start, stretch.end)]
         _warn_of_seconds(recording.name, [axis.value(place) for place in (*changes, *limits)])
     if not stretches:
-        return _segments(changes, axis)
-    partial = labels_of(stretches, axis)
+        return _segments(changes, axis), ""
+    partial, misplaced = placed(stretches, axis, outside=outside)
     assert partial.codes is not None
     if partial.is_complete:
-        return np.array(partial.labels)
+        return np.array(partial.labels), misplaced
     blank = np.flatnonzero(partial.codes == UNKNOWN)
     if not blanks:
         raise DataError(
             f"{blank.size} of {T} samples are in no stretch, the first at {axis.name} "
-            f"{axis.text(int(blank[0]))}, or their stretch has no label: label all of them, or "
-            "learn from partial labels"
+            f"{axis.text(int(blank[0]))}, or their stretch has no label: label all of them, say "
+            "what they are, as --outside rest (outside='rest'), or learn from partial labels "
+            "(structsvm fit)"
         )
-    return known_where(np.array(partial.labels, dtype=object), partial.codes != UNKNOWN)
+    known = partial.codes != UNKNOWN
+    return known_where(np.array(partial.labels, dtype=object), known), misplaced
 
 
 def _warn_of_seconds(name: str, places: Sequence[float]) -> None:

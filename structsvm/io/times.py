@@ -23,6 +23,8 @@ REGULAR = 1.5
 DATES = "dates"
 UNITS = {DATES: " s", "numbers": ""}
 """What times are, and in what their steps are told."""
+ROUNDED = 1e-6
+"""Of a step: times that differ by less are the same, written or computed in two ways."""
 NAMED = 3
 """Recordings that a warning names."""
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
@@ -130,7 +132,8 @@ class TimeAxis:
     def sample_at(self, moment: Any) -> int:
         """The first sample that is not before a moment, a number or a date as text; T if none is.
 
-        A sample that lasts is where its middle is.
+        A sample that lasts is where its middle is. What is before a number by a millionth of the
+        usual step is so by rounding, as 1.4 is before 14 * 0.1.
 
         Raises
         ------
@@ -138,7 +141,27 @@ class TimeAxis:
             When it is no moment of this axis.
         """
         where = self.values + self.lasting / 2 if self.lasting else self.values
-        return int(np.searchsorted(where, self.value(moment), side="left"))
+        at = self.value(moment)
+        if isinstance(at, float):
+            at -= ROUNDED * self.usual_step
+        return int(np.searchsorted(where, at, side="left"))
+
+    def is_beyond(self, moment: Any) -> bool:
+        """Whether a moment is more than two steps before the first sample or after the last.
+
+        It is not where the step is not known, and neither is the end of time.
+
+        Raises
+        ------
+        DataError
+            When it is no moment of this axis.
+        """
+        at, steps = self.value(moment), 2 * max(self.usual_step, self.lasting)
+        if not steps or at in (-np.inf, np.inf):
+            return False
+        is_date = self.values.dtype.kind == "M"
+        far: Any = np.timedelta64(round(1e9 * steps), "ns") if is_date else steps
+        return not self.values[0] - far <= at <= self.values[-1] + far
 
     def value(self, moment: Any) -> Any:
         """A moment, a number or a date as text, as the axis has it: a float or a datetime64.
@@ -233,6 +256,11 @@ class TimeAxis:
         if steps.dtype.kind == "m":
             return np.asarray(steps / np.timedelta64(1, "s"), dtype=np.float64)
         return np.asarray(steps, dtype=np.float64)
+
+    @cached_property
+    def usual_step(self) -> float:
+        """The median of the steps, 0 where there is none."""
+        return float(np.median(self.steps)) if len(self) > 1 else 0.0
 
     @property
     def edges(self) -> NDArray[Any]:
@@ -492,7 +520,7 @@ def warn_about_times(
         twice = f", and {none} {'is' if none == 1 else 'are'} 0, as where rows occur twice"
         told.append(
             f"{name} (steps of {axis.name!r} from {steps.min():.4g} to {steps.max():.4g}{unit}, "
-            f"the median is {np.median(steps):.4g}{unit}{twice if none else ''})"
+            f"the median is {axis.usual_step:.4g}{unit}{twice if none else ''})"
         )
     more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
     warn(
@@ -516,7 +544,7 @@ def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float
 def _usual(axes: Sequence[TimeAxis | None], kind: str) -> list[tuple[float, int]]:
     """The usual step of each recording whose times are of a kind, and its number."""
     found = [
-        (float(np.median(axis.steps)), i)
+        (axis.usual_step, i)
         for i, axis in enumerate(axes)
         if axis is not None and len(axis) > 1 and (axis.values.dtype.kind == "M") == (kind == DATES)
     ]

@@ -230,3 +230,40 @@ def test_letters_with_dots_may_be_spelled_in_two_ways(run, tmp_path, form):
         "predict labelled.structsvm", tmp_path / "data", "--regions", tmp_path / "regions.csv"
     )
     assert code == 0, err
+
+
+def test_stretches_that_reach_beyond_the_samples_are_named(run, tmp_path):
+    """Where labels begin at another zero of time than samples, nothing else tells."""
+    names = ["ann", "ben", "cia"]
+    for name, recording in zip(names, TRAIN, strict=False):
+        put(tmp_path / "data" / f"{name}.csv", recording)
+    table, labels = rows_of(names), tmp_path / "labels.csv"
+    table.loc[(table.recording == "ben") & (table.end == 100.0), "end"] += 0.5
+    table.to_csv(labels, index=False)
+    assert "reach beyond" not in run(LINE, tmp_path / "data", "--labels", labels)[2]
+    table.loc[(table.recording == "ben") & (table.end == 100.5), "end"] += 1.0
+    table.loc[(table.recording == "cia") & (table.start == 0.0), "start"] -= 20.0
+    table.to_csv(labels, index=False)
+    err = run(LINE, tmp_path / "data", "--labels", labels)[2]
+    assert err.count("warning") == 1
+    assert f"labels.csv: ben: 1 of {len(stretches(TRAIN[1]))} intervals reach beyond" in err
+    assert f"cia: 1 of {len(stretches(TRAIN[2]))} intervals reach beyond the samples" in err
+
+
+def test_samples_in_no_stretch_have_the_label_that_is_typed(run, refused, tmp_path):
+    names = [f"r{i}" for i in range(len(TRAIN))]
+    for name, recording in zip(names, TRAIN, strict=False):
+        put(tmp_path / "data" / f"{name}.csv", recording)
+    table, labels = rows_of(names), tmp_path / "labels.csv"
+    table[table.label != "state 1"].to_csv(labels, index=False)
+    data = (tmp_path / "data", "--labels", labels)
+    message = refused("try change-point --time-column t -o tried", *data)
+    assert "are in no stretch" in message
+    assert "--outside rest" in message
+    assert "--labels FILE" in refused("fit change-point --outside rest", tmp_path / "data")
+    code, _, err = run(LINE, *data, "--outside", "rest")
+    assert code == 0, err
+    assert "unlabelled" not in err
+    assert f"and {len(table)} segments in all" in err
+    code, _, err = run("evaluate labelled.structsvm", *data)  # which remembers it
+    assert code == 0, err
