@@ -57,27 +57,27 @@ def diagnose(
     learner : MetricLearner or MetricLearnerCV
         Fitted.
     Xs : samples, as for :meth:`MetricLearner.fit`, optional
-        Those it was learned from, or others. Without them only what the learner itself tells is
-        looked at: certificate, price, path of ``lam``, and number of labels.
+        Training samples, or others. Without them only the learner is examined: certificate, price,
+        path of ``lam``, and number of labels.
     ys : their labels, optional
-        Full or in part. Without them nothing that needs labels is looked at.
+        Full or partial. Without them nothing that needs labels is examined.
     groups : sequence of length N, optional
-        Whom or what each sample is of: samples of different groups must not share anything.
+        Group of each sample (person, machine, ...). Samples of different groups must not overlap.
     names : sequence of str, optional
-        What to call the samples; their own names, or else their numbers, otherwise.
+        Names of the samples in findings; by default their own names, or else their numbers.
 
     Returns
     -------
     Diagnosis
-        ``print`` it, or go through its findings. That nothing is found does not make a metric good:
-        :func:`structsvm.evaluate` measures that.
+        The findings, which ``print`` shows. A metric without findings can still be poor;
+        :func:`structsvm.evaluate` measures how good it is.
 
     Raises
     ------
     NotFittedError
-        When the learner has not learned yet.
+        If the learner is not fitted.
     DataError, SettingsError
-        Naming the sample or the parameter.
+        For a sample or a parameter that cannot be used.
 
     Examples
     --------

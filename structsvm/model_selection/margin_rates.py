@@ -34,8 +34,8 @@ def margin_rates(
 
     Every recording is segmented by a metric learned, with the same settings, from the recordings of
     the other folds; margins are in units of each metric's own price, which makes them comparable.
-    Give the result to the learner as ``learner.margin_rates_``: then
-    :meth:`MetricLearner.predict_changes` gives a rate for each change, and model files hold it.
+    Assign the result to ``learner.margin_rates_``: :meth:`MetricLearner.predict_changes` then gives
+    a rate for each change, and model files store it.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def margin_rates(
         Fitted or not; it is cloned.
     Xs, ys : recordings and full labels, as for :meth:`MetricLearner.fit`
     groups : sequence of length N, optional
-        No group is both learned from and held out.
+        Group of each recording, which is never split between training and held-out recordings.
     cv : int or splitter
         As for :class:`MetricLearnerCV`; it takes as many fits as there are folds.
     tolerance : int
@@ -53,12 +53,12 @@ def margin_rates(
     Raises
     ------
     DataError
-        When the partitions are no segmentations, when there is too little to hold out, or no change
-        is found.
+        If partitions are not segmentations, there are too few recordings to hold any out, or no
+        change is found.
     SettingsError
-        When the tolerance is no integer >= 0, or ``cv`` divides a group.
+        If the tolerance is not an integer >= 0, or ``cv`` divides a group.
     LearningError
-        When nothing can be learned without one of the folds, naming it.
+        If nothing can be learned without one of the folds.
 
     Examples
     --------

@@ -73,25 +73,25 @@ def weight_stability(
 ) -> WeightStability:
     """Learn from resampled recordings, to see which weights do not depend on the sample.
 
-    The bootstrap of Efron (1979): as many recordings as there are, drawn with replacement; whole
-    groups where groups are given. A resample is a weight for each recording.
+    This is the bootstrap of Efron (1979): each resample draws as many recordings with replacement
+    as there are, or whole groups if groups are given, and is a weight for each recording.
 
     Parameters
     ----------
     learner : MetricLearner
-        Fitted or not; it is cloned, and learns once more than there are resamples.
+        Fitted or not; it is cloned, and fitted ``n_resamples + 1`` times.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
     groups : sequence of length N, optional
-        Whom or what each is of.
+        Group of each recording (person, machine, ...).
     n_resamples : int
     random_state : int or None
 
     Raises
     ------
     DataError
-        When there is one recording or one group only, or hardly any resample teaches anything.
+        If there is only one recording or group, or hardly any resample can be learned from.
     SettingsError
-        When ``n_resamples`` is no integer >= 2.
+        If ``n_resamples`` is not an integer >= 2.
 
     Examples
     --------

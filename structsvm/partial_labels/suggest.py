@@ -31,7 +31,7 @@ class FittedLearner(Protocol):
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A stretch of a recording that is worth labelling."""
+    """A stretch of a recording about which the metric is uncertain."""
 
     recording: int
     """Its index in ``Xs``."""
@@ -48,22 +48,21 @@ def suggest_labels(
 ) -> list[Suggestion]:
     """Return the stretches about which the learned metric is least certain.
 
-    Those of smallest margin between the best and the second-best labelling of the stretch: the best
-    segmentation of the recording, and the best one that has another number of changes there (up to
-    two more or fewer, where it has any), both exact
-    (:class:`~structsvm.oracles.sequential.SequentialOracle`). Labelling these measured worse
-    than labelling at random (docs/results.md): they show where the model hesitates.
+    These are the stretches with the smallest margin between the best segmentation of the recording
+    and the best one with another number of changes in the stretch (by up to two), both exact
+    (:class:`~structsvm.oracles.sequential.SequentialOracle`). They serve to examine the model:
+    labelling them was measured to be worse than labelling at random (docs/results.md).
 
     Parameters
     ----------
     Xs : list of arrays of shape (T_i, P)
     ys : list of labels, optional
-        What is known already, as :meth:`structsvm.MetricLearner.fit` takes it;
-        ``PartialLabels()`` for a recording without labels.
+        Known labels, as for :meth:`structsvm.MetricLearner.fit`, with ``PartialLabels()`` for a
+        recording without labels.
     length : int
-        Samples in a stretch, 2 or more; a shorter recording is one stretch.
+        Number of samples of a stretch, at least 2; a shorter recording is one stretch.
     n : int
-        How many, in different recordings as long as there are enough of them.
+        Number of stretches, in different recordings if there are enough of them.
 
     Returns
     -------
