@@ -103,8 +103,8 @@ class SupportLabelling:
 class Solution:
     """A weight with its certificate: ``lower <= min F <= F(w) <= upper``.
 
-    Of an objective that is not convex there is no lower bound but minus infinity, and no gap:
-    ``stationarity`` says how near to a local minimum the weight is.
+    A nonconvex objective has no lower bound (minus infinity) and no gap; ``stationarity`` says how
+    close the weight is to a local minimum.
 
     Examples
     --------

@@ -492,8 +492,8 @@ def evaluate_states(
 ) -> Confusion:
     """Compare the predicted names of states with labels, which may be incomplete.
 
-    What :func:`evaluate` says of names, also where some samples have none, so that their
-    segmentation is not known: these do not count.
+    These are the scores of names of :func:`evaluate`. Items without a name do not count, and the
+    segmentation need not be known.
 
     Parameters
     ----------

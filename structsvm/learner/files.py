@@ -88,20 +88,20 @@ FITTED_STRUCTURED = ("solution_", "n_iter_", "converged_")
 def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> None:
     """Write a fitted learner into one file, usually called ``*.structsvm``.
 
-    The file holds arrays and JSON, no pickle: opening one from a stranger runs nothing. Functions
-    among the settings (a custom regularizer, constraints) are not stored: the loaded learner
-    predicts the same, and says what to give it before it learns again. A file that exists is
-    replaced at once or not at all.
+    The file holds arrays and JSON, and no pickle, so that loading an untrusted file runs no code.
+    Functions among the settings (a custom regularizer, constraints) are not stored: the loaded
+    learner predicts the same, and names what it needs before it can learn again. An existing file
+    is replaced as a whole or not at all.
 
     Raises
     ------
     NotFittedError
         When the learner has not learned yet.
     SettingsError
-        When it is no MetricLearner and no StructuredSVM, but perhaps a class derived from one.
+        If it is not a MetricLearner or StructuredSVM; derived classes are refused.
     PluginError
-        When the problem has no entry point, so that no file could name it, or has a setting that a
-        file cannot hold.
+        If the problem has no entry point by which a file can name it, or a setting that cannot be
+        stored.
     ModelFileError
         When the file cannot be written.
 
@@ -206,9 +206,8 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     ----------
     path : path
     max_bytes : int, optional
-        What the arrays may take in memory, which the file tells before they are read. By default
-        ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the file, whichever is
-        more.
+        Largest size of the arrays in memory, which is checked before they are read. The default is
+        ``$STRUCTSVM_MAX_BYTES``, or else the larger of 256 MiB and 100 times the size of the file.
 
     Raises
     ------

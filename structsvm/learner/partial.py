@@ -45,18 +45,18 @@ logger = logging.getLogger("structsvm")
 class Alternation:
     """Settings of learning from partial labels.
 
-    Labels are completed by the metric that was learned from the labelled stretches alone, or by the
-    untrained one where no stretch holds a change; then learning and completing take turns.
+    Labels are first completed by the metric of the labelled stretches, or by the untrained metric
+    if no stretch has a change; then learning and completion alternate.
 
     Parameters
     ----------
     max_rounds : int
-        Most times that labels are completed; 0 learns from the labelled stretches alone.
+        Maximum number of completions; 0 learns from the labelled stretches alone.
     safeguard : bool
-        Return to the metric learned from the labelled stretches alone where labels speak against
-        completing: where, learned from one half of them, it is worse on the other half than finding
-        no change at all, by more than a standard error; where completing ends in a zero metric;
-        where the labels that are held out say so.
+        Keep the metric of the labelled stretches alone if completion does not help: if this metric,
+        learned from one half of the stretches, is worse on the other half than predicting no change
+        by more than one standard error; if completion ends in a zero metric; or if the completed
+        metric is worse on held-out labels.
 
     Examples
     --------

@@ -86,10 +86,10 @@ def evaluate_rows(
 ) -> RowsEvaluation:
     """Evaluate a metric on parts of one table: groups of rows of every cluster, or some clusters.
 
-    The rows are split into up to ten groups, identical rows never into two; or the clusters into
-    folds of at least two, several times. If the learner has learned from this very table, and from
-    no other, each part is clustered by a metric that is learned anew, with the same settings and
-    rivals, from the rest. If it has not seen the table, it clusters every part as it is.
+    The rows are split into up to ten groups, which identical rows share, or the clusters into folds
+    of at least two, several times. If the learner was fitted on this table alone, each part is
+    clustered by a metric that is learned from the rest with the same settings and rivals. If it has
+    not seen the table, every part is clustered with the learner as it is.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ def evaluate_rows(
     X, y : array or data frame of shape (T, P), and the cluster of each row, (T,)
         Or a sample as ``learner.measured`` has it.
     n_clusters : int or "true"
-        Cluster each part into so many, or into as many as it has labels of.
+        Number of clusters of each part, or "true" for the number of its labels.
     split : {None, "rows", "clusters"}
-        The question: what the metric is worth on further rows of these clusters, or on clusters
-        that it was not learned from. None asks what the learner was made for if it has learned from
-        this table, and splits another table by rows.
+        Estimate the gain on further rows of these clusters, or on new clusters. None is the
+        question that the learner was made for if it was fitted on this table, and "rows" for other
+        tables.
 
     Returns
     -------
@@ -111,17 +111,17 @@ def evaluate_rows(
     Raises
     ------
     DataError
-        When the rows or clusters are too few to be split, or the rows have an order.
+        If there are too few rows or clusters to split, or the rows are ordered.
     SettingsError
-        When ``split`` names no way of splitting.
+        If ``split`` is not one of these values.
     LearningError
-        When nothing can be learned from the rest of the table.
+        If nothing can be learned from the rest of the table.
 
     Notes
     -----
-    Groups of rows are scaled as the whole table, or as the rows that are learned from; groups of
-    clusters each by itself, as new tables are. That what is learned from overlaps between parts is
-    neglected in the standard errors, as usual.
+    Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
+    are scaled separately, like new tables. The standard errors neglect that the training rows of
+    different parts overlap.
 
     Examples
     --------

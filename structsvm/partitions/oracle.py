@@ -41,8 +41,8 @@ ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
 class Region:
     """The number of changes among the samples ``start, ..., end - 1`` of a recording.
 
-    A change between two samples belongs to a region that holds both of them: regions that touch
-    leave the place where they touch open. (The labels of LOPART; Hocking and Srivastava, 2020.)
+    A change between two samples belongs to a region that contains both of them; a change between
+    two adjacent regions belongs to neither (as in LOPART; Hocking and Srivastava, 2020).
 
     Examples
     --------
