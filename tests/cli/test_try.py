@@ -57,7 +57,7 @@ def test_a_verdict_that_is_cross_validated_says_so(run, recordings, tmp_path):
     said = " ".join(out.split())
     assert "Too little is held out for a verdict; this one is that of the cross-validation" in said
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "so that this one is by cross-validation" in page
+    assert "this one is that of the cross-validation" in page
     assert "Too few to tell" not in page
     assert "On 5 held-out recordings" in said
     assert "independent recordings in all" not in said
