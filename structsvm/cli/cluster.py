@@ -101,7 +101,7 @@ def on_cluster(args: argparse.Namespace) -> Iterator[None]:
 def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
     """The labelled files that ``args.paths`` name, none of which is read here."""
     found = find_recordings(args.paths)
-    how = how_to_read(args, need_labels=True, blanks=False)
+    how = how_to_read(args, need_labels=True, blanks=False, in_order=problem.traits.contiguous)
     files = RecordingFiles.of(found, table_columns(args), how, said("labels_are", args))
     terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
     nothing = np.empty((0, 0))

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from structsvm.errors import SettingsError
+from structsvm.io.gaps import NOT_BETWEEN
 from structsvm.io.readers import HowToRead, TableColumns
 from structsvm.io.text import Typed
 
@@ -40,9 +42,31 @@ def table_columns(args: argparse.Namespace, learner: Any = None) -> TableColumns
 
 
 def how_to_read(
-    args: argparse.Namespace, learner: Any = None, *, need_labels: bool, blanks: bool
+    args: argparse.Namespace,
+    learner: Any = None,
+    *,
+    need_labels: bool,
+    blanks: bool,
+    in_order: bool,
 ) -> HowToRead:
-    """How files are read, as it was typed or as the model remembers it."""
+    """How files are read, as it was typed or as the model remembers it.
+
+    Parameters
+    ----------
+    in_order : bool
+        Whether samples follow each other, as those of recordings do and rows of tables do not.
+
+    Raises
+    ------
+    SettingsError
+        If missing values are to be interpolated, or masked, between rows that are in no order.
+    """
+    missing = said("missing", args, learner) or "error"
+    if missing != "error" and not in_order:
+        raise SettingsError(
+            f"--missing {missing} is for recordings: rows of a table are in no order, so that no "
+            f"value is between two others; {NOT_BETWEEN}"
+        )
     return HowToRead(
         Typed(
             said("separator", args, learner),
@@ -50,11 +74,12 @@ def how_to_read(
             said("encoding", args, learner),
             tuple(said("skip_lines", args, learner) or ()),
         ),
-        said("missing", args, learner) or "error",
+        missing,
         tuple(said("missing_label", args, learner) or ()),
         blanks,
         need_labels,
         stream=getattr(args, "stream", None),
+        in_order=in_order,
     )
 
 

@@ -27,6 +27,7 @@ from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words
 from structsvm.io.image_folder import LabelledImage, find_images, read_images
 from structsvm.io.indicators import looks_like_changes, read_labels_as, warn_about_spellings
 from structsvm.io.label_tables import with_labels
+from structsvm.io.readers import HowToRead
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.io.times import TimeAxis, warn_about_times
 from structsvm.learner.learner import MetricLearner
@@ -194,9 +195,14 @@ def read(
     apart = args.labels is not None
     if args.outside is not None and not apart:
         raise SettingsError("--outside is for stretches of time: give them, --labels FILE")
-    recordings = _recordings(
-        args, terminal, need_labels and not apart, features, blanks or apart, learner
+    how = how_to_read(
+        args,
+        learner,
+        need_labels=need_labels and not apart,
+        blanks=blanks or apart,
+        in_order=problem.traits.contiguous,
     )
+    recordings = _recordings(args, terminal, features, how, learner)
     if apart:
         outside = said("outside", args, learner)
         recordings = with_labels(recordings, args.labels, blanks=blanks, outside=outside)
@@ -291,9 +297,8 @@ def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) 
 def _recordings(
     args: argparse.Namespace,
     terminal: Terminal,
-    need_labels: bool,
     features: Sequence[str],
-    blanks: bool,
+    how: HowToRead,
     learner: MetricLearner | None,
 ) -> list[Recording]:
     found = find_recordings(args.paths, labels=args.labels)
@@ -306,7 +311,6 @@ def _recordings(
         terminal.note(f"skipped: {', '.join(others[:5])}{more}")
     n = len(found.files)
     columns = table_columns(args, learner)
-    how = how_to_read(args, learner, need_labels=need_labels, blanks=blanks)
     recordings: list[Recording] = []
     with terminal.working(f"reading {n} file{'s' if n > 1 else ''}"):
         for path, name in stage("files", list(zip(found.files, found.names, strict=True))):

@@ -71,7 +71,7 @@ def typed_settings(args: argparse.Namespace) -> dict[str, Any]:
         cls: Any = problem_class(FEATURED.get(args.problem, args.problem))
         if "missing" not in cls.__dataclass_fields__:
             raise SettingsError(
-                f"--missing mask is not for {args.problem}: interpolate missing values, or leave "
+                f"--missing mask is not for {args.problem}: fill missing values in, or leave "
                 "their rows out"
             )
         found["missing"] = "mask"

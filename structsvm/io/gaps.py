@@ -16,14 +16,26 @@ from structsvm.support.plain import counted
 
 LISTED = 4
 """Blocks that a message names."""
+BETWEEN = (
+    "interpolate with --missing interpolate (missing='interpolate' in Python), or drop them first; "
+    "--missing mask learns and predicts without them"
+)
+NOT_BETWEEN = (
+    "fill them in, as with the median of their column, or leave out their rows, or columns "
+    "(--ignore)"
+)
+"""What to do about missing values of samples in order, and of rows that are in none."""
 
 
-def without_gaps(recordings: Sequence[Recording], missing: str = "error") -> list[Recording]:
+def without_gaps(
+    recordings: Sequence[Recording], missing: str = "error", *, in_order: bool = True
+) -> list[Recording]:
     """Recordings whose missing values are refused, interpolated or left as they are, NaN.
 
     A value that is missing is interpolated linearly between those of the same feature before and
     after it, in the time of the recording if that is known; at either end it is the nearest. A
-    masked one is for ``ChangePoint(missing="mask")``, to which it adds nothing.
+    masked one is for ``ChangePoint(missing="mask")``, to which it adds nothing. Errors offer this
+    where samples are ``in_order``, and not the rows of a table.
 
     Raises
     ------
@@ -35,10 +47,10 @@ def without_gaps(recordings: Sequence[Recording], missing: str = "error") -> lis
     """
     if missing not in MISSING:
         raise SettingsError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
-    return [_without_gaps(recording, missing) for recording in recordings]
+    return [_without_gaps(recording, missing, in_order) for recording in recordings]
 
 
-def _without_gaps(recording: Recording, missing: str) -> Recording:
+def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recording:
     X, name = recording.X, recording.where
     if np.isfinite(X).all():
         return recording
@@ -51,10 +63,8 @@ def _without_gaps(recording: Recording, missing: str) -> Recording:
         )
     told = _in_words(recording)
     if missing == "error":
-        raise DataError(
-            f"{name}: {told}; interpolate with --missing interpolate (missing='interpolate' in "
-            "Python), or drop them first; --missing mask learns and predicts without them"
-        )
+        way_out = BETWEEN if in_order else NOT_BETWEEN
+        raise DataError(f"{name}: {told}; {way_out}")
     n = int(np.isnan(X).sum())
     if missing == "mask":
         warn(f"{name}: {counted(n, 'value')} masked: {told}", DataWarning)

@@ -74,6 +74,8 @@ class HowToRead:
     max_bytes: int | None = None
     stream: str | None = None
     """What is read of sound and pictures; what there is by default."""
+    in_order: bool = True
+    """Whether rows follow each other in time, so that values can be put between them."""
 
 
 AS_USUAL = HowToRead()
@@ -159,7 +161,7 @@ def read_npz(
     values = X.astype(np.float64)[:, [features.index(name) for name in chosen]]
     time = _stored_times(path, arrays, len(X))
     whole = Recording(name, np.ascontiguousarray(values), y, chosen, str(path), time=time)
-    return without_gaps([whole], how.missing)[0]
+    return without_gaps([whole], how.missing, in_order=how.in_order)[0]
 
 
 def _stored_times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | None:
@@ -266,7 +268,7 @@ def table_recordings(
     found = [whole]
     if columns.recording is not None and columns.recording in headers:
         found = _apart(whole, columns.recording, frame[columns.recording])
-    return without_gaps(_in_order(found, path), how.missing)
+    return without_gaps(_in_order(found, path), how.missing, in_order=how.in_order)
 
 
 def with_levels(frame: Any, columns: TableColumns) -> Any:

@@ -40,10 +40,18 @@ def test_every_command_leaves_missing_values_out(run, tmp_path):
     assert ",null," in (tmp_path / "r.html").read_text().replace(" ", "")
 
 
-def test_tables_of_rows_are_not_masked(refused, tmp_path):
+def test_values_of_tables_are_not_put_between_rows(refused, tmp_path):
+    """Rows that are sorted by their clusters got values of these, as no new row does."""
     (file,) = write_with_gaps(TRAIN[:1], tmp_path)
     said = refused("fit clustering --missing mask", file, "-o", tmp_path / "c.structsvm")
-    assert said.startswith("--missing mask is not for clustering: interpolate missing values")
+    assert said.startswith("--missing mask is not for clustering: fill missing values in")
+    for command in ("fit", "try"):
+        said = refused(f"{command} clustering --missing interpolate", file, "-o", tmp_path / "c")
+        assert said.startswith("--missing interpolate is for recordings: rows of a table are in no")
+        assert "median of their column" in said
+    said = refused("fit clustering", file, "-o", tmp_path / "c.structsvm")
+    assert "interpolate" not in said
+    assert "fill them in" in said
 
 
 def test_a_model_that_was_learned_without_masks_says_so(refused):
