@@ -87,7 +87,7 @@ def test_the_gap_of_what_is_not_convex_is_its_objective(learner: MetricLearner) 
 def test_what_was_found_is_told_without_a_bound(learner: MetricLearner) -> None:
     found = learner.solution_
     assert certificate_in_words(found) == (
-        f"a local minimum, of an objective that is not convex: objective {found.upper:.6g}, at the "
+        f"a local minimum of a nonconvex objective: objective {found.upper:.6g}, at the "
         f"start {found.null:.6g}, projected gradient {found.stationarity:.2g}"
     )
 

@@ -230,7 +230,7 @@ def test_what_cannot_be_diagnosed():
         diagnose("m.structsvm")
     with pytest.raises(SettingsError, match="ys of no samples"):
         diagnose(GOOD, ys=YS)
-    with pytest.raises(SettingsError, match="as they are"):
+    with pytest.raises(SettingsError, match="give the original samples"):
         diagnose(GOOD, GOOD.prepare(XS), YS)
     with pytest.raises(DataError, match="12 recordings but 2 groups"):
         diagnose(GOOD, XS, YS, groups=[1, 2])
