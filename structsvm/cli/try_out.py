@@ -28,6 +28,7 @@ from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
 from structsvm.cli.terminal import Clock, Terminal
+from structsvm.diagnosis import Diagnosis
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -49,7 +50,7 @@ from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, some_of
 from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 
@@ -121,7 +122,18 @@ class Judged(NamedTuple):
         verdict = replace(search.verdict_, way=way)
         why = "Too little is held out for a verdict; this one" if whole else "The verdict"
         told = f"{why} is that of the cross-validation on the training data."
-        return cls(verdict, "cross-validation", _joined(told, verdict.found, verdict.question))
+        against = _against(verdict, held_out)
+        found = _joined(told, verdict.found, against, verdict.question)
+        return cls(verdict, "cross-validation", found)
+
+
+def _against(verdict: Verdict, held_out: Verdict) -> str:
+    """That the held-out data contradict a verdict from the cross-validation, if they do."""
+    gain = held_out.untrained.mean
+    if not ((verdict.pays and gain < 0) or (verdict.harms and gain > 0)):
+        return ""
+    told = f"the {held_out.measure} of the learned metric is {held_out.untrained.told}"
+    return f"The few held-out data point the other way: there {told}."
 
 
 def _joined(*sentences: str) -> str:
@@ -164,14 +176,14 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         search = _chosen(train, split, kind, args, terminal, clock, keep)
         with Interrupts():
             keep(search.best_estimator_)  # again, with its rivals
-        result, judged = _compared(search, test, written, args, terminal, clock)
+        result, judged, diagnosis = _compared(search, test, written, args, terminal, clock)
     except KeyboardInterrupt as interrupt:
         if not kept:
             raise
         raise KeyboardInterrupt(
             f"after choosing: {written.model} holds what was learned, and there is no comparison"
         ) from interrupt
-    _tell(search, result, judged, written, terminal)
+    _tell(search, result, judged, diagnosis, written, terminal)
     return 0
 
 
@@ -248,7 +260,7 @@ def _compared(
     args: argparse.Namespace,
     terminal: Terminal,
     clock: Clock,
-) -> tuple[Evaluation, Judged]:
+) -> tuple[Evaluation, Judged, Diagnosis]:
     """The scores on what was held out, of which the report and the predictions are written."""
     learner = search.best_estimator_
     given, measured = test.given, list(test.data.samples)
@@ -285,13 +297,14 @@ def _compared(
     with Interrupts():  # all the files or none
         write_atomically(written.report, printable(text).encode())
         writer.write_folder(written.predictions, given.items, answers)
-    return held_out.evaluation, judged
+    return held_out.evaluation, judged, held_out.diagnosis
 
 
 def _tell(
     search: MetricLearnerCV,
     result: Evaluation,
     judged: Judged,
+    diagnosis: Diagnosis,
     written: Written,
     terminal: Terminal,
 ) -> None:
@@ -304,8 +317,12 @@ def _tell(
     plain |= {"verdict": judged.verdict.to_dict(), "verdict_from": judged.source}
     *scores, _ = readable(result)
     where = {name: str(path) for name, path in written._asdict().items()}
+    plain["findings"] = diagnosis.to_dict()["findings"]
     terminal.report(plain | where, *scores, f"{judged.verdict.answer} {judged.found}")
     terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
+    if len(diagnosis):
+        kinds = ", ".join(diagnosis.kinds)
+        terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
     rivals = {*learner.baselines_, *ways_besides_metrics(learner)}
     terminal.note(_next(judged.verdict, search.best_candidate_, rivals, written.model, asked))
 
@@ -388,7 +405,14 @@ def _rows_away(whole: Checked, split: str | None) -> NDArray[np.bool_]:
     (where,), (labels,) = whole.given.places, whole.given.ys
     y = np.asarray(labels)
     clusters, sizes = np.unique(y, return_counts=True)
-    if len(y) < 2 * fewest_rows(y) or sizes.min() < 2:
+    if sizes.min() < 2:
+        single = [repr(name) for name in clusters[sizes < 2].tolist()]
+        raise DataError(
+            f"{where} has clusters of a single row, of which none can be held out: "
+            f"{some_of(single)}. Label more rows of them, correct the label if it is written "
+            "wrongly, leave these rows out, or use structsvm fit"
+        )
+    if len(y) < 2 * fewest_rows(y):
         raise DataError(
             f"{where} has {counted(len(y), 'row')} in {counted(clusters.size, 'cluster')}, of "
             "which too few can be held out: label more, or use structsvm fit"

@@ -846,7 +846,10 @@ def _label_column(origin: Origin, name: str, column: Any, blanks: bool) -> Label
         return _known_labels(column)
     if missing.size:
         place, n = origin.place(int(missing[0])), missing.size
-        raise DataError(f"{origin.path}: no label, {place}, column {name!r}; {n} are missing")
+        raise DataError(
+            f"{origin.path}: no label, {place}, column {name!r}; {n} are missing: label them, or "
+            "learn without them, structsvm fit (blanks=True in Python)"
+        )
     if getattr(column.dtype, "kind", "O") in "biuf":
         return np.asarray(column.to_numpy())
     return np.array([str(label) for label in column])

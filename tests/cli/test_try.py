@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ import pytest
 from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
-from structsvm.cli.try_out import _next
+from structsvm import ChangePoint
+from structsvm.cli.try_out import Judged, _next
 from structsvm.evaluation.verdict import EQUAL, LEARNED, Verdict
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
@@ -136,6 +138,39 @@ def test_nothing_is_written_over(refused, recordings, tmp_path):
     (tmp_path / "out" / "report.html").write_text("mine", encoding="utf-8")
     said = refused(f"try change-point {recordings} -o {tmp_path}/out")
     assert "report.html exists: name another file, or replace it with --force" in said
+
+
+@pytest.mark.parametrize(("gain", "is_said"), [(-0.3, True), (0.3, False)])
+def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, is_said):
+    """Of three recordings above whose scores "Learning pays" stood, without a word on them."""
+    ours = np.linspace(1.0, 2.0, 6)
+    chosen = Verdict.of({LEARNED: ours, "untrained": ours + 0.2 + ours / 9}, RECORDINGS, "loss")
+    few = Verdict.of({LEARNED: ours[:3], "untrained": ours[:3] + gain}, RECORDINGS, "loss")
+    learner = SimpleNamespace(problem_=ChangePoint())
+    search = SimpleNamespace(split=None, verdict_=chosen, best_estimator_=learner)
+    judged = Judged.of(search, few, Path("m.structsvm"))
+    assert judged.verdict.answer.startswith("Learning pays")
+    told = "The few held-out data point the other way: there the loss of the "
+    assert (f"{told}learned metric is 0.3 higher than that of the" in judged.found) == is_said
+
+
+def test_what_may_be_wrong_is_named_on_the_screen(run, iris, tmp_path):
+    """A column that was made of the labels gave perfect scores, and the page alone said why."""
+    frame = pd.read_csv(iris)
+    frame.assign(code=frame["label"] * 2.0).to_csv(iris, index=False)
+    code, out, err = run(f"try clustering {iris} -o {tmp_path}/out")
+    assert code == 0, err
+    assert "of which the report says what to do: labels among features" in err
+    code, out, _ = run(f"try clustering {iris} --force --json -o {tmp_path}/out")
+    assert json.loads(out)["findings"][0]["kind"] == "labels among features"
+
+
+def test_clusters_of_a_single_row_are_named(refused, iris, tmp_path):
+    frame = pd.read_csv(iris).astype({"label": str})
+    frame.loc[7, "label"] = "setosa?"
+    frame.to_csv(iris, index=False)
+    said = refused(f"try clustering {iris} -o {tmp_path}/out")
+    assert "iris.csv has clusters of a single row, of which none can be held out: 'setosa?'" in said
 
 
 def test_the_next_command_uses_what_the_verdict_says_to_use():

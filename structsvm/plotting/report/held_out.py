@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import (
     Evaluation,
@@ -60,6 +62,14 @@ class HeldOut:
     changes: Sequence[Sequence[Mapping[str, Any]]] = ()
     """How sure each learned change of each recording is; empty where that is not known, or would
     take long."""
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """What may make the metric poor, or its scores better than they will be."""
+        names = [row.name for row in self.evaluation.samples]
+        return diagnose_measured(
+            self.learner, self.measured, self.labels, names=names, prepared=self.samples
+        )
 
     @classmethod
     def of(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from structsvm.diagnosis import Diagnosis, diagnose_measured
+from structsvm.diagnosis import Diagnosis
 from structsvm.evaluation.verdict import MIN_UNITS, Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.sample import Sample
@@ -119,10 +119,6 @@ def page_of(
     verdict, whole = verdict or evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
-    names = [row.name for row in evaluation.samples]
-    found = diagnose_measured(
-        learner, held_out.measured, held_out.labels, names=names, prepared=held_out.samples
-    )
     return _filled(
         title=html.escape(title),
         css=_asset("page.css"),
@@ -135,7 +131,7 @@ def page_of(
         gains=html.escape(_gains(evaluation.verdict)),
         notes="\n".join(said),
         support=support_section(learner),
-        findings=_findings(found),
+        findings=_findings(held_out.diagnosis),
         singular=html.escape(whole),
         plural=html.escape(f"{whole}s"),
         sure=html.escape(sure),
