@@ -37,6 +37,16 @@ def test_seconds_have_decimals_where_they_are_not_whole(tmp_path):
     assert found.X[:, 0].tolist() == [*range(19, -1, -1)]
 
 
+def test_clocks_that_are_put_back_are_named(tmp_path):
+    """Sorted by their local times, samples of two hours were mixed without a word on why."""
+    moments = pd.date_range("2024-10-26 22:30", periods=60, freq="5min", tz="UTC")
+    local = moments.tz_convert("Europe/Berlin")
+    with pytest.warns(DataWarning, match=r"They fall once, by an hour, .* write times in UTC"):
+        read(tmp_path, local.strftime("%Y-%m-%d %H:%M").tolist())
+    found = read(tmp_path, [moment.isoformat() for moment in local])
+    assert found.X[:, 0].tolist() == [*range(60)]
+
+
 @pytest.mark.parametrize("style", ["%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"])
 @pytest.mark.parametrize(("start", "step"), [("2024-02-05", "12h"), ("2024-02-05", "1h")])
 def test_the_day_or_the_month_comes_first_as_in_all_of_the_column(tmp_path, style, start, step):

@@ -53,6 +53,8 @@ LINES = "lines"
 EXCEL = (".xlsx",)
 SKIP = "--skip-lines 1 (skip_lines=[1] in Python)"
 """The option that leaves out lines, for that above a header."""
+HOUR = 3600.0
+"""By which a clock is put back, in seconds."""
 FEW_LINES = 5
 """Lines with words among numbers that a message names."""
 TEXT_EXAMPLES = 3
@@ -324,7 +326,7 @@ def _apart(whole: Recording, name: str, column: Any) -> list[Recording]:
 
 def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
     """The recordings with their samples in the order of time, where times are known."""
-    found, moved, column = [], [], ""
+    found, moved, column, back = [], [], "", ""
     for recording in recordings:
         time = None if recording.time is None else recording.time.past_midnight()
         recording = replace(recording, time=time)
@@ -332,14 +334,27 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
             recording = recording.at(np.argsort(time.values, kind="stable"))
             moved.append(recording.name)
             column = time.name
+            back = back or _put_back(time)
         found.append(recording)
     if moved:
         warn(
             f"{path}: the rows of {listed(moved)} are not in the order of {column!r}: they are "
-            f"read in that order, and samples are counted in it{_together(found)}",
+            f"read in that order, and samples are counted in it{_together(found) or back}",
             DataWarning,
         )
     return found
+
+
+def _put_back(time: TimeAxis) -> str:
+    """What times that fall once, by an hour, are a sign of, in words."""
+    falls = time.steps[time.steps < 0]
+    is_local = time.values.dtype.kind == "M" and time.offset is None
+    if not is_local or falls.size != 1 or not HOUR / 2 < -falls[0] <= HOUR:
+        return ""
+    return (
+        ". They fall once, by an hour, as where the clock is put back in autumn: samples of two "
+        "hours are mixed then, so write times in UTC, or with their zone (+02:00)"
+    )
 
 
 def _together(recordings: Sequence[Recording]) -> str:
