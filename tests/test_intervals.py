@@ -110,6 +110,19 @@ class TestFiles:
         with pytest.raises(DataError, match="line 2: 'rest' stops and never started"):
             read_intervals(events)
 
+    def test_the_table_that_praat_makes_of_a_textgrid(self, tmp_path):
+        praat = tmp_path / "walk.csv"
+        rows = [f"{i.start},gait,{i.label},{i.end}" for i in WALK]
+        praat.write_text("\n".join(["tmin,tier,text,tmax", *rows, "9,gait,,12"]) + "\n")
+        assert read_intervals(praat) == {"walk": WALK}
+        praat.write_text("\n".join(["tmin,tier,text,tmax", *rows, "0,hands,up,9"]) + "\n")
+        with pytest.raises(DataError, match="several tiers, gait, hands: leave the rows of one"):
+            read_intervals(praat)
+        own = tmp_path / "walk.TextGrid"
+        own.write_text('File type = "ooTextFile"\nObject class = "TextGrid"\n\nxmin = 0\n')
+        with pytest.raises(DataError, match="Down to Table"):
+            read_intervals(own)
+
     def test_text_of_elan_without_a_header(self, tmp_path):
         elan = tmp_path / "walk.txt"
         rows = [

@@ -42,10 +42,13 @@ COLUMNS: tuple[Mapping[str, str], ...] = (
         }
         for form in ("ss.msec", "msec", "hh:mm:ss.ms")
     ),
+    {"recording": "recording", "label": "text", "start": "tmin", "end": "tmax"},
     {"recording": "recording", "label": "label", "start": "start", "end": "end"},
 )
 """Names of columns: of BORIS's aggregated events, of ELAN's tab-delimited text with times in each
-of its forms, and our own."""
+of its forms, of the table that Praat makes of a TextGrid, and our own."""
+PRAAT = 'File type = "ooTextFile"'
+"""How Praat's own files begin."""
 STATUS = ("Behavior type", "Status")
 """The column of BORIS's tabular events that says whether a state starts or stops there: from
 version 8 on, and before."""
@@ -253,8 +256,9 @@ def read_intervals(
         ``.json``: tasks of Label Studio with labels of time series; the name of a recording is that
         of its file. ``.txt`` without a header: a label track of Audacity, or the tab-delimited text
         of ELAN with times on a clock; the name is that of the file. Otherwise a table with a
-        header, such as the aggregated or the tabular events of BORIS, or ELAN's text with a column
-        for each tier; it may be the first sheet of an ``.xlsx`` file. Texts may have semicolons or
+        header, such as the aggregated or the tabular events of BORIS, the table that Praat makes of
+        a TextGrid with one tier, or ELAN's text with a column for each tier; it may be the first
+        sheet of an ``.xlsx`` file. Texts may have semicolons or
         tabs between columns, and a decimal comma then.
     start, end, label, recording : str, optional
         Names of the columns of a table, where they are others; ``label`` names a tier of ELAN where
@@ -292,6 +296,11 @@ def read_intervals(
     name = printable(path.stem)
     if path.suffix.lower() == ".json":
         return _from_label_studio(path, text)
+    if text.startswith(PRAAT):
+        raise DataError(
+            f"{path}: a file of Praat: let Praat make a table of the TextGrid (Down to Table, then "
+            "Save as comma-separated file), with the names of tiers, and read that"
+        )
     given = {"start": start, "end": end, "label": label, "recording": recording}
     asked = {key: value for key, value in given.items() if value is not None}
     if not asked and _is_track(text):
@@ -599,6 +608,12 @@ def _from_table(
             f"{path}: no column {columns[missing[0]]!r}; the columns are {', '.join(header)}: name "
             f"it with {missing[0]}="
         )
+    if columns["start"] == "tmin":
+        of_rows = sorted({(row.get("tier") or "").strip() for _, row in table.rows})
+        if len(of_rows) > 1:
+            raise DataError(
+                f"{path}: several tiers, {', '.join(of_rows)}: leave the rows of one in the table"
+            )
     found: dict[str, list[Interval]] = {}
     for number, row in table.rows:
         refuse_longer(path, number, row)
@@ -608,7 +623,7 @@ def _from_table(
         )
         if start != end:  # a point event is no stretch
             label = (row[columns["label"]] or "").strip()
-            if not label and columns["start"].startswith(OF_ELAN):
+            if not label and columns["start"].startswith((*OF_ELAN, "tmin")):
                 continue  # what another tier says
             found.setdefault(own, []).append(Interval(start, end, label))
     return _by_name(found) if columns["recording"] in header else found
