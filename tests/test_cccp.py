@@ -205,3 +205,19 @@ def test_a_master_that_fails_in_a_later_round_loses_no_weight(caplog):
 def test_a_master_that_fails_at_once_is_an_error():
     with pytest.raises(MasterError, match="no answer"):
         cccp(inner=CuttingPlane(master=FailsAfter())).solve(random_risk(1))
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_models_that_are_cut_short_say_nothing_of_a_minimum(seed):
+    """It was called stationary, to 1e-6, where the objective could fall by half a percent."""
+    found = cccp(inner=CuttingPlane(Stopping(tol=1e-3, max_iter=1))).solve(random_risk(seed))
+    assert found.status is Status.STALLED
+    assert found.upper > cccp().solve(random_risk(seed)).upper + 1e-3
+
+
+@pytest.mark.parametrize("solver", [CCCP, QuasiNewton])
+def test_a_descent_makes_no_more_oracle_calls_than_it_may(solver):
+    for most in (20, 57):
+        found = solver(Stopping(tol=1e-6, max_calls=most)).solve(random_risk(0))
+        assert found.status is Status.MAX_CALLS
+        assert found.oracle_calls <= most

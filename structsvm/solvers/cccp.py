@@ -114,6 +114,8 @@ class _Rounds:
     def __init__(self, settings: CCCP, run: Descent) -> None:
         self.settings, self.run = settings, run
         self.mu, self.precision = settings.proximal, settings.inner.stopping.tol
+        self.is_solved = True
+        """Whether the last model was, to the accuracy that was asked for."""
         self.w = run.risk.start
         self.objective, self.gradient = run.evaluate(self.w)
         self.scale = max(abs(self.objective), 1e-300)
@@ -134,7 +136,8 @@ class _Rounds:
             if self.precision > FINEST:
                 self.precision = max(self.precision / 10, FINEST)
             elif not promised:
-                return Step("as precise as can be", stationary=True)
+                label = "as precise as can be"
+                return Step(label, stationary=self.is_solved, stalled=not self.is_solved)
         if not promised:
             return Step("a more precise model")
         objective, gradient = self.run.evaluate(w)
@@ -147,15 +150,17 @@ class _Rounds:
 
     def _solve_model(self) -> tuple[Floats, float, float]:
         """The weight that minimises the model, and bounds of its value there, Omega included."""
-        risk, inner = self.run.risk, self.settings.inner
-        near = _proximal(self.run.omega, self.mu, self.w, risk.space)
+        run, inner = self.run, self.settings.inner
+        risk = run.risk
+        near = _proximal(run.omega, self.mu, self.w, risk.space)
         # What the completed square leaves out of Omega and the proximal term.
         shift = risk.penalty(self.w) - near.value(self.w, risk.space)
-        stopping = replace(inner.stopping, tol=self.precision)
+        stopping = replace(run.within_budget(inner.stopping), tol=self.precision)
         answer = replace(inner, stopping=stopping).solve(risk.model(self.w, near))
-        self.run.evaluations += answer.oracle_calls // max(risk.n_samples, 1)
+        run.evaluations += answer.oracle_calls // max(risk.n_samples, 1)
         if answer.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
+        self.is_solved = answer.status.converged
         return answer.w, answer.lower + shift, answer.upper + shift
 
     def _reject(self) -> Step:

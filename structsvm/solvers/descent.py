@@ -17,13 +17,15 @@ from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint, Saved
-from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
+from structsvm.solvers.stopping import Step, Stopping
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 
 __all__ = ["Descent", "quadratic"]
 
 NOT_CONVEX = "none: the objective is not convex"
+
+LEAST_SECONDS = 1e-9
 
 
 class Descent:
@@ -90,13 +92,32 @@ class Descent:
         """Summed over the samples in their order, wherever they are evaluated."""
         key = w.tobytes()
         if key not in self._seen:
-            if self.certificate.seconds > self.stopping.max_seconds and self._seen:
-                raise BudgetSpentError(Status.MAX_SECONDS)
+            if self._seen:
+                self._seconds_left()
             answers = self.session.map(_loss, w)
             total = sum(loss for loss, _ in answers)
             self._seen[key] = total, np.sum([slope for _, slope in answers], axis=0)
         self.evaluations += 1
         return self._seen[key]
+
+    def within_budget(self, stopping: Stopping) -> Stopping:
+        """The stopping rule of a model, with no more seconds and calls than are left of this run.
+
+        Raises
+        ------
+        BudgetSpentError
+            When nothing is left for an evaluation.
+        """
+        seconds, most = self._seconds_left(), self.stopping.max_calls
+        if most is None:
+            return replace(stopping, max_seconds=min(stopping.max_seconds, seconds))
+        calls = min(stopping.max_calls or most, most - self.oracle_calls)
+        return replace(stopping, max_seconds=min(stopping.max_seconds, seconds), max_calls=calls)
+
+    def _seconds_left(self) -> float:
+        """The seconds left for another evaluation; BudgetSpentError if it is one too many."""
+        calls = self.oracle_calls + self.risk.n_samples
+        return max(self.stopping.seconds_left(self.certificate.seconds, calls), LEAST_SECONDS)
 
     def _saved(self, step: Step) -> Saved:
         points = list(self._seen.items())

@@ -75,7 +75,7 @@ class QuasiNewton(DescentSolver):
         tol = self.stopping.tol
         run.evaluate(run.risk.start)
         done(Step("start"))
-        scipy_minimize(
+        found = scipy_minimize(
             value,
             factor.of(run.risk.start),
             jac=True,
@@ -83,7 +83,7 @@ class QuasiNewton(DescentSolver):
             callback=lambda _: done(Step("L-BFGS")),
             options={"maxiter": self.stopping.max_iter + 1, "gtol": tol, "ftol": tol**2},
         )
-        done(Step("L-BFGS", stationary=True))
+        done(Step("L-BFGS", stationary=found.success, stalled=not found.success))
 
 
 @dataclass(frozen=True)
