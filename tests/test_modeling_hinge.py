@@ -11,6 +11,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError
 from structsvm.io import arrays_and_labels
 from structsvm.modeling import StructuredHinge
+from structsvm.modeling.slack_rescaling import SlackRescaled
 from structsvm.problem import Separation
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
@@ -103,6 +104,19 @@ def test_slack_rescaling_multiplies_and_its_bounds_hold(seed):
     assert stats.lower <= best + 1e-6
     assert best <= stats.upper + 1e-6
     assert value == pytest.approx(best, rel=0.05)
+
+
+def test_slack_rescaling_is_no_surer_than_the_least_sure_of_the_answers_it_is_made_of():
+    class Unsure(Listed):
+        def separate(self, w, x, y):
+            large = np.abs(w).max() > 1.0
+            quality = Quality.HEURISTIC if large else Quality.RELAXATION
+            return replace(super().separate(w, x, y), quality=quality)
+
+    x = Sample(np.random.default_rng(0).normal(size=(6, 3)))
+    for w in np.random.default_rng(1).normal(size=(5, 3)):
+        answer = SlackRescaled(Unsure(Free(3))).separate(1.5 * w / np.abs(w).max(), (x, 0), 0)
+        assert answer.quality is Quality.HEURISTIC
 
 
 def test_the_hinge_of_change_points_is_that_of_the_learner():

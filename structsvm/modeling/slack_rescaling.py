@@ -9,6 +9,7 @@ import numpy as np
 
 from structsvm.errors import SettingsError
 from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.solvers.planes import weakest
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.weights import WeightSpace
@@ -77,8 +78,7 @@ class SlackRescaled(Problem):
             middle = 0.5 * (low + high)
             weight = float(np.exp(middle))
             answer = self.problem.separate(w / weight, sample, y)
-            if answer.quality is not Quality.EXACT:
-                quality = answer.quality
+            quality = weakest([quality, answer.quality])
             a = self.loss(y, answer.y)
             c = 1.0 + float(self._away(sample, y, answer.y) @ w)
             if a * c > most:
