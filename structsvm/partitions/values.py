@@ -22,6 +22,8 @@ def refuse_no_array(X: Any, which: str) -> None:
     DataError
         Saying what makes it one.
     """
+    if type(X) is np.ndarray:
+        return
     reason = ""
     if sp.issparse(X):
         reason = "a sparse matrix: give X.toarray()"
@@ -53,6 +55,8 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
     DataError
         If there is any; the message says where and what to do.
     """
+    if type(X) is np.ndarray and X.dtype.kind in "fiub":
+        return
     if isinstance(X, list | tuple) and any(np.ma.isMaskedArray(row) for row in X):
         try:
             X = np.ma.array(X)

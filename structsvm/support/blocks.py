@@ -24,8 +24,8 @@ ROWS = 1 << 16
 
 def mapping_of(X: Any) -> np.memmap[Any, Any] | None:
     """The file mapping that an array is, or is a view of; None if it is in memory."""
-    if type(X) is np.ndarray and X.base is None:  # most are, and this is asked often
-        return None
+    while type(X) is np.ndarray:  # most are of nothing else, and this is asked often
+        X = X.base
     found = None
     while isinstance(X, np.ndarray):
         found, X = X if isinstance(X, np.memmap) else found, X.base
