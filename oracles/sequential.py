@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.rounding import may_round, rounding_of
+from structsvm.oracles._segments.rounding import may_round, may_round_at, rounding_of
 from structsvm.oracles._segments.search import SegmentSearch, path_of_known_length, splitting_price
 from structsvm.oracles._segments.stages import path_in_stages
 from structsvm.oracles._segments.table import truth_of
 from structsvm.oracles._segments.whole import (
+    SCATTER,
     Found,
     Recordings,
     loss_curves,
     price_path,
+    search_all,
     segment,
     segment_all,
     work_of,
@@ -28,9 +29,11 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, BatchOracle, Constraint, Quality
 from structsvm.partitions.price_path import decode_between
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.trace_objective import LARGEST, NOT_FINITE, TraceObjective
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.blocks import all_within
 from structsvm.support.plain import read_only
+from structsvm.support.stack import Stack
 
 ONE_CALL = 2e9
 """Operations of a search that is one compiled call: less than a second, in the worst case."""
@@ -86,7 +89,7 @@ class SequentialOracle(BatchOracle):
         """
         T = objective.n_samples
         _require_segmentation(objective)
-        if constraint == UNCONSTRAINED:
+        if constraint.says_nothing:
             objective = _without_null_columns(objective)
             if self._is_one_call(objective):
                 bounds, c = truth_of(objective)
@@ -120,19 +123,52 @@ class SequentialOracle(BatchOracle):
             _require_segmentation(objective)
         prepared = [_without_null_columns(objective) for objective in objectives]
         answers: dict[int, Argmax] = {}
-        together = [i for i, A in enumerate(prepared) if self._is_one_call(A)]
-        together.sort(key=lambda i: truth_of(prepared[i])[1])
-        for c, members in groupby(together, key=lambda i: truth_of(prepared[i])[1]):
-            places = list(members)
-            chosen = [prepared[i] for i in places]
-            recordings = Recordings.of(
-                [_samples(A) for A in chosen], [truth_of(A)[0] for A in chosen]
-            )
+        together: dict[float, list[tuple[int, TraceObjective, Ints]]] = {}
+        for i, A in enumerate(prepared):
+            if self._is_one_call(A):
+                bounds, c = truth_of(A)
+                together.setdefault(c, []).append((i, A, bounds))
+        for c, members in together.items():
+            places, chosen, truths = zip(*members, strict=True)
+            recordings = Recordings.of([_samples(A) for A in chosen], truths)
             shifts = np.array([A.shift for A in chosen], dtype=np.float64)
-            most = max(work_of(A.Z) for A in chosen)
-            found = segment_all(recordings, c, shifts, most)
+            found = segment_all(recordings, c, shifts, max(work_of(A.Z) for A in chosen))
             answers |= {i: _found(A, f) for i, A, f in zip(places, chosen, found, strict=True)}
         return [answers[i] if i in answers else self.maximize(A) for i, A in enumerate(prepared)]
+
+    def at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
+        """The best segmentation of each of N short recordings in the metric, at a price of a part.
+
+        None stands for one that has to be asked about alone: where a column is zero, where the
+        search is longer than a compiled call, or where rounding may have hidden a better one.
+
+        Raises
+        ------
+        OracleError
+            When a value is missing or infinite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from structsvm.oracles import SequentialOracle
+        >>> from structsvm.support.stack import Stack
+        >>> Zs = Stack.of([np.array([[1.0], [1.0], [9.0]]), np.array([[1.0], [1.1]])])
+        >>> [M.breakpoints for M in SequentialOracle().at_price(Zs, 1.0)]
+        [[2, 3], [2]]
+        """
+        if not all_within(Zs.rows, LARGEST):
+            raise OracleError(NOT_FINITE)
+        arrays, lengths = Zs.arrays(), np.diff(Zs.first)
+        most = work_of(arrays[lengths.argmax()])
+        if not self.pruning or price <= 0.0 or not Zs.rows.shape[1] or most > ONE_CALL:
+            return [None] * len(Zs)
+        recordings, shifts = Recordings.of_stack(Zs), np.full(len(Zs), -price)
+        found, numbers = search_all(recordings, 0.0, shifts, most)
+        clear = ~may_round_at(price, lengths, numbers[:, SCATTER])
+        for i in np.flatnonzero(~Zs.rows[Zs.first[:-1]].all(axis=1)).tolist():
+            clear[i] &= arrays[i].any(axis=0).all()
+        answers = zip(found, clear.tolist(), strict=True)
+        return [EquivalenceMatrix.from_search(*M) if sure else None for M, sure in answers]
 
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
         """The best segmentation of a recording (T, r) in the metric at every price of a segment.
@@ -287,7 +323,7 @@ def _singletons_pay(objective: TraceObjective) -> bool:
 
 def _without_null_columns(objective: TraceObjective) -> TraceObjective:
     """The same objective without the columns of ``Z`` that are zero: a null metric has r = 0."""
-    if objective.Z[0].all():
+    if 0.0 not in objective.Z[0].tolist():  # numpy takes longer to say so of a few numbers
         return objective
     used = objective.Z.any(axis=0)
     if used.all():
@@ -298,7 +334,10 @@ def _without_null_columns(objective: TraceObjective) -> TraceObjective:
 
 def _samples(objective: TraceObjective) -> Floats:
     """``Z`` in the one form that kernels are compiled for."""
-    return read_only(np.ascontiguousarray(objective.Z, dtype=np.float64))
+    Z = objective.Z  # a read-only view
+    if type(Z) is np.ndarray and Z.flags.c_contiguous and Z.dtype == np.float64:
+        return Z
+    return read_only(np.ascontiguousarray(Z, dtype=np.float64))
 
 
 def _segmentation(path: Ints) -> EquivalenceMatrix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -120,9 +120,7 @@ class ChangePoint(SegmentProblem):
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
         if self._allows_all and not (self.missing == "mask" and sample.has_gaps):
-            from structsvm.oracles.sequential import SequentialOracle  # loads numba
-
-            return SequentialOracle()
+            return _free_search()
         from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
 
         return AllowedSegmentsOracle(self.allows)
@@ -181,3 +179,11 @@ class ChangePoint(SegmentProblem):
                 "measurements, give the states or the change points instead",
                 DataWarning,
             )
+
+
+@cache
+def _free_search() -> Oracle:
+    """The oracle of all segmentations, the same for every recording."""
+    from structsvm.oracles.sequential import SequentialOracle  # loads numba
+
+    return SequentialOracle()

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner
+from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, PluginError
 from structsvm.io import arrays_and_labels
 from structsvm.oracles import SequentialOracle
+from structsvm.partitions.oracle import BatchOracle
 from structsvm.support.contract import AtOnce
 
 RECORDINGS = relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)
@@ -42,18 +43,34 @@ class TestLearning:
 
 class TestPrediction:
     def test_a_fault_of_asking_together_is_told_though_each_alone_is_answered(self, monkeypatch):
-        monkeypatch.setattr(SequentialOracle, "maximize_all", broken)
+        monkeypatch.setattr(SequentialOracle, "at_price", broken)
         with pytest.raises(OracleError, match="no answer to so many"):
             LEARNER.predict(XS)
 
     def test_an_answer_too_few_is_told(self, monkeypatch):
-        whole = SequentialOracle.maximize_all
-        monkeypatch.setattr(SequentialOracle, "maximize_all", lambda *asked: whole(*asked)[1:])
-        with pytest.raises(PluginError, match="maximize_all returned 2 answers to 3 questions"):
+        whole = SequentialOracle.at_price
+        monkeypatch.setattr(SequentialOracle, "at_price", lambda *asked: whole(*asked)[1:])
+        with pytest.raises(PluginError, match="at_price returned 2 answers to 3 questions"):
             LEARNER.predict(XS)
 
+    def test_an_answer_about_other_samples_is_told(self, monkeypatch):
+        whole = SequentialOracle.at_price
+        other = EquivalenceMatrix.from_breakpoints([1, 3])
+        monkeypatch.setattr(SequentialOracle, "at_price", lambda *a: [*whole(*a)[1:], other])
+        with pytest.raises(PluginError, match="at_price answered for 3 samples"):
+            LEARNER.predict(XS)
+
+    def test_what_is_to_be_asked_alone_is(self, monkeypatch):
+        monkeypatch.setattr(SequentialOracle, "at_price", lambda *_: [None] * 3)
+        assert LEARNER.predict_breakpoints(XS) == FOUND
+
+    def test_an_oracle_that_maximises_many_at_once_is_asked_so(self, monkeypatch):
+        monkeypatch.setattr(SequentialOracle, "at_price", BatchOracle.at_price)
+        monkeypatch.setattr(SequentialOracle, "maximize", broken)
+        assert LEARNER.predict_breakpoints(XS) == FOUND
+
     def test_what_is_too_much_for_the_memory_is_done_one_at_a_time(self, monkeypatch):
-        monkeypatch.setattr(SequentialOracle, "maximize_all", full)
+        monkeypatch.setattr(SequentialOracle, "at_price", full)
         assert LEARNER.predict_breakpoints(XS) == FOUND
 
 

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from structsvm.support.blocks import all_within
-from structsvm.support.columns import all_near_zero, all_vary, standardized
+from structsvm.support.columns import all_vary, near_zero, standardize
+from structsvm.support.stack import Stack
+
+
+def standardized(X: np.ndarray, spread: float) -> np.ndarray | None:
+    stack = Stack.of([X])
+    (done,) = standardize(stack, spread)
+    return stack.rows if done else None
+
+
+def all_near_zero(X: np.ndarray) -> bool:
+    return bool(near_zero(Stack.around(X))[0])
+
 
 SHAPES = [(1, 1), (2, 1), (1, 3), (7, 2), (50, 5), (203, 10), (64, 33)]
 
@@ -73,3 +85,25 @@ def test_a_column_is_near_zero_if_its_mean_is_clearly_within_a_deviation():
     assert all_near_zero(X)
     assert not all_near_zero(X + 3.0 * (np.arange(4) == 2))
     assert not all_near_zero(np.where(np.arange(4) == 1, np.nan, X))
+
+
+def test_recordings_side_by_side_are_standardised_as_each_alone():
+    rng = np.random.default_rng(3)
+    Xs = [rng.normal(3.0, 2.0, (T, 4)) for T in (1, 2, 3, 4, 5, 64, 203)]
+    Xs[5][:, 1] = 0.1
+    stack = Stack.of(Xs)
+    done = standardize(stack, 1e-12)
+    for X, found, is_done in zip(Xs, stack.arrays(), done, strict=True):
+        alone = standardized(X, 1e-12)
+        assert is_done == (alone is not None)
+        np.testing.assert_array_equal(found, X if alone is None else alone)
+    near = near_zero(stack)
+    assert near.tolist() == [all_near_zero(X) for X in stack.arrays()]
+
+
+def test_an_array_may_be_looked_at_where_it_is():
+    X = np.random.default_rng(4).normal(size=(50, 3))
+    assert Stack.around(X).rows is X
+    assert np.shares_memory(Stack.around(X).array(0), X)
+    X.setflags(write=False)
+    assert all_near_zero(X)

@@ -8,6 +8,7 @@ import numpy as np
 
 from structsvm.partitions.gaps import means
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.blocks import scatter
 
 ROUNDING = 2.0**-51
@@ -40,6 +41,11 @@ def may_round(objective: TraceObjective, scatter: float) -> bool:
     """Whether rounding may matter, where the scatter is known to more digits than that takes."""
     error, price = _error_and_price(objective, scatter)
     return price == 0.0 or 1.001 * error > NEGLIGIBLE * price
+
+
+def may_round_at(price: float, lengths: Ints, scatters: Floats) -> Bools:
+    """The same of N recordings without truths, at a price of a segment."""
+    return np.asarray(1.001 * (ROUNDING * np.sqrt(lengths) * scatters) > NEGLIGIBLE * price)
 
 
 def _error_and_price(objective: TraceObjective, scatter: float) -> tuple[float, float]:

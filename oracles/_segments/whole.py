@@ -38,6 +38,7 @@ from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only
+from structsvm.support.stack import Stack, offsets
 
 VALUE, CONSTANT, SCATTER = 0, 1, 2
 TOGETHER = 8
@@ -70,10 +71,21 @@ class Recordings(NamedTuple):
         """The recordings (T_i, r_i) and the boundaries of their truths, ``NO_TRUTH`` for none."""
         return cls(
             samples=read_only(np.concatenate([np.ravel(Z) for Z in Zs])),
-            first=_offsets([Z.size for Z in Zs]),
+            first=offsets([Z.size for Z in Zs]),
             lengths=np.array([Z.shape[0] for Z in Zs], dtype=np.int64),
             bounds=read_only(np.concatenate(bounds)),
-            first_bound=_offsets([b.size for b in bounds]),
+            first_bound=offsets([b.size for b in bounds]),
+        )
+
+    @classmethod
+    def of_stack(cls, Zs: Stack) -> Recordings:
+        """Recordings that are side by side already, without truths."""
+        return cls(
+            samples=read_only(np.ravel(Zs.rows)),
+            first=Zs.first * Zs.rows.shape[1],
+            lengths=np.diff(Zs.first),
+            bounds=NO_TRUTH,
+            first_bound=np.zeros_like(Zs.first),
         )
 
 
@@ -117,10 +129,19 @@ def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -
 
     ``most`` is the number of operations that one may take.
     """
+    found, numbers = search_all(recordings, c, shifts, most)
+    pairs = zip(found, numbers.tolist(), strict=True)
+    return [Found(path, labels.copy(), *row) for (labels, path), row in pairs]
+
+
+def search_all(
+    recordings: Recordings, c: float, shifts: Floats, most: float
+) -> tuple[list[tuple[Ints, Ints]], Floats]:
+    """Labels, which are views, and boundaries of each; its score, constant and scatter, (N, 3)."""
     N, n_samples = recordings.lengths.size, int(recordings.lengths.sum())
     paths, labels = np.empty(n_samples + N, np.int64), np.empty(n_samples, np.int64)
     counts, numbers = np.zeros(N, np.int64), np.empty((N, 3))
-    at = _offsets(recordings.lengths)
+    at = offsets(recordings.lengths)
     given = recordings, at, c, shifts, paths, labels, counts, numbers
     if not _tree_is_compiled.is_set():
         for begin, end in pieces(0, N, most):
@@ -129,17 +150,9 @@ def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -
         for begin, end in pieces(0, N, most):
             _segment_rest(*given, begin, end)
         _tree_is_compiled.set()
-    first, n_found, values = at.tolist(), counts.tolist(), numbers.tolist()
-    return [
-        Found(
-            path=paths[first[i] + i : first[i] + i + n_found[i] + 1].copy(),
-            labels=labels[first[i] : first[i + 1]].copy(),
-            score=values[i][VALUE],
-            constant=values[i][CONSTANT],
-            scatter=values[i][SCATTER],
-        )
-        for i in range(N)
-    ]
+    first = at.tolist()
+    places = enumerate(zip(first[:-1], first[1:], counts.tolist(), strict=True))
+    return [(labels[a:b], paths[a + i : a + i + n + 1].copy()) for i, (a, b, n) in places], numbers
 
 
 def price_path(Z: Floats, prices: Floats) -> list[Ints]:
@@ -162,10 +175,6 @@ def loss_curves(Zs: Iterable[Floats], bounds: Iterable[Ints], prices: Floats) ->
         _price_path(Z, NO_TRUTH, prices, ends, counts)
         _write_losses(truth, ends, counts, losses)
         yield losses
-
-
-def _offsets(sizes: Sequence[int] | Ints) -> Ints:
-    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
 # ---- one price

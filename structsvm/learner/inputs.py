@@ -84,17 +84,20 @@ class Inputs:
 
     def __call__(self, samples: Sequence[Sample]) -> list[Sample]:
         """Samples as the metric sees them, with the probabilities of states if it knows any."""
-        made = self.made or None
-        states: Sequence[Floats] | None = None
-        if self.features is not None:
-            _check_gaps(self.features, samples, self.words)
-            found, states = _transform(self.features, samples, len(self.made))
-            pairs = zip(samples, _checked(self.features, found, samples, self.words), strict=True)
-            samples = [sample.with_features(X, made) for sample, X in pairs]
-        prepared = all_made_by(samples, self.standardizer)
+        return all_made_by(self.with_features(samples), self.standardizer)
+
+    def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        """The same before they are standardised."""
+        if self.features is None:
+            return samples
+        _check_gaps(self.features, samples, self.words)
+        found, states = _transform(self.features, samples, len(self.made))
+        checked = _checked(self.features, found, samples, self.words)
+        pairs = zip(samples, checked, strict=True)
+        samples = [sample.with_features(X, self.made or None) for sample, X in pairs]
         if states is None:
-            return prepared
-        return [replace(sample, states=p) for sample, p in zip(prepared, states, strict=True)]
+            return samples
+        return [replace(sample, states=p) for sample, p in zip(samples, states, strict=True)]
 
     def seen(self, data: TrainingSet) -> TrainingSet:
         """Labelled samples as the metric sees them, as :meth:`fit` returns them."""

@@ -35,7 +35,7 @@ from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.candidates import CONSENSUS
-from structsvm.partitions.deferred import batches_of
+from structsvm.partitions.deferred import Step, batches_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
@@ -67,6 +67,8 @@ SHOWN = 10
 """Features that are printed."""
 SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
+DECODED = 20_000
+"""Items of samples that are partitioned together, if there are so many."""
 CONTAINERS = ("default", "pandas", "polars")
 OPTIONAL = ("columns_", "margin_rates_", "steps_")
 """Attributes that only some fitted learners have. They describe the training data."""
@@ -454,8 +456,8 @@ class MetricLearner(ProblemParameters):
         >>> np.unique(labels[:30]).size, bool(np.bincount(labels).min() >= 5)
         (1, True)
         """
-        samples = self.prepare(Xs)
-        partitions = self.decode_with(self.metric_, samples, n_clusters, **rules)
+        samples, step = self._to_partition(Xs)
+        partitions = self._decode(self.metric_, samples, step, n_clusters, rules)
         return labels_of(self.problem_, partitions, samples)
 
     @same_form
@@ -620,18 +622,7 @@ class MetricLearner(ProblemParameters):
         """
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
-        samples = self.prepare(Xs)
-        problem, constraints = read_rules(self.problem_, samples, rules)
-        if n_clusters is None and metric.price is None:
-            n_clusters = metric.n_clusters
-        counts = self._counts(samples, constraints, n_clusters)
-        parts = [
-            (a, samples[a:b], counts[a:b], constraints[a:b])
-            for a, b in batches_of([sample.n_samples for sample in samples])
-        ]
-        with self._workers():
-            found = spread("partitioning", decode_all, parts, (problem, metric))
-        return [M for part in found for M in part]
+        return self._decode(metric, *self._to_partition(Xs), n_clusters, rules)
 
     def partition_with(
         self, rival: str, Xs: Any, n_clusters: Counts = None
@@ -920,6 +911,40 @@ class MetricLearner(ProblemParameters):
         return MetricDetector(self.metric_, self.problem_, self.prepare)
 
     # ---- inside
+
+    def _to_partition(self, Xs: Any) -> tuple[Sequence[Sample], Step | None]:
+        """Samples with their features, and the step in which they are standardised.
+
+        Whoever partitions them takes it, a few samples at a time: all standardised recordings at
+        once would be as much memory as the recordings.
+        """
+        check_is_fitted(self)
+        if is_prepared(Xs):
+            return Xs, None
+        measured = self.measured(Xs)
+        with self._workers():
+            return self.inputs_.with_features(measured), self.inputs_.standardizer
+
+    def _decode(
+        self,
+        metric: Metric,
+        samples: Sequence[Sample],
+        step: Step | None,
+        n_clusters: Counts,
+        rules: Rules,
+    ) -> list[EquivalenceMatrix]:
+        """Partition samples of :meth:`_to_partition`."""
+        problem, constraints = read_rules(self.problem_, samples, rules)
+        if n_clusters is None and metric.price is None:
+            n_clusters = metric.n_clusters
+        counts = self._counts(samples, constraints, n_clusters)
+        parts = [
+            (a, samples[a:b], counts[a:b], constraints[a:b])
+            for a, b in batches_of([sample.n_samples for sample in samples], DECODED)
+        ]
+        with self._workers():
+            found = spread("partitioning", decode_all, parts, (problem, metric, step))
+        return [M for part in found for M in part]
 
     def _html_repr(self) -> str:
         """What notebooks show: the diagram of scikit-learn, and what was learned below it."""

@@ -12,11 +12,12 @@ from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.learner.samples import partition_of
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partial_labels.labels import PartialLabels, as_partial
+from structsvm.partitions.deferred import Step
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
+from structsvm.partitions.sample import Sample, all_made_by
 from structsvm.partitions.traits import Words
 from structsvm.support.contract import AtOnce, asked
 
@@ -85,7 +86,7 @@ def decode(
 
 def decode_all(
     part: tuple[int, Sequence[Sample], Sequence[int | None], Sequence[Constraint]],
-    given: tuple[PartitionProblem, Metric],
+    given: tuple[PartitionProblem, Metric, Step | None],
 ) -> list[EquivalenceMatrix]:
     """Partition neighbouring samples, the free ones together, wherever that is done.
 
@@ -94,16 +95,18 @@ def decode_all(
     part : tuple
         The number of the first sample; the samples, their numbers of clusters, their constraints.
     given : tuple
-        The problem and the metric.
+        The problem and the metric; what the samples have to be made by before, if anything.
 
     Raises
     ------
     OracleError, PluginError
         As :func:`decode`.
     """
-    (first, samples, counts, constraints), (problem, metric) = part, given
+    (first, samples, counts, constraints), (problem, metric, step) = part, given
+    if step is not None:
+        samples = all_made_by(samples, step)
     pairs = zip(counts, constraints, strict=True)
-    free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule == UNCONSTRAINED]
+    free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule.says_nothing]
     found: dict[int, EquivalenceMatrix] = {}
     at_once = AtOnce()
     with at_once, asked(problem, "partition"):
@@ -127,9 +130,9 @@ def labels_of(
     PluginError
         Naming the sample, when the problem fails.
     """
-    found = []
-    for i, (M, sample) in enumerate(zip(partitions, samples, strict=True)):
-        with asked(problem, "decode", f"{problem.traits.words.whole} {i}"):
+    found: list[NDArray[Any]] = []
+    with asked(problem, "decode", lambda: f"{problem.traits.words.whole} {len(found)}"):
+        for M, sample in zip(partitions, samples, strict=True):
             found.append(problem.decode(M, sample))
     return found
 

@@ -23,9 +23,14 @@ from structsvm.storage.limits import kept_bytes
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import mapping_of
 from structsvm.support.plain import read_only
+from structsvm.support.stack import Stack
 
 Step = Callable[[Floats], Floats]
-"""A function of an array (T, P) that other processes can be sent; T stays what it was."""
+"""A function of an array (T, P) that other processes can be sent; T stays what it was.
+
+It may have a method ``of_stack`` that makes the same of a :class:`Stack` of arrays, which it may
+write to.
+"""
 
 BATCH = 10_000
 """Items of samples that are worked on together, if there are so many."""
@@ -152,7 +157,8 @@ def all_derived(Xs: Sequence[Data], step: Step, n_features: int | None = None) -
     """What a step makes of each array, as :func:`derived`; of those in memory in threads."""
     if any(isinstance(X, Deferred) for X in Xs):
         return [derived(X, step, n_features) for X in Xs]
-    return of_each("making the features", step, Xs)
+    parts = [Xs[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
+    return [made for part in spread_in_threads(_made_of, parts, step) for made in part]
 
 
 def of_each(
@@ -200,6 +206,15 @@ def _in_batches(
     return spread_in_threads(task, parts, function)
 
 
+def _made_of(Xs: Sequence[Floats], step: Step) -> list[Floats]:
+    """What a step makes of arrays, in one go of several in memory if it can do that."""
+    of_stack = getattr(step, "of_stack", None)
+    if of_stack is None or len(Xs) < 2 or any(mapping_of(X) is not None for X in Xs):
+        return [step(X) for X in Xs]
+    made: Stack = of_stack(Stack.of(Xs))
+    return made.arrays()
+
+
 def _of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) -> list[Any]:
     return [function(in_memory(X), *others) for X, *others in tasks]
 
@@ -208,12 +223,15 @@ def _sum_of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any])
     return sum(weight * function(in_memory(X), *others) for X, weight, *others in tasks)
 
 
-def batches_of(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Ranges of samples with these numbers of items, each a moment's work for a worker."""
+def batches_of(sizes: Sequence[int], most: int = BATCH) -> list[tuple[int, int]]:
+    """Ranges of samples with these numbers of items, each a moment's work for a worker.
+
+    A range ends with the sample that makes it ``most`` items.
+    """
     ranges, begin, total = [], 0, 0
     for end, size in enumerate(sizes, start=1):
         total += size
-        if total >= BATCH or end == len(sizes):
+        if total >= most or end == len(sizes):
             ranges.append((begin, end))
             begin, total = end, 0
     return ranges

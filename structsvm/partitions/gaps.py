@@ -20,6 +20,10 @@ import numpy as np
 from structsvm.errors import DataError
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import largest, largest_of_all
+from structsvm.support.stack import Stack
+
+TOGETHER = 64
+"""Rows that are scaled side by side."""
 
 
 def has_gaps(X: Floats) -> bool:
@@ -93,6 +97,15 @@ class InMetric:
         feature, scale = self.picked
         return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
 
+    def of_stack(self, Xs: Stack) -> Stack:
+        """Many samples in the metric, to the last bit as each by itself; they may change."""
+        if self.picked is None:
+            return Stack.of([self(X) for X in Xs.arrays()])
+        feature, scale = self.picked
+        rows = Xs.rows if feature is None else Xs.rows.take(feature, axis=1)
+        _scale(rows, scale)
+        return Stack(rows, Xs.first)
+
 
 def _picked(factor: Floats) -> tuple[Ints | None, Floats] | None:
     P, r = factor.shape
@@ -102,6 +115,14 @@ def _picked(factor: Floats) -> tuple[Ints | None, Floats] | None:
     feature = np.abs(factor).argmax(axis=0)
     scale = factor[feature, np.arange(r)]
     return (None if np.array_equal(feature, np.arange(P)) else feature), scale
+
+
+def _scale(rows: Floats, scale: Floats) -> None:
+    """Multiply the columns (n, r); numpy takes many short rows at a time for as long as one."""
+    whole = len(rows) // TOGETHER * TOGETHER
+    wide = rows[:whole].reshape(-1, TOGETHER * scale.size)
+    wide *= np.tile(scale, TOGETHER)
+    rows[whole:] *= scale
 
 
 def filled(X: Floats, times: Floats | None = None) -> Floats:

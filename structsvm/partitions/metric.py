@@ -24,6 +24,7 @@ from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
 from structsvm.support.contract import AtOnce, asked, returned
 from structsvm.support.plain import counted
+from structsvm.support.stack import Stack
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
@@ -71,6 +72,10 @@ class Metric:
     def transform(self, X: Floats) -> Floats:
         """Return samples (T, P) in the metric, (T, r), whose plain distance is that of ``B``."""
         return by_rows(self._in_metric, X, self.factor.shape[1])
+
+    def transform_all(self, Xs: Stack) -> Stack:
+        """The same of many samples, which may change."""
+        return self._in_metric.of_stack(Xs)
 
     @cached_property
     def _in_metric(self) -> InMetric:

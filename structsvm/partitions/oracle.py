@@ -17,8 +17,9 @@ from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
-from structsvm.support.contract import Contract
+from structsvm.support.contract import Contract, hook
 from structsvm.support.plain import shown
+from structsvm.support.stack import Stack
 
 __all__ = [
     "UNCONSTRAINED",
@@ -122,6 +123,11 @@ class Constraint:
     regions: tuple[Region, ...] = ()
     together: tuple[tuple[int, ...], ...] = ()
     apart: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether every partition is allowed."""
+        return self is UNCONSTRAINED or self == UNCONSTRAINED
 
     @property
     def kinds(self) -> frozenset[ConstraintKind]:
@@ -367,7 +373,7 @@ class Oracle(Contract):
             If it contradicts itself or the number of samples, or is of a kind that is not in
             ``takes``.
         """
-        if constraint == UNCONSTRAINED:
+        if constraint.says_nothing:
             return
         constraint.validate(n_samples)
         beyond = sorted(constraint.kinds - self.takes)
@@ -428,6 +434,43 @@ class BatchOracle(Oracle):
             )
         pairs = zip(answers, objectives, strict=True)
         return [_verified(self, "maximize_all", a, A, UNCONSTRAINED) for a, A in pairs]
+
+    @hook
+    def at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
+        """The best partition of each of N short recordings in the metric, at a price of a cluster.
+
+        None stands for one that has to be asked about alone: where :meth:`maximize` is another
+        matter, or where rounding may have hidden a better answer.
+        """
+        answers = self.ask_all([TraceObjective(Z, shift=-price) for Z in Zs.arrays()])
+        return [answer.y if answer.upper_bound <= answer.value else None for answer in answers]
+
+    def ask_at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
+        """The answers of :meth:`at_price`, verified: as many partitions, of so many samples.
+
+        Raises
+        ------
+        OracleError, PluginError
+            As :meth:`Oracle.ask`.
+        """
+        try:
+            found = self.at_price(Zs, price)
+        except StructSVMError:
+            raise
+        except Exception as error:
+            raise _failure(self, "at_price", error) from error
+        if len(found) != len(Zs):
+            raise PluginError(
+                f"{type(self).__name__}.at_price returned {len(found)} answers to {len(Zs)} "
+                "questions"
+            )
+        for M, T in zip(found, np.diff(Zs.first).tolist(), strict=True):
+            if M is not None and M.n_samples != T:
+                raise PluginError(
+                    f"{type(self).__name__}.at_price answered for {M.n_samples} samples, the "
+                    f"recording has {T}"
+                )
+        return found
 
     @abstractmethod
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:

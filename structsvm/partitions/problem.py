@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, PluginError, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
+from structsvm.partitions.deferred import BATCH
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -39,18 +40,19 @@ from structsvm.partitions.oracle import (
     ConstraintKind,
     Oracle,
     Quality,
-    ask_together,
 )
 from structsvm.partitions.reading import read_arrays
 from structsvm.partitions.sample import Sample, all_made_by
-from structsvm.partitions.samples import centred
+from structsvm.partitions.samples import centred, far_from_zero
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.blocks import mapping_of
 from structsvm.support.checks import is_number
 from structsvm.support.contract import Contract, asked, hook, returned
 from structsvm.support.plain import shown
+from structsvm.support.stack import Stack
 
 DOUBT = 0.1
 """What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
@@ -287,18 +289,23 @@ class PartitionProblem(Contract):
     ) -> dict[int, EquivalenceMatrix]:
         """What :meth:`partition` finds by the price, in one call of decoders that can do so.
 
-        By the number of the sample; samples whose decoder takes one at a time are not in it.
+        By the number of the sample; samples that are to be decoded alone are not in it.
         """
-        if type(self).partition is not PartitionProblem.partition:
+        if type(self).partition is not PartitionProblem.partition or metric.price is None:
             return {}
-        oracles = [oracle_of(self, sample) for sample in samples]
-        if not any(isinstance(oracle, BatchOracle) for oracle in oracles):
-            return {}
-        objectives = [self.decoding_objective(sample, metric) for sample in samples]
-        answers = ask_together(oracles, objectives)
-        for i, answer in answers.items():
-            warn_of_rounding(answer, objectives[i])
-        return {i: answer.y for i, answer in answers.items()}
+        together: dict[BatchOracle, list[int]] = {}
+        for i, sample in enumerate(samples):
+            oracle = oracle_of(self, sample)
+            if isinstance(oracle, BatchOracle) and _is_short(sample):
+                together.setdefault(oracle, []).append(i)
+        found: dict[int, EquivalenceMatrix] = {}
+        for oracle, places in together.items():
+            Xs = Stack.of([samples[i].X for i in places])
+            for k in far_from_zero(Xs):
+                Xs.array(k)[:] = centred(Xs.array(k))
+            answers = oracle.ask_at_price(metric.transform_all(Xs), metric.price)
+            found |= {i: M for i, M in zip(places, answers, strict=True) if M is not None}
+        return found
 
     def decoding_objective(
         self, sample: Sample, metric: Metric, n_clusters: int | None = None
@@ -492,6 +499,11 @@ def _number(problem: PartitionProblem, method: str, found: Any) -> float:
     return float(found)
 
 
+def _is_short(sample: Sample) -> bool:
+    """Whether there is something in decoding a sample together with others, in memory."""
+    return sample.n_samples < BATCH and mapping_of(sample.data) is None
+
+
 def learning_units(
     problem: PartitionProblem,
     samples: Sequence[Sample],
@@ -546,9 +558,11 @@ def read_samples(
         )
     for i, sample in enumerate(found[0]):
         X = sample.data
-        if not (sample.is_deferred or isinstance(X, np.ndarray)) or (
-            isinstance(X, np.ndarray) and (X.ndim != 2 or X.dtype != np.float64)
-        ):
+        if isinstance(X, np.ndarray):
+            fits = X.ndim == 2 and X.dtype == np.float64
+        else:
+            fits = sample.is_deferred
+        if not fits:
             raise PluginError(
                 f"{called} made X of {problem.traits.words.whole} {i} {shown(X)}: give an "
                 "array (T, P) of float64"

@@ -64,7 +64,7 @@ class Sample:
 
     def made_by(self, step: Step) -> Sample:
         """Return the same items with the features (T, P) that a step makes of these."""
-        return self.with_features(derived(self.data, step))
+        return Sample(derived(self.data, step), self.side, self.states)
 
     def with_features(self, X: Data, made: tuple[str, ...] | None = None) -> Sample:
         """Return the same items, or some of them, with other features, (T, P').
@@ -80,7 +80,7 @@ class Sample:
 def all_made_by(samples: Sequence[Sample], step: Step) -> list[Sample]:
     """What :meth:`Sample.made_by` returns of each, made in threads of those in memory."""
     made = all_derived([sample.data for sample in samples], step)
-    return [sample.with_features(X) for sample, X in zip(samples, made, strict=True)]
+    return [Sample(X, x.side, x.states) for x, X in zip(samples, made, strict=True)]
 
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:

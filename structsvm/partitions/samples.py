@@ -25,6 +25,7 @@ from structsvm.support.blocks import all_within, by_rows, largest, mapping_of, m
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.frames import column_names, refuse_other_columns
 from structsvm.support.plain import counted, read_only, some_of
+from structsvm.support.stack import Stack
 
 Counts = int | Sequence[int] | None
 """A number of clusters for every sample, one for each, or none given."""
@@ -74,15 +75,18 @@ def check_samples(
     names = None if feature_names is None else checked_names(feature_names)
     arrays = []
     for i, X in enumerate(samples):
-        refuse_no_array(X, f"{words.whole} {i}")
+        which = f"{words.whole} {i}"
+        refuse_no_array(X, which)
         columns = column_names(X)
         if columns is not None:
             names = columns if names is None else names
-            refuse_other_columns(f"{words.whole} {i}", columns, names)
-        arrays.append(as_floats(X, f"{words.whole} {i}", names, missing))
+            refuse_other_columns(which, columns, names)
+        arrays.append(as_floats(X, which, names, missing))
     expected = n_features if n_features is not None else arrays[0].shape[1]
     for i, array in enumerate(arrays):
-        check_width(array.shape[1], expected, f"{words.whole} {i}", words, n_features is not None)
+        if array.shape[1] != expected:
+            by_model = n_features is not None
+            check_width(array.shape[1], expected, f"{words.whole} {i}", words, by_model)
     check_names(names, expected, words)
     return arrays, names
 
@@ -168,6 +172,13 @@ class Standardizer:
         assert self.scale is not None
         return by_rows(lambda rows: (rows - self.mean) * self.scale, X, X.shape[1])
 
+    def of_stack(self, Xs: Stack) -> Stack:
+        """Standardise recordings that are side by side, as each by itself; they may change."""
+        if self.kind == "recording":
+            _standardize(Xs)
+            return Xs
+        return Stack(self(Xs.rows), Xs.first)
+
 
 def centred(X: Floats) -> Floats:
     """``X`` (T, P) with the mean of each feature subtracted that is far from 0 for its spread.
@@ -177,9 +188,7 @@ def centred(X: Floats) -> Floats:
     apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
-    from structsvm.support.columns import all_near_zero  # numba takes long to import
-
-    if mapping_of(X) is None and all_near_zero(X):
+    if mapping_of(X) is None and not far_from_zero(Stack.around(X)):
         return X
     mean, spread = _moments(X)
     far = np.abs(mean) > spread
@@ -187,6 +196,13 @@ def centred(X: Floats) -> Floats:
         return X
     offset = np.where(far, mean, 0.0)
     return by_rows(lambda rows: rows - offset, X, X.shape[1])
+
+
+def far_from_zero(Xs: Stack) -> list[int]:
+    """The numbers of the recordings that :func:`centred` has to look at."""
+    from structsvm.support.columns import near_zero  # numba takes long to import
+
+    return np.flatnonzero(~near_zero(Xs)).tolist()
 
 
 def warn_about_constant_features(
@@ -356,15 +372,30 @@ def _moments(X: Floats) -> tuple[Floats, Floats]:
 
 def _standardized(X: Floats) -> Floats:
     """A recording centred, and scaled to a standard deviation of 1 in every column that varies."""
-    from structsvm.support.columns import standardized  # numba takes long to import
+    if mapping_of(X) is None:
+        alone = Stack.of([X])
+        _standardize(alone)
+        return alone.rows
+    mean, scale = _center_and_scale(X)
+    return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
+
+
+def _standardize(Xs: Stack) -> None:
+    """The same of recordings side by side, in one compiled pass over those that clearly vary."""
+    from structsvm.support.columns import standardize  # numba takes long to import
 
     # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
-    made = standardized(X, 2.0 * ROUNDING) if mapping_of(X) is None else None
-    if made is not None:
-        return made
+    done = standardize(Xs, 2.0 * ROUNDING)
+    for i in np.flatnonzero(~done).tolist():
+        X = Xs.array(i)
+        mean, scale = _center_and_scale(X)
+        X -= mean
+        X *= scale
+
+
+def _center_and_scale(X: Floats) -> tuple[Floats, Floats]:
     mean, deviation = _moments(X)
-    scale = _inverse(deviation, magnitudes(X))
-    return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
+    return mean, _inverse(deviation, magnitudes(X))
 
 
 def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:

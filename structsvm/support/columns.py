@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
+from structsvm.support.stack import Stack
 
 
-def standardized(X: Floats, spread: float) -> Floats | None:
-    """The columns (T, P) with their means subtracted, divided by their standard deviations.
+def standardize(stack: Stack, spread: float) -> Bools:
+    """Subtract the mean of each column of each array, and divide it by its standard deviation.
 
-    None if a value is missing, or if the deviation of a column is ``spread`` times its mean or
-    less, so that the column may be constant.
+    False for an array that stays as it is, (N,): a value is missing, or the deviation of a column
+    is ``spread`` times its mean or less, so that the column may be constant.
     """
-    made = np.empty(X.shape)
-    return made if _standardize(_rows(X), spread, made) else None
+    done = np.empty(len(stack), dtype=np.bool_)
+    _standardize(stack.rows, stack.first, spread, done)
+    return done
 
 
 def all_vary(X: Floats, share: float) -> bool:
@@ -28,9 +30,11 @@ def all_vary(X: Floats, share: float) -> bool:
     return bool(_vary(_rows(X), share))
 
 
-def all_near_zero(X: Floats) -> bool:
-    """Whether the mean of each column is clearly within one standard deviation of 0."""
-    return bool(_near_zero(_rows(X)))
+def near_zero(stack: Stack) -> Bools:
+    """Whether the mean of each column is clearly within one standard deviation of 0, (N,)."""
+    near = np.empty(len(stack), dtype=np.bool_)
+    _near_zero(_rows(stack.rows), stack.first, near)
+    return near
 
 
 def _rows(X: Floats) -> Floats:
@@ -42,28 +46,40 @@ def _rows(X: Floats) -> Floats:
 
 @uninterrupted
 @compiled(error_model="numpy")
-def _standardize(X: Floats, spread: float, made: Floats) -> bool:
-    T, P = X.shape
-    mean, scale = np.zeros(P), np.zeros(P)
+def _standardize(rows: Floats, first: Ints, spread: float, done: Bools) -> None:
+    mean, scale = np.empty(rows.shape[1]), np.empty(rows.shape[1])
+    for i in range(done.size):
+        X = rows[first[i] : first[i + 1]]
+        done[i] = _measured(X, spread, mean, scale)
+        if done[i]:
+            for t in range(X.shape[0]):
+                for j in range(X.shape[1]):
+                    X[t, j] = (X[t, j] - mean[j]) * scale[j]
+
+
+@inner(error_model="numpy")
+def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
+    """Fill in means and one over the deviations; whether all columns clearly vary."""
+    T = X.shape[0]
+    mean[:], scale[:] = 0.0, 0.0
     _add_rows(X, mean)
-    for j in range(P):
+    for j in range(mean.size):
         mean[j] /= T
-        if np.isnan(mean[j]):
-            return False
-    for t in range(T):
-        for j in range(P):
-            made[t, j] = X[t, j] - mean[j]
-    for t in range(T):
-        for j in range(P):
-            scale[j] += made[t, j] * made[t, j]
-    for j in range(P):
+    fours = T - T % 4
+    for t in range(0, fours, 4):
+        for j in range(mean.size):
+            a, b, c, d = X[t, j], X[t + 1, j], X[t + 2, j], X[t + 3, j]
+            a, b, c, d = a - mean[j], b - mean[j], c - mean[j], d - mean[j]
+            scale[j] = (((scale[j] + a * a) + b * b) + c * c) + d * d
+    for t in range(fours, T):
+        for j in range(mean.size):
+            away = X[t, j] - mean[j]
+            scale[j] += away * away
+    for j in range(mean.size):
         deviation = np.sqrt(scale[j] / T)
-        if not deviation > spread * abs(mean[j]):
+        if not deviation > spread * abs(mean[j]):  # nor if it is not a number
             return False
         scale[j] = 1.0 / deviation
-    for t in range(T):
-        for j in range(P):
-            made[t, j] *= scale[j]
     return True
 
 
@@ -77,17 +93,24 @@ def _vary(X: Floats, share: float) -> np.bool_:
 
 @uninterrupted
 @compiled()
-def _near_zero(X: Floats) -> np.bool_:
-    mean, moment = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    _measure(X, mean, moment)
-    # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
-    return (4.0 * mean * mean < moment).all()
+def _near_zero(rows: Floats, first: Ints, near: Bools) -> None:
+    mean, moment = np.empty(rows.shape[1]), np.empty(rows.shape[1])
+    for i in range(near.size):
+        mean[:], moment[:] = 0.0, 0.0
+        _measure(rows[first[i] : first[i + 1]], mean, moment)
+        # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
+        near[i] = (4.0 * mean * mean < moment).all()
 
 
 @inner()
 def _add_rows(X: Floats, total: Floats) -> None:
-    for t in range(X.shape[0]):
-        for j in range(X.shape[1]):
+    """Add the rows to ``total`` in their order, four at a time: one is over before it is begun."""
+    fours = X.shape[0] - X.shape[0] % 4
+    for t in range(0, fours, 4):
+        for j in range(total.size):
+            total[j] = (((total[j] + X[t, j]) + X[t + 1, j]) + X[t + 2, j]) + X[t + 3, j]
+    for t in range(fours, X.shape[0]):
+        for j in range(total.size):
             total[j] += X[t, j]
 
 
@@ -95,7 +118,12 @@ def _add_rows(X: Floats, total: Floats) -> None:
 def _measure(X: Floats, mean: Floats, moment: Floats) -> None:
     """Mean and mean square of each column; NaN where a value is."""
     _add_rows(X, mean)
-    for t in range(X.shape[0]):
+    fours = X.shape[0] - X.shape[0] % 4
+    for t in range(0, fours, 4):
+        for j in range(X.shape[1]):
+            a, b, c, d = X[t, j], X[t + 1, j], X[t + 2, j], X[t + 3, j]
+            moment[j] = (((moment[j] + a * a) + b * b) + c * c) + d * d
+    for t in range(fours, X.shape[0]):
         for j in range(X.shape[1]):
             moment[j] += X[t, j] * X[t, j]
     for j in range(X.shape[1]):

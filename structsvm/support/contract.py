@@ -31,8 +31,8 @@ class asked:
     plugin : object
         Whose method is called; named is the one that failed, if it called others in turn.
     method : str
-    where : str, optional
-        The sample, such as "recording 2".
+    where : str or callable, optional
+        The sample, such as "recording 2", or what says it once it is needed.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class asked:
 
     __slots__ = ("_method", "_plugin", "_where")
 
-    def __init__(self, plugin: object, method: str, where: str = "") -> None:
+    def __init__(self, plugin: object, method: str, where: str | Callable[[], str] = "") -> None:
         self._plugin, self._method, self._where = plugin, method, where
 
     def __enter__(self) -> None:
@@ -59,7 +59,9 @@ class asked:
         traceback: TracebackType | None,
     ) -> None:
         """Raise what names all of them in place of an error that does not."""
-        where = self._where
+        if error is None:
+            return
+        where = self._where if isinstance(self._where, str) else self._where()
         if isinstance(error, PluginError | OracleError):
             if where not in str(error):
                 raise type(error)(f"{where}: {error}") from error

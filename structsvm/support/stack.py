@@ -1,0 +1,61 @@
+"""Short recordings side by side, so that one call works on many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from structsvm.support.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Arrays (T_i, P), one below the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.support.stack import Stack
+    >>> stack = Stack.of([np.zeros((2, 3)), np.ones((1, 3))])
+    >>> stack.rows.shape, [X.shape for X in stack.arrays()]
+    ((3, 3), [(2, 3), (1, 3)])
+    """
+
+    rows: Floats
+    """All rows, (n, P)."""
+    first: Ints
+    """Where those of each array begin, (N + 1,)."""
+
+    @classmethod
+    def of(cls, Xs: Sequence[Floats]) -> Stack:
+        """A copy of arrays with the same number of columns."""
+        first = offsets([len(X) for X in Xs])
+        rows = np.empty((int(first[-1]), Xs[0].shape[1]))  # row after row, whatever they are
+        np.concatenate(Xs, out=rows)
+        return cls(rows, first)
+
+    @classmethod
+    def around(cls, X: Floats) -> Stack:
+        """An array alone, (T, P), not copied."""
+        return cls(X, np.array([0, len(X)]))
+
+    def __len__(self) -> int:
+        """Return the number of arrays, N."""
+        return self.first.size - 1
+
+    def array(self, i: int) -> Floats:
+        """A view of one of them."""
+        return self.rows[self.first[i] : self.first[i + 1]]
+
+    def arrays(self) -> list[Floats]:
+        """Views of all of them."""
+        first = self.first.tolist()
+        return [self.rows[a:b] for a, b in pairwise(first)]
+
+
+def offsets(sizes: Iterable[int]) -> Ints:
+    """Where things of these sizes begin that are one behind the other, (N + 1,)."""
+    return np.cumsum([0, *sizes], dtype=np.int64)
