@@ -97,5 +97,5 @@ def test_after_the_deadline_nothing_is_asked():
 def test_samples_that_are_separated_one_by_one_are_taken_a_block_at_a_time(segment_count, n_blocks):
     """A thread that took them all would leave none for the others."""
     risk = risk_of("diagonal", segment_count)
-    some, _ = next(_neighbours(blocks_of(risk), risk.start))
+    some = next(_neighbours(blocks_of(risk), risk.problem.at(risk.start)))
     assert len(some) == n_blocks

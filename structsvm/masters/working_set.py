@@ -86,22 +86,22 @@ class WorkingSet:
     @property
     def slopes(self) -> Floats:
         """The slopes of the cuts, (C, d)."""
-        return self._slopes[: len(self)]
+        return self._slopes[: len(self._keys)]
 
     @property
     def intercepts(self) -> Floats:
         """The intercepts of the cuts, (C,)."""
-        return self._intercepts[: len(self)]
+        return self._intercepts[: len(self._keys)]
 
     @property
     def groups(self) -> Ints:
         """Group of each cut, (C,)."""
-        return self._groups[: len(self)]
+        return self._groups[: len(self._keys)]
 
     @property
     def multipliers(self) -> Floats:
         """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
-        return self._multipliers[: len(self)]
+        return self._multipliers[: len(self._keys)]
 
     def cuts(self) -> list[Cut]:
         """The cuts, in their order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -21,7 +20,7 @@ from structsvm.solvers.damping import Damping
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes, together
 from structsvm.solvers.stopping import check_stopping
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import among, is_number, is_whole, refuse_below
 
 WORKING_SET_BYTES = 2**30
@@ -170,10 +169,12 @@ class CuttingPlane(ConvexSolver):
             evaluation = run.evaluate(w, groups, known, cache)
             if damped and damping.follows and run.form is not None:
                 damping.note(_rises(run.form, evaluation, answer.w))
-            found = evaluation.cuts()
-            least, at_answer = _least(run), cuts.group_values(answer.w)
-            new, gained = _violated(found, known, w, least), run.certificate.upper < upper
-            gained = gained or bool(_violated(found, at_answer, answer.w, least))
+            least = _least(run)
+            new = evaluation.cuts(_violated(evaluation, known, w, least))
+            gained = run.certificate.upper < upper
+            if not gained:
+                at_answer = cuts.group_values(answer.w)
+                gained = bool(_violated(evaluation, at_answer, answer.w, least).any())
             cuts.retire(answer.multipliers, self.max_idle)
             added = cuts.add(new)
             cuts.trim(self._capacity(cuts))
@@ -281,11 +282,10 @@ def _rises(omega: Quadratic, found: Planes, w: Floats) -> bool:
     return float(slope @ (w - found.w)) > 0
 
 
-def _violated(cuts: Sequence[Cut], known: Floats, w: Floats, least: float) -> list[Cut]:
-    """The cuts above the working set at ``w``, where its groups have the ``known`` values.
+def _violated(found: Planes, known: Floats, w: Floats, least: float) -> Bools:
+    """Which planes are above the working set at ``w``, where its groups have the ``known`` values.
 
     They are by more than ``least``, and than rounding of those values may explain.
     """
     floor = max(least, VIOLATED * float(np.abs(known[np.isfinite(known)]).sum()))
-    bounds = (known + floor).tolist()
-    return [c for c in cuts if c.value(w) > bounds[c.group]]
+    return np.asarray(found.intercepts + found.slopes @ w > (known + floor)[found.groups])

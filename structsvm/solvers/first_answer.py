@@ -28,6 +28,9 @@ TOLERANCE = 1e-8
 ALIKE = 1e-6
 """Rounding allowed between two ways to a joint feature or a loss, for the size of its largest."""
 
+NUMBERS = int | float | np.bool_ | np.integer | np.floating
+"""What is one number, the truth values among them."""
+
 TRIALS = (1.0, -1.0, 10.0, -10.0)
 """Sizes of the weights at which another labelling than the truth is looked for."""
 
@@ -117,7 +120,7 @@ def check_loss(problem: Problem, loss: object, sample: int, said: str = "loss re
     PluginError
         If it is something else.
     """
-    if not isinstance(loss, int | float | np.bool_ | np.integer | np.floating):
+    if not isinstance(loss, NUMBERS):
         raise PluginError(f"{_asked(problem, said, sample)} {shown(loss)}: return a float")
     if loss < -TOLERANCE and not problem.signed_losses:
         raise PluginError(

@@ -7,13 +7,17 @@ block, and the sums over all blocks, with which certificates and working sets go
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from structsvm.masters.working_set import Cut, Labelling, Labellings
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
+
+RANKS = list(Quality)
+"""From the strongest to the weakest."""
 
 
 class Planes(NamedTuple):
@@ -47,24 +51,26 @@ class Planes(NamedTuple):
         """Planes of single samples, to be filled in by their oracles."""
         n = groups.size
         slopes, (intercepts, values, slacks) = np.zeros((n, w.size)), np.zeros((3, n))
-        none: list[Labellings] = [() for _ in range(n)]
+        none: list[Labellings] = [()] * n
         return cls(w, groups, slopes, intercepts, values, slacks, Quality.EXACT, 0.0, 0, none)
 
     @classmethod
     def joined(cls, parts: Sequence[Planes]) -> Planes:
         """Return the planes of several blocks, one after another."""
-        first = parts[0]
+        w, groups, slopes, intercepts, values, slacks, qualities, sizes, calls, labellings, _ = zip(
+            *parts, strict=True
+        )
         return cls(
-            first.w,
-            np.concatenate([part.groups for part in parts]),
-            np.concatenate([part.slopes for part in parts]),
-            np.concatenate([part.intercepts for part in parts]),
-            np.concatenate([part.values for part in parts]),
-            np.concatenate([part.slacks for part in parts]),
-            weakest(part.quality for part in parts),
-            sum(part.size for part in parts),
-            sum(part.calls for part in parts),
-            [found for part in parts for found in part.labellings],
+            w[0],
+            np.concatenate(groups),
+            np.concatenate(slopes),
+            np.concatenate(intercepts),
+            np.concatenate(values),
+            np.concatenate(slacks),
+            weakest(qualities),
+            sum(sizes),
+            sum(calls),
+            list(chain.from_iterable(labellings)),
         )
 
     @property
@@ -97,10 +103,12 @@ class Planes(NamedTuple):
             labellings=together(self.labellings, places, present.size),
         )
 
-    def cuts(self) -> list[Cut]:
-        """As a working set takes them."""
-        columns = (self.groups.tolist(), self.intercepts.tolist(), self.slopes, self.labellings)
-        return [Cut(*row) for row in zip(*columns, strict=True)]
+    def cuts(self, wanted: Bools | None = None) -> list[Cut]:
+        """As a working set takes them: all of them, or those that are ``wanted``, (n,)."""
+        which = range(len(self.groups)) if wanted is None else wanted.nonzero()[0].tolist()
+        groups, intercepts = self.groups.tolist(), self.intercepts.tolist()
+        slopes, labellings = self.slopes, self.labellings
+        return [Cut(groups[k], intercepts[k], slopes[k], labellings[k]) for k in which]
 
 
 def together(labellings: Sequence[Labellings], places: Ints, n_groups: int) -> list[Labellings]:
@@ -117,7 +125,8 @@ def together(labellings: Sequence[Labellings], places: Ints, n_groups: int) -> l
 
 def weakest(qualities: Iterable[Quality]) -> Quality:
     """The weakest of several qualities."""
-    found = set(qualities)
-    if len(found) == 1:
-        return found.pop()
-    return next((quality for quality in reversed(Quality) if quality in found), Quality.EXACT)
+    found = Quality.EXACT
+    for quality in qualities:
+        if quality is not found and RANKS.index(quality) > RANKS.index(found):
+            found = quality
+    return found

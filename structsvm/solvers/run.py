@@ -232,7 +232,7 @@ class Run(CutRun):
         ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before; the
         planes of single samples in the ``cache`` may know more. Those found now go there.
         """
-        if known is not None and cache is not None:
+        if known is not None and cache is not None and cache.capacity > 0:
             known = np.maximum(known, cache.group_values(w, groups))
         evaluation = self._called(w, groups, cache)
         if self.certificate.update_upper(evaluation, known, count=is_admissible(self.risk, w)):
@@ -250,14 +250,15 @@ class Run(CutRun):
         each = np.arange(self.risk.n_samples) if cached else groups
         deadline = time.time() + self._budget(self.risk.n_samples)
         answers = self._session.map_shares(separate_share, Query(w, each, deadline))
-        self.oracle_calls += sum(answer.calls for answer in answers if answer is not None)
-        if any(answer is None for answer in answers):
+        found = [answer for answer in answers if answer is not None]
+        self.oracle_calls += sum([answer.calls for answer in found])
+        if len(found) < len(answers):
             raise BudgetSpentError(Status.MAX_SECONDS)
-        found = Planes.joined(answers).summed()._replace(penalty=self.risk.penalty(w))
+        evaluation = Planes.joined(found).summed()._replace(penalty=self.risk.penalty(w))
         if cache is None or not cached:
-            return found
-        cache.add_all(each, found.intercepts, found.slopes, found.labellings)
-        return found.summed(groups)
+            return evaluation
+        cache.add_all(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
+        return evaluation.summed(groups)
 
     def losses(self, w: Floats) -> Floats:
         """Return the weighted hinge loss of each sample, (N,)."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -101,26 +102,35 @@ class Block:
         PluginError
             If the answer to the first sample breaks the contract of a problem.
         """
-        sample, w = self.samples[j], planes.w
-        closely = self.is_to_be_looked_at(j)
-        with unchanged(self.problem, self.xs[j], self.ys[j], sample) if closely else nullcontext():
-            try:
-                answer = scorer.separate(self.xs[j], self.ys[j]) if known is None else known
-            except StructSVMError as error:
-                error.add_note(f"while separating sample {sample}")
-                raise
-            except Exception as error:
-                raise failure(self.problem, "separate", error, sample) from error
-            check_separation(self.problem, answer, sample, "separate")
-            phi = self._feature_of(j, answer, w.size)
-            if closely:
-                self._looked.add(0)
-                self._look_closely(j, answer, phi, w)
+        if not self.is_to_be_looked_at(j):
+            return self._write(planes, size, j, *self._answer(j, planes.w.size, scorer, known))
+        with unchanged(self.problem, self.xs[j], self.ys[j], self.samples[j]):
+            answer, phi = self._answer(j, planes.w.size, scorer, known)
+            self._looked.add(0)
+            self._look_closely(j, answer, phi, planes.w)
         return self._write(planes, size, j, answer, phi)
 
     def is_to_be_looked_at(self, j: int) -> bool:
         """Whether the answer for the ``j``-th sample is the one that is looked at closely."""
         return self.looks and self.samples[j] == 0 and not self._looked
+
+    def _answer(
+        self, j: int, dim: int, scorer: Scorer, known: Separation | None
+    ) -> tuple[Separation, Floats]:
+        """What the oracle says, and the joint feature of that."""
+        sample = self.samples[j]
+        try:
+            answer = scorer.separate(self.xs[j], self.ys[j]) if known is None else known
+        except StructSVMError as error:
+            error.add_note(f"while separating sample {sample}")
+            raise
+        except Exception as error:
+            raise failure(self.problem, "separate", error, sample) from error
+        check_separation(self.problem, answer, sample, "separate")
+        if answer.feature is None:
+            return answer, self._feature(j, answer.y, dim)
+        said = "separate returned the feature"
+        return answer, check_feature(self.problem, answer.feature, dim, sample, said)
 
     def _look_closely(self, j: int, answer: Separation, phi: Floats, w: Floats) -> None:
         """What is checked of one answer only."""
@@ -167,30 +177,32 @@ class Block:
         """The labelling of a plane of one sample."""
         if not self.keeps_labellings:
             return None
-        with asked(self.problem, "kept", f"sample {sample}"):
+        try:
             kept = self.problem.kept(y)
+        except Exception:
+            with asked(self.problem, "kept", f"sample {sample}"):
+                raise
         if kept is None or getattr(kept, "n_bytes", 0) > MOST_BYTES:
             return None
         return ((sample, kept, loss, 1.0),)
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = self.samples[j]
-        with asked(self.problem, "joint_feature", f"sample {sample}"):
+        try:
             phi = self.problem.joint_feature(self.xs[j], y)
+        except Exception:
+            with asked(self.problem, "joint_feature", f"sample {sample}"):
+                raise
         return check_feature(self.problem, phi, dim, sample)
 
     def _loss(self, j: int, y_hat: Any) -> float:
         sample = self.samples[j]
-        with asked(self.problem, "loss", f"sample {sample}"):
+        try:
             loss = self.problem.loss(self.ys[j], y_hat)
+        except Exception:
+            with asked(self.problem, "loss", f"sample {sample}"):
+                raise
         return check_loss(self.problem, loss, sample)
-
-    def _feature_of(self, j: int, answer: Separation, dim: int) -> Floats:
-        """The joint feature of an answer: its own, or else that of the problem."""
-        if answer.feature is None:
-            return self._feature(j, answer.y, dim)
-        said = "separate returned the feature"
-        return check_feature(self.problem, answer.feature, dim, self.samples[j], said)
 
     def _loss_of(self, j: int, answer: Separation) -> float:
         """The loss of an answer: its own, or else that of the problem."""
@@ -243,15 +255,16 @@ def separate_share(blocks: Iterable[Block], query: Query) -> list[Planes | None]
 
     None of a block if the deadline comes before its last call.
     """
+    blocks = iter(blocks)
+    first = next(blocks, None)
+    if first is None:
+        return []
+    scorer, blocks = first.problem.at(read_only(query.w)), chain((first,), blocks)
+    if not isinstance(scorer, BatchScorer):
+        return [_planes_of(block, query, scorer, range(len(block.xs)), {}) for block in blocks]
     planes: list[Planes | None] = []
-    for neighbours, scorer in _neighbours(blocks, query.w):
-        if isinstance(scorer, BatchScorer):
-            planes += _planes_together(neighbours, query, scorer)
-        else:
-            planes += [
-                _planes_of(block, query, scorer, range(block.indices.size), {})
-                for block in neighbours
-            ]
+    for neighbours in _neighbours(blocks, scorer):
+        planes += _planes_together(neighbours, query, scorer)
     return planes
 
 
@@ -292,34 +305,31 @@ def _planes_of(
 ) -> Planes | None:
     """The planes of the samples at some places of a block, some of which are separated already."""
     planes = Planes.empty(query.w, query.groups[block.indices])
-    qualities, size = set(), 0.0
+    qualities, size = [], 0.0
     for j in places:
         if j not in known and time.time() > query.deadline:
             return None
         quality, magnitude = block.fill(planes, query.size, j, scorer, known.get(j))
-        qualities.add(quality)
+        qualities.append(quality)
         size += magnitude
-    found = planes._replace(quality=weakest(qualities), size=size, calls=len(places))
+    found = Planes(*planes[:6], weakest(qualities), size, len(places), planes.labellings)
     return found.summed()
 
 
-def _neighbours(blocks: Iterable[Block], w: Floats) -> Iterator[tuple[list[Block], Scorer]]:
-    """As many blocks at a time as make a moment's work, and who separates their samples at ``w``.
+def _neighbours(blocks: Iterable[Block], scorer: BatchScorer) -> Iterator[list[Block]]:
+    """As many blocks at a time as make a moment's work.
 
-    A block at a time, if its samples are separated one after another.
+    A block whose samples are separated one after another is as much.
     """
-    scorer: Scorer | None = None
     some, n_items = [], 0
     for block in blocks:
-        scorer = block.problem.at(read_only(w)) if scorer is None else scorer
         some.append(block)
-        at_once = sum(map(scorer.n_items, block.xs)) if isinstance(scorer, BatchScorer) else 0
-        n_items += at_once or MOMENT
+        n_items += sum(map(scorer.n_items, block.xs)) or MOMENT
         if n_items >= MOMENT:
-            yield some, scorer
+            yield some
             some, n_items = [], 0
-    if some and scorer is not None:
-        yield some, scorer
+    if some:
+        yield some
 
 
 def _separated_together(

@@ -12,6 +12,9 @@ import numpy as np
 
 from structsvm.errors import SettingsError
 
+REAL = int | float | np.integer | np.floating
+"""What holds a real number, but for truth values."""
+
 LARGEST_SEED = 2**32 - 1
 """What scikit-learn and the older generators of numpy take at most."""
 
@@ -29,7 +32,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
     Integers beyond the largest floating-point number are none.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, bool) or not isinstance(value, REAL):
         return False
     return not isinstance(value, int) or abs(value) <= sys.float_info.max
 
