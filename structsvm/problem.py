@@ -18,10 +18,10 @@ from structsvm.errors import DataError, PluginError, SettingsError, StructSVMErr
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Solution
 from structsvm.status import Quality
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Bools, Floats
 from structsvm.support.contract import Contract, hook
 from structsvm.support.plain import counted, shown
-from structsvm.weights import WeightSpace
+from structsvm.weights import WeightSpace, nonnegative_weights
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -188,6 +188,11 @@ class Regularized:
     def quadratic(self) -> Quadratic | None:
         """Omega as a separable quadratic, whatever the constraints; None if it is not one."""
         return self.regularizer.as_quadratic(self.space)
+
+    @cached_property
+    def nonnegative(self) -> Bools | None:
+        """Which weights are nonnegative, the others being free; None where there are matrices."""
+        return nonnegative_weights(self.space)
 
     def further_constraints(self, B: Any) -> list[Any]:
         """The further constraints on a cvxpy weight ``B``; none if there are none.

@@ -157,8 +157,8 @@ class SquaredNorm(Regularizer):
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic:
         """Return Omega as a quadratic of the same curvature everywhere."""
-        center = self._center(space)
-        return Quadratic(np.full(space.dim, self.weight), center, np.zeros(space.dim))
+        zero = np.zeros(space.dim)
+        return Quadratic(np.full(space.dim, self.weight), zero + self._center(space), zero)
 
     def floor(self, space: WeightSpace) -> float:
         """Return 0, because a square is nonnegative."""
@@ -183,7 +183,10 @@ class SquaredNorm(Regularizer):
         """Omega so far away from the center."""
         return float(0.5 * self.weight * (away @ away))
 
-    def _center(self, space: WeightSpace) -> Floats:
+    def _center(self, space: WeightSpace) -> Floats | float:
+        """The center as a weight, or the number 0 for that of the usual regularizer."""
+        if isinstance(self.center, float) and self.center == 0.0:
+            return 0.0
         if np.ndim(self.center) == 0:
             return float(self.center) * space.identity()
         return space.from_metric(self.center)

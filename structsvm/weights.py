@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Bools, Floats
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -322,6 +322,16 @@ class Product(WeightSpace):
         w = cp.hstack([vector for _, vector, _ in parts])
         seen = parts[0][0] if self.metric_first else w
         return seen, w, [constraint for _, _, cone in parts for constraint in cone]
+
+
+def nonnegative_weights(space: WeightSpace) -> Bools | None:
+    """Which weights are nonnegative, the others being free, (d,); None where there are matrices."""
+    if isinstance(space, Product):
+        masks = [mask for f in space.factors if (mask := nonnegative_weights(f)) is not None]
+        return np.concatenate(masks) if len(masks) == len(space.factors) else None
+    if isinstance(space, Free | Nonnegative):
+        return np.full(space.dim, isinstance(space, Nonnegative))
+    return None
 
 
 def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from structsvm.masters.conic import conic_minimum
@@ -78,7 +80,7 @@ def plane_bound(
     """
     if size is not None:
         slope = slope - _most(ROUNDING * size, slope, risk.space, risk.quadratic)
-        offset -= ROUNDING * (abs(offset) + (upper if np.isfinite(upper) else 0.0))
+        offset -= ROUNDING * (abs(offset) + (upper if math.isfinite(upper) else 0.0))
     bounds = [(risk.regularizer.floor(risk.space), CERTIFIED)]
     if risk.regularizer.has_closed_form:
         for s in {1.0, risk.regularizer.max_scale(slope, risk.space)}:
@@ -87,7 +89,7 @@ def plane_bound(
             bounds.append((s * offset + least, CERTIFIED))
     if risk.constraints is not None or not risk.regularizer.has_closed_form:
         bounds.append((_conic_bound(risk, offset, slope), CONIC))
-    finite = [bound for bound in bounds if np.isfinite(bound[0])]
+    finite = [bound for bound in bounds if math.isfinite(bound[0])]
     return max(finite, key=lambda bound: bound[0], default=(-np.inf, CERTIFIED))
 
 
@@ -100,7 +102,7 @@ def _conic_bound(risk: Regularized, offset: float, slope: Floats) -> float:
     for shrinkage in SHRINKAGES:
         s = 1.0 - shrinkage
         bound = conic_minimum(risk, s * offset, s * slope)
-        if np.isfinite(bound):
+        if math.isfinite(bound):
             return bound
     return -np.inf
 

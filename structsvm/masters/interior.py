@@ -28,7 +28,6 @@ from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
-from structsvm.weights import Free, Nonnegative, Product, WeightSpace
 
 Mask = NDArray[np.bool_]
 
@@ -100,20 +99,10 @@ class InteriorPointMaster(Master):
 
 def vector_form(risk: Regularized) -> tuple[Quadratic, Mask] | None:
     """Omega and which coordinates are nonnegative, where this master applies."""
-    omega, nonnegative = risk.quadratic, _nonnegative(risk.space)
+    omega, nonnegative = risk.quadratic, risk.nonnegative
     if omega is None or nonnegative is None or risk.constraints is not None:
         return None
     return omega, nonnegative
-
-
-def _nonnegative(space: WeightSpace) -> Mask | None:
-    """Which coordinates are nonnegative, the others being free; None where there are matrices."""
-    if isinstance(space, Product):
-        masks = [mask for f in space.factors if (mask := _nonnegative(f)) is not None]
-        return np.concatenate(masks) if len(masks) == len(space.factors) else None
-    if isinstance(space, Free | Nonnegative):
-        return np.full(space.dim, isinstance(space, Nonnegative))
-    return None
 
 
 class _Answer(NamedTuple):

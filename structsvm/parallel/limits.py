@@ -17,6 +17,9 @@ from typing import Any
 
 import threadpoolctl
 
+WITH_POOLS = ("scipy.linalg", "sklearn", "scs", "ruptures")
+"""Libraries that bring a thread pool."""
+
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
@@ -114,7 +117,7 @@ def _release_control() -> None:
 
 def _native_libraries() -> tuple[bool, ...]:
     """Which of the libraries that bring a thread pool are loaded by now."""
-    return tuple(name in sys.modules for name in ("scipy.linalg", "sklearn", "scs", "ruptures"))
+    return tuple(map(sys.modules.__contains__, WITH_POOLS))
 
 
 @cache

@@ -89,7 +89,7 @@ class Certificate:
         losses = evaluation.values + evaluation.slacks
         if known is not None:
             slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING * evaluation.size
-            worse = np.flatnonzero(known > losses + slips)
+            worse = (known > losses + slips).nonzero()[0]
             if worse.size and Quality.HEURISTIC not in self.qualities:
                 self.qualities.add(Quality.HEURISTIC)
                 whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
@@ -99,8 +99,8 @@ class Certificate:
                     whose,
                 )
             losses = np.maximum(losses, known)
-        upper = evaluation.penalty + float(losses.sum())
-        upper += ROUNDING * (evaluation.size + float(losses.sum()) + abs(evaluation.penalty))
+        total, penalty = float(losses.sum()), evaluation.penalty
+        upper = penalty + total + ROUNDING * (evaluation.size + total + abs(penalty))
         return count and self.update_best(upper, evaluation.w)
 
     def update_best(self, upper: float, w: Floats) -> bool:
@@ -112,7 +112,7 @@ class Certificate:
 
     def update_lower(self, bound: float, basis: str) -> bool:
         """Take note of a lower bound; whether it is the best so far."""
-        better = bool(np.isfinite(bound) and bound > self.lower)
+        better = bool(math.isfinite(bound) and bound > self.lower)
         if better:
             self.lower, self.bound = bound, basis
         return better

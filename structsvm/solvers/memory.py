@@ -100,16 +100,17 @@ class Memory:
 
     def note(self, evaluation: Planes) -> None:
         """Remember the losses at a weight from which every run starts."""
-        self._seen[evaluation.w.tobytes()] = _without_cuts(evaluation)
+        self._seen[evaluation.w.tobytes()] = _without_cuts(evaluation, evaluation.values)
 
     def note_best(self, evaluation: Planes, known: Floats | None) -> None:
         """Remember the losses at the best weight so far, at least those that were known."""
         values = evaluation.values
         values = values if known is None else np.maximum(values, known)
-        self.best = _without_cuts(evaluation._replace(values=values))
+        self.best = _without_cuts(evaluation, values)
 
 
-def _without_cuts(evaluation: Planes) -> Planes:
+def _without_cuts(evaluation: Planes, values: Floats) -> Planes:
     """The losses alone: the cuts are in the state of the solver."""
-    none, nothing = np.empty(0, dtype=np.int64), np.empty((0, evaluation.w.size))
-    return evaluation._replace(groups=none, slopes=nothing, intercepts=np.empty(0), labellings=[])
+    w, _, _, _, _, slacks, quality, size, calls, _, penalty = evaluation
+    none, nothing = np.empty(0, dtype=np.int64), np.empty((0, w.size))
+    return Planes(w, none, nothing, np.empty(0), values, slacks, quality, size, calls, [], penalty)

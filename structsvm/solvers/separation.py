@@ -155,7 +155,8 @@ class Block:
         """
         w, omega, sample = planes.w, float(self.sample_weight[j]), self.samples[j]
         truth = self._truth(j, w.size)
-        slope = omega * (phi - truth)
+        slope = phi - truth
+        slope *= omega
         loss = self._loss_of(j, answer)
         intercept = omega * loss
         value = intercept + float(slope.dot(w))
@@ -163,7 +164,7 @@ class Block:
             raise OracleError(f"sample {sample}: the labelling found has the value {value}")
         slackens = omega > 0 and answer.quality is not Quality.HEURISTIC
         slack = omega * answer.slack if slackens else 0.0
-        magnitude = abs(intercept) + float((omega * (np.abs(phi) + np.abs(truth))).dot(size))
+        magnitude = abs(intercept) + omega * float((np.abs(phi) + np.abs(truth)).dot(size))
         if value < 0:  # the true labelling is always a candidate
             planes.slacks[j] = max(0.0, value + slack)
             is_below = value + slack < -BELOW * magnitude
