@@ -25,6 +25,8 @@ SECONDS_BETWEEN_LINES = 10.0
 """When progress is told where it cannot be animated."""
 SECONDS_UNTIL_ESTIMATE = 1.0
 """What is measured before the time left is guessed."""
+PART_UNTIL_ESTIMATE = 0.01
+"""Of the whole: of less, what it takes to begin would be told as hours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +193,7 @@ class Clock:
             self._started, self._first = now, part
         self._latest = part
         elapsed, done = now - self._started, part - self._first
-        if done <= 0 or elapsed < SECONDS_UNTIL_ESTIMATE:
+        if done < PART_UNTIL_ESTIMATE or elapsed < SECONDS_UNTIL_ESTIMATE:
             return ""
         return f"about {_duration(elapsed * (1.0 - part) / done)} left"
 
