@@ -88,20 +88,27 @@ class Certificate:
         self.qualities.add(evaluation.quality)
         losses = evaluation.values + evaluation.slacks
         if known is not None:
-            slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING * evaluation.size
-            worse = (known > losses + slips).nonzero()[0]
-            if worse.size and Quality.HEURISTIC not in self.qualities:
-                self.qualities.add(Quality.HEURISTIC)
-                whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
-                logger.warning(
-                    "the oracle of %s found a labelling worse than one it found before: its "
-                    "answers are taken for heuristic ones",
-                    whose,
-                )
+            self.believe(losses, known, evaluation.size)
             losses = np.maximum(losses, known)
         total, penalty = float(losses.sum()), evaluation.penalty
         upper = penalty + total + ROUNDING * (evaluation.size + total + abs(penalty))
         return count and self.update_best(upper, evaluation.w)
+
+    def believe(self, losses: Floats, known: Floats, size: float) -> None:
+        """Take oracles for heuristic ones if they said that groups lose less than is known.
+
+        ``size`` is the sum of the magnitudes of what all of this is sums of.
+        """
+        slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING * size
+        worse = (known > losses + slips).nonzero()[0]
+        if worse.size and Quality.HEURISTIC not in self.qualities:
+            self.qualities.add(Quality.HEURISTIC)
+            whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
+            logger.warning(
+                "the oracle of %s found a labelling worse than one it found before or since: its "
+                "answers are taken for heuristic ones",
+                whose,
+            )
 
     def update_best(self, upper: float, w: Floats) -> bool:
         """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""

@@ -235,9 +235,21 @@ class Run(CutRun):
         if known is not None and cache is not None and cache.capacity > 0:
             known = np.maximum(known, cache.group_values(w, groups))
         evaluation = self._called(w, groups, cache)
+        self._doubt_best(evaluation)
         if self.certificate.update_upper(evaluation, known, count=is_admissible(self.risk, w)):
             self.memory.note_best(evaluation, known)
         return evaluation
+
+    def _doubt_best(self, found: Planes) -> None:
+        """Compare new planes with what oracles said at the best weight."""
+        best = self.memory.best
+        if best is None:
+            return
+        heights, losses = found.intercepts + found.slopes @ best.w, best.values + best.slacks
+        if (heights > losses).any():
+            terms = np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(best.w)
+            size = best.size + found.size + float(terms.sum())
+            self.certificate.believe(losses, heights, size)
 
     def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None = None) -> Planes:
         """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples.
