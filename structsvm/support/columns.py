@@ -20,21 +20,27 @@ def standardize(stack: Stack, spread: float) -> Bools:
     False for an array that stays as it is, (N,): a value is missing, or the deviation of a column
     is ``spread`` times its mean or less, so that the column may be constant.
     """
-    done = np.empty(len(stack), dtype=np.bool_)
-    _standardize(stack.rows, stack.first, spread, done)
+    done, (mean, scale) = np.empty(len(stack), dtype=np.bool_), np.empty((2, stack.rows.shape[1]))
+    _standardize(stack.rows, stack.first, spread, mean, scale, done)
     return done
 
 
 def all_vary(X: Floats, share: float) -> bool:
     """Whether the variance of each column is clearly more than this share of its mean square."""
-    return bool(_vary(_rows(X), share))
+    return bool(_means_within(Stack.around(X), 1.0 - share)[0])
 
 
 def near_zero(stack: Stack) -> Bools:
     """Whether the mean of each column is clearly within one standard deviation of 0, (N,)."""
-    near = np.empty(len(stack), dtype=np.bool_)
-    _near_zero(_rows(stack.rows), stack.first, near)
-    return near
+    # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
+    return _means_within(stack, 0.25)
+
+
+def _means_within(stack: Stack, share: float) -> Bools:
+    within = np.empty(len(stack), dtype=np.bool_)
+    mean, moment = np.empty((2, stack.rows.shape[1]))
+    _are_within(_rows(stack.rows), stack.first, share, mean, moment, within)
+    return within
 
 
 def _rows(X: Floats) -> Floats:
@@ -46,8 +52,9 @@ def _rows(X: Floats) -> Floats:
 
 @uninterrupted
 @compiled(error_model="numpy")
-def _standardize(rows: Floats, first: Ints, spread: float, done: Bools) -> None:
-    mean, scale = np.empty(rows.shape[1]), np.empty(rows.shape[1])
+def _standardize(
+    rows: Floats, first: Ints, spread: float, mean: Floats, scale: Floats, done: Bools
+) -> None:
     for i in range(done.size):
         X = rows[first[i] : first[i + 1]]
         done[i] = _measured(X, spread, mean, scale)
@@ -60,22 +67,23 @@ def _standardize(rows: Floats, first: Ints, spread: float, done: Bools) -> None:
 @inner(error_model="numpy")
 def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
     """Fill in means and one over the deviations; whether all columns clearly vary."""
-    T = X.shape[0]
-    mean[:], scale[:] = 0.0, 0.0
+    T, P = X.shape
+    for j in range(P):
+        mean[j], scale[j] = 0.0, 0.0
     _add_rows(X, mean)
-    for j in range(mean.size):
+    for j in range(P):
         mean[j] /= T
     fours = T - T % 4
     for t in range(0, fours, 4):
-        for j in range(mean.size):
+        for j in range(P):
             a, b, c, d = X[t, j], X[t + 1, j], X[t + 2, j], X[t + 3, j]
             a, b, c, d = a - mean[j], b - mean[j], c - mean[j], d - mean[j]
             scale[j] = (((scale[j] + a * a) + b * b) + c * c) + d * d
     for t in range(fours, T):
-        for j in range(mean.size):
+        for j in range(P):
             away = X[t, j] - mean[j]
             scale[j] += away * away
-    for j in range(mean.size):
+    for j in range(P):
         deviation = np.sqrt(scale[j] / T)
         if not deviation > spread * abs(mean[j]):  # nor if it is not a number
             return False
@@ -84,48 +92,38 @@ def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
 
 
 @uninterrupted
-@compiled()
-def _vary(X: Floats, share: float) -> np.bool_:
-    mean, moment = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    _measure(X, mean, moment)
-    return (moment - mean * mean > share * moment).all()
+@compiled(error_model="numpy")
+def _are_within(
+    rows: Floats, first: Ints, share: float, mean: Floats, moment: Floats, within: Bools
+) -> None:
+    """Whether the square of each mean is less than a share of the mean square; NaN is not."""
+    for i in range(within.size):
+        X = rows[first[i] : first[i + 1]]
+        T, P = X.shape
+        for j in range(P):
+            mean[j], moment[j] = 0.0, 0.0
+        _add_rows(X, mean)
+        fours = T - T % 4
+        for t in range(0, fours, 4):
+            for j in range(P):
+                a, b, c, d = X[t, j], X[t + 1, j], X[t + 2, j], X[t + 3, j]
+                moment[j] = (((moment[j] + a * a) + b * b) + c * c) + d * d
+        for t in range(fours, T):
+            for j in range(P):
+                moment[j] += X[t, j] * X[t, j]
+        within[i] = True
+        for j in range(P):
+            within[i] &= mean[j] / T * (mean[j] / T) < share * (moment[j] / T)
 
 
-@uninterrupted
-@compiled()
-def _near_zero(rows: Floats, first: Ints, near: Bools) -> None:
-    mean, moment = np.empty(rows.shape[1]), np.empty(rows.shape[1])
-    for i in range(near.size):
-        mean[:], moment[:] = 0.0, 0.0
-        _measure(rows[first[i] : first[i + 1]], mean, moment)
-        # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
-        near[i] = (4.0 * mean * mean < moment).all()
-
-
-@inner()
+@inner(error_model="numpy")
 def _add_rows(X: Floats, total: Floats) -> None:
     """Add the rows to ``total`` in their order, four at a time: one is over before it is begun."""
-    fours = X.shape[0] - X.shape[0] % 4
+    T, P = X.shape
+    fours = T - T % 4
     for t in range(0, fours, 4):
-        for j in range(total.size):
+        for j in range(P):
             total[j] = (((total[j] + X[t, j]) + X[t + 1, j]) + X[t + 2, j]) + X[t + 3, j]
-    for t in range(fours, X.shape[0]):
-        for j in range(total.size):
+    for t in range(fours, T):
+        for j in range(P):
             total[j] += X[t, j]
-
-
-@inner()
-def _measure(X: Floats, mean: Floats, moment: Floats) -> None:
-    """Mean and mean square of each column; NaN where a value is."""
-    _add_rows(X, mean)
-    fours = X.shape[0] - X.shape[0] % 4
-    for t in range(0, fours, 4):
-        for j in range(X.shape[1]):
-            a, b, c, d = X[t, j], X[t + 1, j], X[t + 2, j], X[t + 3, j]
-            moment[j] = (((moment[j] + a * a) + b * b) + c * c) + d * d
-    for t in range(fours, X.shape[0]):
-        for j in range(X.shape[1]):
-            moment[j] += X[t, j] * X[t, j]
-    for j in range(X.shape[1]):
-        mean[j] /= X.shape[0]
-        moment[j] /= X.shape[0]

@@ -30,7 +30,8 @@ def segment_sums(X: Floats, boundaries: Ints) -> Floats:
         Strictly increasing, from 0 to T.
     """
     sums = np.empty((boundaries.size - 1, X.shape[1]))
-    _segment_sums(read_only(np.asarray(X, np.float64, order="C")), boundaries, sums)
+    numbers = read_only(np.asarray(X, np.float64, order="C").reshape(-1))
+    _segment_sums(numbers, boundaries, np.empty((LANES + DEPTH) * X.shape[1]), sums)
     return sums
 
 
@@ -43,68 +44,56 @@ def shared(mine: Ints, theirs: Ints) -> Floats:
 
 @uninterrupted
 @compiled()
-def _segment_sums(X: Floats, boundaries: Ints, sums: Floats) -> None:
-    room = np.empty((LANES + DEPTH, X.shape[1]))
-    for k in range(sums.shape[0]):
-        begin, end, total = boundaries[k], boundaries[k + 1], sums[k]
-        if end - begin > LANES:
-            _sum_rows(X, begin + 1, end, room, total)
-        else:
-            for p in range(X.shape[1]):
-                total[p] = -0.0  # which changes no sum, not even that of nothing but -0.0
-            for t in range(begin + 1, end):
-                _add(X[t], total)
-        _add(X[begin], total)
+def _segment_sums(X: Floats, boundaries: Ints, room: Floats, sums: Floats) -> None:
+    """The same of rows one after the other; ``room`` is for ``LANES + DEPTH`` rows."""
+    P = sums.shape[1]
+    lanes, left = room[: LANES * P], room[LANES * P :]
+    ends = np.empty(DEPTH, np.int64)  # of what is halved; -1 once ``left`` has its first half
+    for k in range(boundaries.size - 1):
+        begin, end, total, depth = boundaries[k] + 1, boundaries[k + 1], sums[k], 0
+        while True:
+            while end - begin > BLOCK:
+                ends[depth], depth = end, depth + 1
+                half = (end - begin) // 2
+                end = begin + half - half % LANES
+            _sum_block(X[begin * P : end * P], lanes, total)
+            while depth > 0 and ends[depth - 1] < 0:
+                depth -= 1
+                _add(left[depth * P : (depth + 1) * P], total)
+            if depth == 0:
+                break
+            for p in range(P):
+                left[(depth - 1) * P + p] = total[p]
+            begin, end, ends[depth - 1] = end, ends[depth - 1], -1
+        _add(X[boundaries[k] * P : (boundaries[k] + 1) * P], total)
 
 
 @inner()
-def _sum_rows(X: Floats, begin: int, end: int, room: Floats, total: Floats) -> None:
-    """``total`` becomes the sum of the rows from ``begin`` to ``end - 1``, ``LANES`` or more."""
-    lanes, left = room[:LANES], room[LANES:]
-    if end - begin <= BLOCK:
-        _sum_block(X, begin, end, lanes, total)
-        return
-    ends, is_left = np.empty(DEPTH, np.int64), np.empty(DEPTH, np.bool_)
-    depth = 0
-    while True:
-        while end - begin > BLOCK:
-            ends[depth], is_left[depth], depth = end, True, depth + 1
-            half = (end - begin) // 2
-            end = begin + half - half % LANES
-        _sum_block(X, begin, end, lanes, total)
-        while depth > 0 and not is_left[depth - 1]:
-            depth -= 1
-            for p in range(total.size):
-                total[p] = left[depth, p] + total[p]
-        if depth == 0:
-            return
-        for p in range(total.size):
-            left[depth - 1, p] = total[p]
-        begin, end, is_left[depth - 1] = end, ends[depth - 1], False
+def _sum_block(X: Floats, lanes: Floats, total: Floats) -> None:
+    """The sum of all rows; of ``LANES`` rows or more, that of as many sums side by side."""
+    P, first = total.size, 0
+    if 0 < lanes.size <= X.size:
+        for i in range(lanes.size):
+            lanes[i] = X[i]
+        for at in range(lanes.size, X.size - lanes.size + 1, lanes.size):
+            _add(X[at : at + lanes.size], lanes)
+        for p in range(P):
+            total[p] = ((lanes[p] + lanes[P + p]) + (lanes[2 * P + p] + lanes[3 * P + p])) + (
+                (lanes[4 * P + p] + lanes[5 * P + p]) + (lanes[6 * P + p] + lanes[7 * P + p])
+            )
+        first = X.size // lanes.size * lanes.size
+    else:
+        for p in range(P):
+            total[p] = -0.0  # which changes no sum, not even that of nothing but -0.0
+    while first < X.size:
+        _add(X[first : first + P], total)
+        first += P
 
 
 @inner()
-def _sum_block(X: Floats, begin: int, end: int, lanes: Floats, total: Floats) -> None:
-    """The same of ``LANES`` rows or more."""
-    whole = begin + (end - begin) // LANES * LANES
-    for i in range(LANES):
-        for p in range(total.size):
-            lanes[i, p] = X[begin + i, p]
-    for t in range(begin + LANES, whole, LANES):
-        for i in range(LANES):
-            _add(X[t + i], lanes[i])
-    for p in range(total.size):
-        total[p] = ((lanes[0, p] + lanes[1, p]) + (lanes[2, p] + lanes[3, p])) + (
-            (lanes[4, p] + lanes[5, p]) + (lanes[6, p] + lanes[7, p])
-        )
-    for t in range(whole, end):
-        _add(X[t], total)
-
-
-@inner()
-def _add(row: Floats, total: Floats) -> None:
-    for p in range(total.size):
-        total[p] += row[p]
+def _add(numbers: Floats, total: Floats) -> None:
+    for i in range(numbers.size):
+        total[i] += numbers[i]
 
 
 @uninterrupted
