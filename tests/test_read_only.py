@@ -10,6 +10,8 @@ from wrong_plugins import Segments, recordings
 from structsvm import MetricLearner
 from structsvm.errors import PluginError
 from structsvm.oracles._segments import table as _segment_table
+from structsvm.oracles._segments import whole as _whole
+from structsvm.oracles._segments.whole import Recordings
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
@@ -101,6 +103,12 @@ def test_the_kernels_are_compiled_for_one_kind_of_array() -> None:
     SequentialOracle().maximize(TraceObjective(np.asfortranarray(Z), shift=-1.0))
     Xs, ys = recordings()
     MetricLearner(ChangePoint(), metric="full").fit(Xs, ys)
-    signatures = _segment_table._fill_all.signatures
-    samples, truths = {s[0] for s in signatures}, {s[2] for s in signatures}
-    assert {kind.mutable for kind in samples | truths} == {False}
+    kinds = {kind for s in compiled_for(_segment_table._fill) for kind in (s[0], s[2])}
+    for side_by_side, *_ in compiled_for(_whole._by_pelt):
+        kinds |= {side_by_side.types[Recordings._fields.index(k)] for k in ("samples", "bounds")}
+    assert {kind.mutable for kind in kinds} == {False}
+
+
+def compiled_for(function: Any) -> Any:
+    """The types of the arguments of each compiled version that Python has called."""
+    return function.__wrapped__.signatures

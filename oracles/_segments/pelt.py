@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import BITS, FAST, LANES, best_at_ends, end_scores
+from structsvm.oracles._segments.lanes import BITS, LANES, best_at_ends, end_scores
 from structsvm.oracles._segments.table import SegmentTable
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import inner
@@ -29,7 +29,7 @@ ROWS = 192
 """Starts at sixteen ends, for each sixteen ends, in the time of which the tree finds these."""
 
 
-@inner(fastmath=FAST)
+@inner()
 def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints) -> bool:
     """Fill in the last start of the best segmentation up to each knot, (m + 1,).
 

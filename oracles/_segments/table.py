@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import ANCHOR, FAST, LANES, LEFT, ORIGIN, lane_scores
+from structsvm.oracles._segments.lanes import ANCHOR, LANES, LEFT, ORIGIN, lane_scores
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
@@ -100,7 +100,9 @@ def free_table(
     ``mean`` and ``total`` are as for the prefix sums; the constant of the table is left out.
     """
     T, r = Z.shape
-    knots = np.arange(T + 1)
+    knots = np.empty(T + 1, np.int64)
+    for t in range(T + 1):
+        knots[t] = t
     first_group = np.zeros(16, np.int64)
     count, n_levels = -(-knots.size // LANES), 1
     first_group[1] = count
@@ -117,7 +119,7 @@ def free_table(
     return SegmentTable(sums, lanes, ends, first_group, shift, r, 0.0)
 
 
-@compiled(fastmath=FAST)
+@inner()
 def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
@@ -132,8 +134,11 @@ def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     return total
 
 
-path_value = uninterrupted(sum_of_scores)
-"""The same where Python calls it."""
+@uninterrupted
+@compiled()
+def path_value(table: SegmentTable, path: Ints) -> float:
+    """The same where Python calls it."""
+    return sum_of_scores(table, path)
 
 
 @inner()
@@ -161,7 +166,7 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-@compiled()
+@inner()
 def _fill_all(
     Z: Floats,
     knots: Ints,
@@ -184,10 +189,25 @@ def _fill_all(
     _fill_lanes(knots, left, first_group, sums, lanes)
 
 
-_fill = uninterrupted(_fill_all)
+@uninterrupted
+@compiled()
+def _fill(
+    Z: Floats,
+    knots: Ints,
+    bounds: Ints,
+    c: float,
+    mean: Floats,
+    total: Floats,
+    first_group: Ints,
+    sums: Floats,
+    lanes: Floats,
+    ends: Floats,
+) -> None:
+    """The same where Python calls it."""
+    _fill_all(Z, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
 
 
-@inner()
+@inner(error_model="numpy")
 def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: Floats) -> None:
     """``c b_t``, ``c / |P_l|``, ``f_l`` and ``c a_s`` at the knots; ``bounds`` of the truth."""
     k = 0
@@ -196,12 +216,12 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
         while bounds[k + 1] < x:
             k += 1
         low, size = bounds[k], bounds[k + 1] - bounds[k]
-        ends[i, RIGHT] = c * (low + (x - low) ** 2 / size)
+        ends[i, RIGHT] = c * (low + (x - low) * (x - low) / size)
         ends[i, RATE] = c / size
         ends[i, LOW] = low
         starting = k + 1 if x == bounds[k + 1] and k + 2 < bounds.size else k
         upper, size = bounds[starting + 1], bounds[starting + 1] - bounds[starting]
-        left[i] = c * ((upper - x) ** 2 / size - upper)
+        left[i] = c * ((upper - x) * (upper - x) / size - upper)
 
 
 @inner()
@@ -223,7 +243,7 @@ def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lane
         size *= LANES
 
 
-@inner(fastmath=FAST)
+@inner()
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of the centred samples at the leaves; the last knot fills the last group.
 
@@ -232,7 +252,8 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sum
     """
     T, r = Z.shape
     _add_rows(Z, mean)
-    mean /= T
+    for j in range(r):
+        mean[j] /= T
     last = knots.size - 1
     for g in range(last // LANES + 1):
         first = g * LANES
@@ -247,7 +268,7 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sum
                         running[j] += Z[t, j] - mean[j]
 
 
-@inner(fastmath=FAST, forceinline=True)
+@inner()
 def _add_up(Z: Floats, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of sixteen samples, and those after them."""
     for j in range(mean.size):
@@ -258,7 +279,7 @@ def _add_up(Z: Floats, mean: Floats, running: Floats, sums: Floats) -> None:
         running[j] = total
 
 
-@inner(fastmath=FAST)
+@inner()
 def _add_rows(Z: Floats, total: Floats) -> None:
     """Add the rows of ``Z`` to ``total``, four at a time: one would be over before it is begun."""
     T = Z.shape[0]

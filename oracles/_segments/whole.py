@@ -10,9 +10,8 @@ Recordings travel in a :class:`Recordings`, as flat arrays.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -115,13 +114,17 @@ def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
     ``c > shift``: else every boundary pays; ``shift <= 0`` in the null metric, ``r = 0``.
     """
     T = Z.shape[0]
-    path, labels, numbers = np.empty(T + 1, np.int64), np.empty(T, np.int64), np.empty(3)
-    given = Z, bounds, c, shift, path, labels, numbers
-    n = 0 if _tree_is_compiled.is_set() else _segment(*given)
+    path, labels = np.empty(T + 1, np.int64), np.empty(T, np.int64)
+    counts, numbers = np.zeros(1, np.int64), np.empty((1, 3))
+    at, first = np.array([0, T]), np.array([0, Z.size, 0, bounds.size])
+    alone = Recordings(Z.reshape(-1), first[:2], at[1:], bounds, first[2:])
+    given = alone, at, c, np.array([shift]), path, labels, counts, numbers, 0, 1
+    _by_pelt(*given)
+    n = int(counts[0])
     if n == 0:
-        n = _segment_either_way(*given)
-        _tree_is_compiled.set()
-    return Found(path[: n + 1].copy(), labels, *numbers.tolist())
+        _by_tree(*given)
+        n = int(counts[0])
+    return Found(path[: n + 1].copy(), labels, *numbers[0].tolist())
 
 
 def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -> list[Found]:
@@ -143,13 +146,11 @@ def search_all(
     counts, numbers = np.zeros(N, np.int64), np.empty((N, 3))
     at = offsets(recordings.lengths)
     given = recordings, at, c, shifts, paths, labels, counts, numbers
-    if not _tree_is_compiled.is_set():
+    for begin, end in pieces(0, N, most):
+        _by_pelt(*given, begin, end)
+    if not counts.all():  # only then: the tree of starts takes seconds to compile
         for begin, end in pieces(0, N, most):
-            _segment_all(*given, begin, end)
-    if not counts.all():
-        for begin, end in pieces(0, N, most):
-            _segment_rest(*given, begin, end)
-        _tree_is_compiled.set()
+            _by_tree(*given, begin, end)
     first = at.tolist()
     places = enumerate(zip(first[:-1], first[1:], counts.tolist(), strict=True))
     return [(labels[a:b], paths[a + i : a + i + n + 1].copy()) for i, (a, b, n) in places], numbers
@@ -159,7 +160,7 @@ def price_path(Z: Floats, prices: Floats) -> list[Ints]:
     """The boundaries, from 0 to T, of the best segmentation of a recording at every price."""
     ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
     counts = np.empty(prices.size, np.int64)
-    _price_path(Z, NO_TRUTH, prices, ends, counts)
+    _every_price(Z, NO_TRUTH, prices, ends, counts)
     return [row[: n + 1] for row, n in zip(ends, counts.tolist(), strict=True)]
 
 
@@ -172,7 +173,7 @@ def loss_curves(Zs: Iterable[Floats], bounds: Iterable[Ints], prices: Floats) ->
         if room.size < size:  # otherwise reused, since fresh memory takes time
             room = np.empty(size, np.int64)
         ends, losses = room[:size].reshape(n, -1), np.empty(n)
-        _price_path(Z, NO_TRUTH, prices, ends, counts)
+        _every_price(Z, NO_TRUTH, prices, ends, counts)
         _write_losses(truth, ends, counts, losses)
         yield losses
 
@@ -182,7 +183,7 @@ def loss_curves(Zs: Iterable[Floats], bounds: Iterable[Ints], prices: Floats) ->
 
 @uninterrupted
 @compiled()
-def _segment_all(
+def _by_pelt(
     recordings: Recordings,
     at: Ints,
     c: float,
@@ -194,15 +195,25 @@ def _segment_all(
     begin: int,
     end: int,
 ) -> None:
+    """Fill ``paths``, ``labels`` and ``numbers`` in; ``counts`` stay 0 where PELT is slow."""
     for i in range(begin, end):
         Z, bounds = _recording(recordings, i)
-        path = paths[at[i] + i : at[i + 1] + i + 1]
-        counts[i] = _by_pelt(Z, bounds, c, shifts[i], path, labels[at[i] : at[i + 1]], numbers[i])
+        T, r = Z.shape
+        mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
+        table = free_table(Z, bounds, c, shifts[i], mean, total)
+        scatter = _scatter(Z, mean)
+        kappa = (c if bounds.size > 0 else 0.0) - shifts[i]
+        rounding = _rounding(r, scatter, (abs(shifts[i]) + abs(kappa)) * T)
+        numbers[i, SCATTER] = scatter
+        # In the null metric one segment is best.
+        if r == 0 or pelt_scan(table, kappa, rounding, previous):
+            path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
+            counts[i] = _finish(table, previous, mean, total, path, found, numbers[i])
 
 
 @uninterrupted
 @compiled()
-def _segment_rest(
+def _by_tree(
     recordings: Recordings,
     at: Ints,
     c: float,
@@ -214,12 +225,22 @@ def _segment_rest(
     begin: int,
     end: int,
 ) -> None:
-    """Those that are not found yet, with the tree where PELT is slow."""
+    """The same of those that are not found yet."""
     for i in range(begin, end):
-        if counts[i] == 0:
-            Z, bounds = _recording(recordings, i)
-            path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
-            counts[i] = _either_way(Z, bounds, c, shifts[i], path, found, numbers[i])
+        if counts[i] > 0:
+            continue
+        Z, bounds = _recording(recordings, i)
+        T, r = Z.shape
+        mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
+        table = free_table(Z, bounds, c, shifts[i], mean, total)
+        kappa = (c if bounds.size > 0 else 0.0) - shifts[i]
+        value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
+        value[0, 0] = 0.0
+        places = table.ends[:, :1].copy()
+        F, earliest = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
+        compiled_scan(table, places, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0)
+        path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
+        counts[i] = _finish(table, previous, mean, total, path, found, numbers[i])
 
 
 @inner()
@@ -230,61 +251,12 @@ def _recording(recordings: Recordings, i: int) -> tuple[Floats, Ints]:
     return samples.reshape((T, samples.size // T)), bounds
 
 
-@compiled()
-def _by_pelt(
-    Z: Floats, bounds: Ints, c: float, shift: float, path: Ints, labels: Ints, numbers: Floats
-) -> int:
-    """Fill ``path``, ``labels`` and ``numbers`` in; the number of segments, 0 if that is slow."""
-    T, r = Z.shape
-    mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
-    table, kappa, scatter, rounding = _measured(Z, bounds, c, shift, mean, total)
-    if r > 0 and not pelt_scan(table, kappa, rounding, previous):
-        return 0
-    # In the null metric one segment is best.
-    return _finish(table, previous, mean, total, scatter, path, labels, numbers)
-
-
-@compiled()
-def _either_way(
-    Z: Floats, bounds: Ints, c: float, shift: float, path: Ints, labels: Ints, numbers: Floats
-) -> int:
-    """The same, by the tree where PELT is slow."""
-    T, r = Z.shape
-    mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
-    table, kappa, scatter, rounding = _measured(Z, bounds, c, shift, mean, total)
-    if r > 0 and not pelt_scan(table, kappa, rounding, previous):
-        value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
-        value[0, 0] = 0.0
-        places = table.ends[:, :1].copy()
-        F, earliest = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
-        compiled_scan(table, places, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0)
-    return _finish(table, previous, mean, total, scatter, path, labels, numbers)
-
-
-_segment, _segment_either_way = uninterrupted(_by_pelt), uninterrupted(_either_way)
-_tree_is_compiled = threading.Event()
-"""Compiling it takes seconds, which recordings of short segments are spared."""
-
-
-@inner(inline="always")
-def _measured(
-    Z: Floats, bounds: Ints, c: float, shift: float, mean: Floats, total: Floats
-) -> tuple[SegmentTable, float, float, float]:
-    """The table, the splitting constant, the scatter, and what a value may be wrong by."""
-    T, r = Z.shape
-    table = free_table(Z, bounds, c, shift, mean, total)
-    scatter = _scatter(Z, mean)
-    kappa = (c if bounds.size > 0 else 0.0) - shift
-    return table, kappa, scatter, _rounding(r, scatter, (abs(shift) + abs(kappa)) * T)
-
-
-@inner(inline="always")
+@inner()
 def _finish(
     table: SegmentTable,
     previous: Ints,
     mean: Floats,
     total: Floats,
-    scatter: float,
     path: Ints,
     labels: Ints,
     numbers: Floats,
@@ -297,12 +269,11 @@ def _finish(
     numbers[CONSTANT] = 0.0
     for j in range(mean.size):
         numbers[CONSTANT] += mean[j] * (T * mean[j] + 2.0 * total[j])
-    numbers[SCATTER] = scatter
     return n
 
 
 @inner()
-def _rounding(r: int, scatter: float, prices: Any) -> Any:
+def _rounding(r: int, scatter: float, prices: float) -> float:
     """What a value may be wrong by, given the prices of all segments there could be."""
     return ROUNDING * (r + OVERHEAD) * (scatter + prices)
 
@@ -347,6 +318,7 @@ def _label(path: Ints, n: int, labels: Ints) -> None:
 # ---- many prices
 
 
+@uninterrupted
 @compiled()
 def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: Ints) -> None:
     """Fill the boundaries of the best segmentation at every price in, and their numbers.
@@ -364,7 +336,8 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
     gains = np.empty((T + 1, n_groups, LANES))
     _write_gains(table, gains)
     F, previous = np.empty((TOGETHER, n_groups, LANES)), np.zeros((TOGETHER, T + 1), np.int64)
-    batch, places = np.empty(TOGETHER), np.empty(TOGETHER, np.int64)
+    batch, rounding = np.empty(TOGETHER), np.empty(TOGETHER)
+    places = np.empty(TOGETHER, np.int64)
     scatter = _scatter(Z, mean)
     least = BEYOND_ROUNDING * scatter
     all_below, one_above = 0.0, np.inf  # prices at which every boundary pays, and none does
@@ -380,7 +353,8 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
         else:
             batch[n], places[n], n = prices[k], k, n + 1
         if n == TOGETHER or (n > 0 and step == prices.size - 1):
-            rounding = _rounding(r, scatter, 2.0 * T * batch[:n])
+            for j in range(n):
+                rounding[j] = _rounding(r, scatter, 2.0 * T * batch[j])
             _scan_all(gains, batch[:n], rounding, F, previous)
             for j in range(n):
                 counts[places[j]] = _trace(previous[j], T, ends[places[j]])
@@ -397,10 +371,7 @@ def _outwards(n: int, step: int) -> int:
     return n // 2 + (step // 2 if step % 2 == 0 else -(step + 1) // 2)
 
 
-_price_path = uninterrupted(_every_price)
-
-
-@inner(fastmath=FAST)
+@inner()
 def _write_gains(table: SegmentTable, gains: Floats) -> None:
     """``gains[t, g, i]``: the score, without shift, from the ``i``-th start of a group to t."""
     sums, lanes, row, out = table.sums, table.lanes, np.empty(table.sums.shape[1]), np.empty(LANES)
@@ -413,7 +384,7 @@ def _write_gains(table: SegmentTable, gains: Floats) -> None:
                 gains[t, g, i] = out[i]
 
 
-@inner(fastmath=FAST)
+@inner()
 def _scan_all(gains: Floats, prices: Floats, rounding: Floats, F: Floats, previous: Ints) -> None:
     """Best values ``F[k]`` of segmentations that end at each knot, and the starts of the best one.
 
@@ -422,9 +393,12 @@ def _scan_all(gains: Floats, prices: Floats, rounding: Floats, F: Floats, previo
     ``g``-th group of ends on, by the splitting bound of ``pelt.py``.
     """
     T, n_prices = gains.shape[0] - 1, prices.size
-    F[:] = -np.inf
-    F[:, 0, 0] = 0.0
     top, first = np.empty((n_prices, T + 1)), np.zeros((n_prices, gains.shape[1]), np.int64)
+    for k in range(n_prices):
+        for g in range(gains.shape[1]):
+            for i in range(LANES):
+                F[k, g, i] = -np.inf
+        F[k, 0, 0] = 0.0
     for t in range(1, T + 1):
         g, n = t >> BITS, (t - 1 >> BITS) + 1
         for k in range(n_prices):
@@ -478,12 +452,13 @@ def _are_equal(a: Ints, b: Ints) -> bool:
     return not differ
 
 
-@inner()
+@inner(error_model="numpy")
 def _loss(truth: Ints, path: Ints) -> float:
     """``K + K' - 2 sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of two segmentations' boundaries."""
     k, m, shared = 0, 0, 0.0
     while k < truth.size - 1 and m < path.size - 1:
-        low, high = max(truth[k], path[m]), min(truth[k + 1], path[m + 1])
+        low = truth[k] if truth[k] > path[m] else path[m]
+        high = truth[k + 1] if truth[k + 1] < path[m + 1] else path[m + 1]
         common = float(high - low)
         sizes = float(truth[k + 1] - truth[k]) * float(path[m + 1] - path[m])
         shared += common * common / sizes
