@@ -14,6 +14,7 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
+from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
@@ -405,3 +406,44 @@ def test_a_setting_may_be_an_array() -> None:
 
 def test_three_definitions_are_enough() -> None:
     check_problem(Segments(), *segments())
+
+
+@dataclass(frozen=True)
+class Grades(Classes):
+    """Separates by the distance of grades, and declares a multiple of it."""
+
+    factor: float = 1.0
+
+    def loss(self, y, y_hat):
+        return self.factor * abs(y - y_hat)
+
+    def separate(self, w, x, y):
+        distances = np.abs(np.arange(3) - y)
+        best = int(np.argmax(distances + w.reshape(3, 2) @ x))
+        return Separation(best, 0.0, Quality.EXACT)
+
+    def predict(self, w, x):
+        return int(np.argmax(w.reshape(3, 2) @ x))
+
+
+@dataclass(frozen=True)
+class OtherwisePriced(wrong_plugins.Segments):
+    """Declares a multiple of the loss that its oracle maximises."""
+
+    factor: float = 1.0
+
+    @property
+    def loss(self):
+        return lambda truth, guess: self.factor * partition_loss(truth, guess)
+
+
+@pytest.mark.parametrize("factor", [0.999, 1.00001])
+@pytest.mark.parametrize(
+    ("problem", "samples"),
+    [(Grades(), (XS, YS)), (OtherwisePriced(), wrong_plugins.recordings(2))],
+    ids=["grades", "segments"],
+)
+def test_a_loss_that_is_almost_the_one_maximised_is_named(problem, samples, factor) -> None:
+    check_problem(problem, *samples)
+    with pytest.raises(PluginError, match=r"separate (found|reached)"):
+        check_problem(replace(problem, factor=factor), *samples)

@@ -22,6 +22,9 @@ from structsvm.weights import WeightSpace
 TOLERANCE = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""
 
+HALVINGS = 24
+"""How often the way between two weights is halved in search of one where the answer changes."""
+
 Known = tuple[Any, str]
 """A labelling, and where it comes from."""
 
@@ -116,7 +119,7 @@ class Asked:
 
 
 def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
-    """Weights of several sizes in the cone, the null one among them.
+    """Weights of several sizes in the cone, the null one first.
 
     Raises
     ------
@@ -147,7 +150,36 @@ def check_separation(
     found = [(s.y, "found by separate at another weight") for s in separations]
     for w, separation in zip(weights, separations, strict=True):
         _check_separation_at(sample, w, separation, [*found, *extra])
+    _check_at_a_tie(sample, weights[0], separations[0])
     return separations
+
+
+def _check_at_a_tie(sample: Asked, w: Floats, low: Separation) -> None:
+    """Compare the answers on both sides of a weight at which they change, from the null weight on.
+
+    There both labellings are worth the same, so that a loss that is not quite the one maximised
+    shows, whereas at other weights the best labelling is that of either.
+    """
+    loss = sample.loss(low.y)
+    away = sample.feature(sample.y) - sample.feature(low.y)
+    towards = sample.problem.weight_space().project(away)
+    size = float(towards @ towards)
+    if not (loss > 0.0 and size > 0.0):
+        return
+    v = 2.0 * loss / size * towards  # where the truth is worth more than that answer
+    high = _separation(sample, v)
+    if sample.loss(high.y) == loss:
+        return
+    for _ in range(HALVINGS):
+        middle = 0.5 * (w + v)
+        answer = _separation(sample, middle)
+        if sample.loss(answer.y) == loss:
+            w, low = middle, answer
+        else:
+            v, high = middle, answer
+    said = "found by separate at a weight next to it"
+    _check_separation_at(sample, w, low, [(high.y, said)])
+    _check_separation_at(sample, v, high, [(low.y, said)])
 
 
 def _check_buffer(sample: Asked, separations: Sequence[Separation]) -> None:
