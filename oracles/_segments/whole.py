@@ -280,18 +280,14 @@ def _rounding(r: int, scatter: float, prices: float) -> float:
 
 @inner(fastmath=FAST | {"reassoc", "contract"})
 def _scatter(Z: Floats, mean: Floats) -> float:
-    """The sum of the squares of the centred samples, four at a time: one is soon over."""
-    T, r = Z.shape
-    squares, fours = np.zeros(r), T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(r):
-            a, b, c, d = Z[t, j], Z[t + 1, j], Z[t + 2, j], Z[t + 3, j]
-            level = mean[j]
-            squares[j] += (a - level) ** 2 + (b - level) ** 2 + (c - level) ** 2 + (d - level) ** 2
-    for t in range(fours, T):
-        for j in range(r):
+    """The sum of the squares of the centred samples, column by column: rows may be short."""
+    total, squares = 0.0, np.zeros(Z.shape[1])
+    for t in range(Z.shape[0]):
+        for j in range(squares.size):
             squares[j] += (Z[t, j] - mean[j]) ** 2
-    return float(squares.sum())
+    for j in range(squares.size):
+        total += squares[j]
+    return total
 
 
 @inner()
