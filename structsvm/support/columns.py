@@ -21,7 +21,8 @@ def standardize(stack: Stack, spread: float) -> Bools:
     is ``spread`` times its mean or less, so that the column may be constant.
     """
     done, (mean, scale) = np.empty(len(stack), dtype=np.bool_), np.empty((2, stack.rows.shape[1]))
-    _standardize(stack.rows, stack.first, spread, mean, scale, done)
+    given = _rows(stack.rows), stack.first, spread, mean, scale, stack.rows, done
+    _standardize(*given)
     return done
 
 
@@ -53,15 +54,21 @@ def _rows(X: Floats) -> Floats:
 @uninterrupted
 @compiled(error_model="numpy")
 def _standardize(
-    rows: Floats, first: Ints, spread: float, mean: Floats, scale: Floats, done: Bools
+    rows: Floats,
+    first: Ints,
+    spread: float,
+    mean: Floats,
+    scale: Floats,
+    made: Floats,
+    done: Bools,
 ) -> None:
+    """``made`` is where ``rows`` are, which the functions below are compiled to read alone."""
     for i in range(done.size):
-        X = rows[first[i] : first[i + 1]]
-        done[i] = _measured(X, spread, mean, scale)
+        done[i] = _measured(rows[first[i] : first[i + 1]], spread, mean, scale)
         if done[i]:
-            for t in range(X.shape[0]):
-                for j in range(X.shape[1]):
-                    X[t, j] = (X[t, j] - mean[j]) * scale[j]
+            for t in range(first[i], first[i + 1]):
+                for j in range(mean.size):
+                    made[t, j] = (made[t, j] - mean[j]) * scale[j]
 
 
 @inner(error_model="numpy")
@@ -73,13 +80,7 @@ def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
     _add_rows(X, mean)
     for j in range(P):
         mean[j] /= T
-    fours = T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(P):
-            a, b, c, d = X[t, j], X[t + 1, j], X[t + 2, j], X[t + 3, j]
-            a, b, c, d = a - mean[j], b - mean[j], c - mean[j], d - mean[j]
-            scale[j] = (((scale[j] + a * a) + b * b) + c * c) + d * d
-    for t in range(fours, T):
+    for t in range(T):
         for j in range(P):
             away = X[t, j] - mean[j]
             scale[j] += away * away
@@ -103,12 +104,7 @@ def _are_within(
         for j in range(P):
             mean[j], moment[j] = 0.0, 0.0
         _add_rows(X, mean)
-        fours = T - T % 4
-        for t in range(0, fours, 4):
-            for j in range(P):
-                a, b, c, d = X[t, j], X[t + 1, j], X[t + 2, j], X[t + 3, j]
-                moment[j] = (((moment[j] + a * a) + b * b) + c * c) + d * d
-        for t in range(fours, T):
+        for t in range(T):
             for j in range(P):
                 moment[j] += X[t, j] * X[t, j]
         within[i] = True
@@ -118,12 +114,6 @@ def _are_within(
 
 @inner(error_model="numpy")
 def _add_rows(X: Floats, total: Floats) -> None:
-    """Add the rows to ``total`` in their order, four at a time: one is over before it is begun."""
-    T, P = X.shape
-    fours = T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(P):
-            total[j] = (((total[j] + X[t, j]) + X[t + 1, j]) + X[t + 2, j]) + X[t + 3, j]
-    for t in range(fours, T):
-        for j in range(P):
+    for t in range(X.shape[0]):
+        for j in range(X.shape[1]):
             total[j] += X[t, j]
