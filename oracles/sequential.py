@@ -158,15 +158,15 @@ class SequentialOracle(BatchOracle):
         """
         if not all_within(Zs.rows, LARGEST):
             raise OracleError(NOT_FINITE)
-        arrays, lengths = Zs.arrays(), np.diff(Zs.first)
-        most = work_of(arrays[lengths.argmax()])
+        lengths = np.diff(Zs.first)
+        most = work_of(Zs.array(int(lengths.argmax())))
         if not self.pruning or price <= 0.0 or not Zs.rows.shape[1] or most > ONE_CALL:
             return [None] * len(Zs)
         recordings, shifts = Recordings.of_stack(Zs), np.full(len(Zs), -price)
         found, numbers = search_all(recordings, 0.0, shifts, most)
         clear = ~may_round_at(price, lengths, numbers[:, SCATTER])
         for i in np.flatnonzero(~Zs.rows[Zs.first[:-1]].all(axis=1)).tolist():
-            clear[i] &= arrays[i].any(axis=0).all()
+            clear[i] &= Zs.array(i).any(axis=0).all()
         answers = zip(found, clear.tolist(), strict=True)
         return [EquivalenceMatrix.from_search(*M) if sure else None for M, sure in answers]
 

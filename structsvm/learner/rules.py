@@ -17,7 +17,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample, all_made_by
+from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 from structsvm.support.contract import AtOnce, asked
 
@@ -103,19 +103,20 @@ def decode_all(
         As :func:`decode`.
     """
     (first, samples, counts, constraints), (problem, metric, step) = part, given
-    if step is not None:
-        samples = all_made_by(samples, step)
     pairs = zip(counts, constraints, strict=True)
     free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule.says_nothing]
     found: dict[int, EquivalenceMatrix] = {}
     at_once = AtOnce()
     with at_once, asked(problem, "partition"):
-        together = problem.partitions_at_once([samples[j] for j in free], metric)
+        together = problem.partitions_at_once([samples[j] for j in free], metric, step)
         found = {free[k]: M for k, M in together.items()}
-    partitions = [
-        found[j] if j in found else decode(metric, problem, sample, K, constraint, first + j)
-        for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True))
-    ]
+    partitions = []
+    for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True)):
+        M = found.get(j)
+        if M is None:
+            made = sample if step is None else sample.made_by(step)
+            M = decode(metric, problem, made, K, constraint, first + j)
+        partitions.append(M)
     at_once.raise_fault()
     return partitions
 

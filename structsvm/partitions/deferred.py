@@ -206,13 +206,20 @@ def _in_batches(
     return spread_in_threads(task, parts, function)
 
 
+def stack_of(Xs: Sequence[Floats], step: Step | None) -> Stack:
+    """What a step makes of arrays in memory, side by side."""
+    if step is None:
+        return Stack.of(Xs)
+    of_stack: Callable[[Stack], Stack] | None = getattr(step, "of_stack", None)
+    return Stack.of([step(X) for X in Xs]) if of_stack is None else of_stack(Stack.of(Xs))
+
+
 def _made_of(Xs: Sequence[Floats], step: Step) -> list[Floats]:
     """What a step makes of arrays, in one go of several in memory if it can do that."""
-    of_stack = getattr(step, "of_stack", None)
-    if of_stack is None or len(Xs) < 2 or any(mapping_of(X) is not None for X in Xs):
+    alone = len(Xs) < 2 or any(mapping_of(X) is not None for X in Xs)
+    if alone or not hasattr(step, "of_stack"):
         return [step(X) for X in Xs]
-    made: Stack = of_stack(Stack.of(Xs))
-    return made.arrays()
+    return stack_of(Xs, step).arrays()
 
 
 def _of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, PluginError, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
-from structsvm.partitions.deferred import BATCH
+from structsvm.partitions.deferred import BATCH, Step, stack_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -52,7 +52,6 @@ from structsvm.support.blocks import mapping_of
 from structsvm.support.checks import is_number
 from structsvm.support.contract import Contract, asked, hook, returned
 from structsvm.support.plain import shown
-from structsvm.support.stack import Stack
 
 DOUBT = 0.1
 """What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
@@ -285,26 +284,37 @@ class PartitionProblem(Contract):
         return answer.y
 
     def partitions_at_once(
-        self, samples: Sequence[Sample], metric: Metric
+        self, samples: Sequence[Sample], metric: Metric, step: Step | None = None
     ) -> dict[int, EquivalenceMatrix]:
         """What :meth:`partition` finds by the price, in one call of decoders that can do so.
 
         By the number of the sample; samples that are to be decoded alone are not in it.
+
+        Parameters
+        ----------
+        step : callable, optional
+            What samples are made by before they are partitioned.
         """
         if type(self).partition is not PartitionProblem.partition or metric.price is None:
             return {}
+        short = [i for i, sample in enumerate(samples) if _is_short(sample)]
+        if not short:
+            return {}
+        # One array, in which all is done: fresh memory takes longer than what is done.
+        Xs = stack_of([samples[i].X for i in short], step)
         together: dict[BatchOracle, list[int]] = {}
-        for i, sample in enumerate(samples):
-            oracle = oracle_of(self, sample)
-            if isinstance(oracle, BatchOracle) and _is_short(sample):
-                together.setdefault(oracle, []).append(i)
+        for k, X in enumerate(Xs.arrays()):
+            sample = samples[short[k]]
+            oracle = oracle_of(self, Sample(X, sample.side, sample.states))
+            if isinstance(oracle, BatchOracle):
+                together.setdefault(oracle, []).append(k)
         found: dict[int, EquivalenceMatrix] = {}
         for oracle, places in together.items():
-            Xs = Stack.of([samples[i].X for i in places])
-            for k in far_from_zero(Xs):
-                Xs.array(k)[:] = centred(Xs.array(k))
-            answers = oracle.ask_at_price(metric.transform_all(Xs), metric.price)
-            found |= {i: M for i, M in zip(places, answers, strict=True) if M is not None}
+            some = Xs.at(places)
+            for k in far_from_zero(some):
+                some.array(k)[:] = centred(some.array(k))
+            answers = oracle.ask_at_price(metric.transform_all(some), metric.price)
+            found |= {short[k]: M for k, M in zip(places, answers, strict=True) if M is not None}
         return found
 
     def decoding_objective(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -46,6 +46,13 @@ class Stack:
         """Return the number of arrays, N."""
         return self.first.size - 1
 
+    def at(self, which: Sequence[int]) -> Stack:
+        """Some of the arrays, by their numbers: itself for all of them, otherwise a copy."""
+        if len(which) == len(self):
+            return self
+        arrays = self.arrays()
+        return Stack.of([arrays[i] for i in which])
+
     def array(self, i: int) -> Floats:
         """A view of one of them."""
         return self.rows[self.first[i] : self.first[i + 1]]
@@ -56,6 +63,8 @@ class Stack:
         return [self.rows[a:b] for a, b in pairwise(first)]
 
 
-def offsets(sizes: Iterable[int]) -> Ints:
+def offsets(sizes: Sequence[int] | Ints) -> Ints:
     """Where things of these sizes begin that are one behind the other, (N + 1,)."""
-    return np.cumsum([0, *sizes], dtype=np.int64)
+    first = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=first[1:])
+    return first
