@@ -310,7 +310,7 @@ def test_verbose_prints_a_line_for_each_round(capsys):
     assert lines[0].startswith("round 1: between")
 
 
-@pytest.mark.filterwarnings("ignore:stalled", "ignore:stopped where the master failed")
+@pytest.mark.filterwarnings("ignore:stalled", "ignore:stopped because the master failed")
 def test_a_problem_with_a_point_is_not_called_infeasible_for_its_large_numbers():
     for seed in range(4, 9):
         rng = np.random.default_rng(seed)
