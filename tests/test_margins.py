@@ -291,7 +291,7 @@ class TestRules:
             (
                 {"known": PartialLabels(n_clusters=3), "n_clusters": 4},
                 DataError,
-                "recording 0: it is known to have 3 segments, and n_clusters=4 is asked for",
+                "recording 0: it is known to have 3 segments, but n_clusters=4: leave out one of",
             ),
         ],
     )

@@ -106,16 +106,19 @@ def decode_all(
     pairs = zip(counts, constraints, strict=True)
     free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule.says_nothing]
     found: dict[int, EquivalenceMatrix] = {}
+    made: dict[int, Sample] = {}
     at_once = AtOnce()
     with at_once, asked(problem, "partition"):
-        together = problem.partitions_at_once([samples[j] for j in free], metric, step)
+        some = [samples[j] for j in free]
+        together, alone = problem.partitions_at_once(some, metric, step)
         found = {free[k]: M for k, M in together.items()}
+        made = {free[k]: sample for k, sample in alone.items()}
     partitions = []
     for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True)):
         M = found.get(j)
         if M is None:
-            made = sample if step is None else sample.made_by(step)
-            M = decode(metric, problem, made, K, constraint, first + j)
+            x = made.get(j) or (sample if step is None else sample.made_by(step))
+            M = decode(metric, problem, x, K, constraint, first + j)
         partitions.append(M)
     at_once.raise_fault()
     return partitions

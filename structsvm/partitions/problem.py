@@ -285,29 +285,37 @@ class PartitionProblem(Contract):
 
     def partitions_at_once(
         self, samples: Sequence[Sample], metric: Metric, step: Step | None = None
-    ) -> dict[int, EquivalenceMatrix]:
+    ) -> tuple[dict[int, EquivalenceMatrix], dict[int, Sample]]:
         """What :meth:`partition` finds by the price, in one call of decoders that can do so.
-
-        By the number of the sample; samples that are to be decoded alone are not in it.
 
         Parameters
         ----------
         step : callable, optional
             What samples are made by before they are partitioned.
+
+        Returns
+        -------
+        partitions : dict
+            By the number of the sample; those that are to be decoded alone are not in it.
+        made : dict
+            What was made of samples whose decoder takes one at a time.
         """
         if type(self).partition is not PartitionProblem.partition or metric.price is None:
-            return {}
+            return {}, {}
         short = [i for i, sample in enumerate(samples) if _is_short(sample)]
         if not short:
-            return {}
+            return {}, {}
         # One array, in which all is done: fresh memory takes longer than what is done.
         Xs = stack_of([samples[i].X for i in short], step)
         together: dict[BatchOracle, list[int]] = {}
+        made: dict[int, Sample] = {}
         for k, X in enumerate(Xs.arrays()):
-            sample = samples[short[k]]
-            oracle = oracle_of(self, Sample(X, sample.side, sample.states))
+            sample = Sample(X, samples[short[k]].side, samples[short[k]].states)
+            oracle = oracle_of(self, sample)
             if isinstance(oracle, BatchOracle):
                 together.setdefault(oracle, []).append(k)
+            else:
+                made[short[k]] = sample
         found: dict[int, EquivalenceMatrix] = {}
         for oracle, places in together.items():
             some = Xs.at(places)
@@ -315,7 +323,7 @@ class PartitionProblem(Contract):
                 some.array(k)[:] = centred(some.array(k))
             answers = oracle.ask_at_price(metric.transform_all(some), metric.price)
             found |= {short[k]: M for k, M in zip(places, answers, strict=True) if M is not None}
-        return found
+        return found, made
 
     def decoding_objective(
         self, sample: Sample, metric: Metric, n_clusters: int | None = None

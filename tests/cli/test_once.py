@@ -23,6 +23,7 @@ def counted(monkeypatch):
     """Return counts of the arrays that were checked, and of those that were standardised."""
     counts = {"checked": 0, "standardised": 0}
     check, standardise = reading.check_samples, Standardizer.__call__
+    standardise_all = Standardizer.of_stack
 
     def checked(Xs, *args, **kwargs):
         found = check(Xs, *args, **kwargs)
@@ -33,8 +34,14 @@ def counted(monkeypatch):
         counts["standardised"] += 1
         return standardise(self, X)
 
+    def standardised_together(self, Xs):
+        before, found = counts["standardised"], standardise_all(self, Xs)
+        counts["standardised"] = before + len(Xs)
+        return found
+
     monkeypatch.setattr(reading, "check_samples", checked)
     monkeypatch.setattr(Standardizer, "__call__", standardised)
+    monkeypatch.setattr(Standardizer, "of_stack", standardised_together)
     return counts
 
 
