@@ -84,7 +84,7 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
     found = evaluate_rows(learner, X[1::2], Y[1::2])
     assert not found.learned_again
     assert len(found.groups.samples) == 6
-    assert "clustered by itself" in found.question
+    assert "was clustered separately" in found.question
     assert found.groups.learned["loss"] < found.groups.untrained["loss"]
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False
 

@@ -27,14 +27,21 @@ PLAIN = ["untrained", "pca", "rca", "diagonal", "full"]
     ids=["lags", "lags scaled together", "components of lags"],
 )
 def test_in_each_fold_and_once_more_for_the_choice(monkeypatch, kind, features):
-    scaled, original = [], Standardizer.__call__
+    scaled, original, together = [], Standardizer.__call__, Standardizer.of_stack
 
     def counted(self, X):
         if self.kind is not None:
             scaled.append(X.shape)
         return original(self, X)
 
+    def counted_together(self, Xs):
+        before, shapes = len(scaled), [X.shape for X in Xs.arrays()]
+        found = together(self, Xs)
+        scaled[before:] = [] if self.kind is None else shapes
+        return found
+
     monkeypatch.setattr(Standardizer, "__call__", counted)
+    monkeypatch.setattr(Standardizer, "of_stack", counted_together)
     more = [
         Candidate(metric, settings={"metric": metric.split()[1], "features": features})
         for metric in ("lagged diagonal", "lagged full")

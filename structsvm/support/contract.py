@@ -11,7 +11,6 @@ from typing import Any, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
 from structsvm.support.folders import REMOVED, works_in_removed_folder
-from structsvm.support.plain import shown
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Kind = TypeVar("Kind")
@@ -118,10 +117,7 @@ def returned(plugin: object, method: str, found: Any, kind: type[Kind]) -> Kind:
         If it is something else.
     """
     if not isinstance(found, kind):
-        raise PluginError(
-            f"{type(plugin).__name__}.{method} returned {shown(found)}: return an instance of "
-            f"{kind.__name__}"
-        )
+        raise _wrong(plugin, method, found, f"an instance of {kind.__name__}")
     return found
 
 
@@ -134,11 +130,16 @@ def returned_all(plugin: object, method: str, found: Any, kind: type[Kind]) -> l
         If it has returned something else.
     """
     if not isinstance(found, Iterable) or isinstance(found, str):
-        raise PluginError(
-            f"{type(plugin).__name__}.{method} returned {shown(found)}: return a list of "
-            f"{kind.__name__}"
-        )
+        raise _wrong(plugin, method, found, f"a list of {kind.__name__}")
     return [returned(plugin, method, one, kind) for one in found]
+
+
+def _wrong(plugin: object, method: str, found: Any, instead: str) -> PluginError:
+    from structsvm.support.plain import shown  # loads numpy, which help does without
+
+    return PluginError(
+        f"{type(plugin).__name__}.{method} returned {shown(found)}: return {instead}"
+    )
 
 
 def culprit(error: BaseException) -> str | None:
