@@ -230,11 +230,12 @@ def _sum_of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any])
     return sum(weight * function(in_memory(X), *others) for X, weight, *others in tasks)
 
 
-def batches_of(sizes: Sequence[int], most: int = BATCH) -> list[tuple[int, int]]:
+def batches_of(sizes: Sequence[int], most: int | None = None) -> list[tuple[int, int]]:
     """Ranges of samples with these numbers of items, each a moment's work for a worker.
 
-    A range ends with the sample that makes it ``most`` items.
+    A range ends with the sample that makes it ``most`` items, by default ``BATCH``.
     """
+    most = BATCH if most is None else most
     ranges, begin, total = [], 0, 0
     for end, size in enumerate(sizes, start=1):
         total += size
