@@ -7,7 +7,7 @@ import pytest
 
 from structsvm import EquivalenceMatrix
 from structsvm.masters.working_set import MANY_SUMS, group_sums
-from structsvm.support.sums import BLOCK, LANES, segment_sums, shared
+from structsvm.support.sums import BLOCK, LANES, overlap, segment_sums, squared_sums
 
 LENGTHS = (1, LANES, LANES + 1, BLOCK, BLOCK + 1, BLOCK + 2, 3 * BLOCK + 5, 5000)
 
@@ -59,4 +59,13 @@ def test_what_two_segmentations_share_is_what_their_labels_share() -> None:
     for T in (1, 2, 30, 300):
         mine, theirs = (EquivalenceMatrix.from_breakpoints(boundaries(rng, T)[1:]) for _ in "ab")
         table = mine.contingency(theirs) ** 2 / np.outer(mine.sizes, theirs.sizes)
-        assert np.array_equal(shared(mine.boundaries, theirs.boundaries), table)
+        assert overlap(mine.boundaries, theirs.boundaries) == pytest.approx(table.sum(), rel=1e-14)
+        assert overlap(mine.boundaries, mine.boundaries) == mine.n_clusters
+
+
+def test_the_squared_sums_are_those_of_the_sums() -> None:
+    rng = np.random.default_rng(0)
+    for T, P in ((1, 1), (2, 3), (300, 4), (5000, 2), (40, 0)):
+        X, ends = rng.standard_normal((T, P)), boundaries(rng, T)
+        expected = (segment_sums(X, ends) ** 2 / np.diff(ends)[:, None]).sum(axis=0)
+        assert squared_sums(X, ends) == pytest.approx(expected, rel=1e-14)

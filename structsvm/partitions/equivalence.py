@@ -209,8 +209,13 @@ class EquivalenceMatrix:
         A value that is missing, NaN, is left out: the sums of a feature over the clusters are
         divided by the number of values that it has there.
         """
-        projected = self.project(X)
-        diagonal: Floats = np.einsum("kp,kp->p", projected, projected)
+        if self.is_contiguous:
+            from structsvm.support.sums import squared_sums
+
+            diagonal = squared_sums(X, self.boundaries)
+        else:
+            projected = self.project(X)
+            diagonal = np.einsum("kp,kp->p", projected, projected)
         return self._observed_diagonal(X) if np.isnan(diagonal).any() else diagonal
 
     def _observed_diagonal(self, X: Floats) -> Floats:
@@ -239,9 +244,9 @@ class EquivalenceMatrix:
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
         if self.is_contiguous and other.is_contiguous:
-            from structsvm.support.sums import shared
+            from structsvm.support.sums import overlap
 
-            return float(shared(self.boundaries, other.boundaries).sum())
+            return overlap(self.boundaries, other.boundaries)
         table = self.contingency(other)
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,6 +113,10 @@ class MetricObjective(Objective, Problem):
 
     def weight_space(self) -> WeightSpace:
         """The cone of ``B``, or that of ``(B, beta)`` if the price is learned."""
+        return self._space
+
+    @cached_property
+    def _space(self) -> WeightSpace:
         B = metric_space(self.metric, self.n_features)
         return Product((B, Nonnegative(1)), metric_first=True) if self.prices_clusters else B
 

@@ -284,7 +284,7 @@ class Run(CutRun):
         found = separate_one(block, query, j)
         self.oracle_calls += found.calls
         self.certificate.qualities.add(found.quality)
-        return float(found.intercepts[j]), found.slopes[j]
+        return float(found.intercepts[0]), found.slopes[0]
 
     def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
         """Take note of a new lower bound, and of what it follows from if it is the best so far."""

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,23 @@ class Query:
         return np.abs(self.w)
 
 
+class _Answered(NamedTuple):
+    """What the oracle of a sample has found, as its plane takes it."""
+
+    sample: int
+    quality: Quality
+    omega: float
+    phi: Floats
+    """The joint feature of the labelling found, (d,)."""
+    truth: Floats
+    """That of the true labelling, (d,)."""
+    loss: float
+    slack: float
+    """Weighted; 0 where the oracle does not say."""
+    kept: Labellings
+    """The labelling found."""
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Neighbouring samples of a risk, and what it takes to separate them."""
@@ -87,13 +104,10 @@ class Block:
         """The numbers of the samples in the risk."""
         return list(map(int, self.indices))
 
-    def fill(
-        self, planes: Planes, size: Floats, j: int, scorer: Scorer, known: Separation | None
-    ) -> tuple[Quality, float]:
-        """Call the oracle of the ``j``-th sample: its row, its quality, and its size.
+    def ask(self, j: int, w: Floats, scorer: Scorer, known: Separation | None) -> _Answered:
+        """Call the oracle of the ``j``-th sample; ``known`` is its answer if it has been called.
 
-        The first sample of all is looked at closely when it is first asked. ``size`` is that of
-        the weight, (d,); ``known`` the answer of the oracle where it has been called.
+        The first sample of all is looked at closely when it is first asked.
 
         Raises
         ------
@@ -103,12 +117,12 @@ class Block:
             If the answer to the first sample breaks the contract of a problem.
         """
         if not self.is_to_be_looked_at(j):
-            return self._write(planes, size, j, *self._answer(j, planes.w.size, scorer, known))
+            return self._answered(j, *self._answer(j, w.size, scorer, known))
         with unchanged(self.problem, self.xs[j], self.ys[j], self.samples[j]):
-            answer, phi = self._answer(j, planes.w.size, scorer, known)
+            answer, phi = self._answer(j, w.size, scorer, known)
             self._looked.add(0)
-            self._look_closely(j, answer, phi, planes.w)
-        return self._write(planes, size, j, answer, phi)
+            self._look_closely(j, answer, phi, w)
+        return self._answered(j, answer, phi)
 
     def is_to_be_looked_at(self, j: int) -> bool:
         """Whether the answer for the ``j``-th sample is the one that is looked at closely."""
@@ -145,34 +159,14 @@ class Block:
             check_same(self.problem, phi, self._feature(j, answer.y, dim), "feature", sample)
         check_truth(self.problem, x, y, answer, sample, w)
 
-    def _write(
-        self, planes: Planes, size: Floats, j: int, answer: Separation, phi: Floats
-    ) -> tuple[Quality, float]:
-        """The plane of an answer; its quality, and the magnitudes of what its value is a sum of.
-
-        The true labelling is always a candidate: an answer that is worth less, and says that none
-        is worth more, is that of a heuristic.
-        """
-        w, omega, sample = planes.w, float(self.sample_weight[j]), self.samples[j]
-        truth = self._truth(j, w.size)
-        slope = phi - truth
-        slope *= omega
-        loss = self._loss_of(j, answer)
-        intercept = omega * loss
-        value = intercept + float(slope.dot(w))
-        if not math.isfinite(value):
-            raise OracleError(f"sample {sample}: the labelling found has the value {value}")
+    def _answered(self, j: int, answer: Separation, phi: Floats) -> _Answered:
+        """The answer for the ``j``-th sample, and what its plane is made of."""
+        sample, loss = self.samples[j], self._loss_of(j, answer)
+        kept = self._kept(sample, answer.y, loss)
+        omega, truth = float(self.sample_weight[j]), self._truth(j, phi.size)
         slackens = omega > 0 and answer.quality is not Quality.HEURISTIC
         slack = omega * answer.slack if slackens else 0.0
-        magnitude = abs(intercept) + omega * float((np.abs(phi) + np.abs(truth)).dot(size))
-        if value < 0:  # the true labelling is always a candidate
-            planes.slacks[j] = max(0.0, value + slack)
-            is_below = value + slack < -BELOW * magnitude
-            return Quality.HEURISTIC if is_below else answer.quality, magnitude
-        planes.slopes[j], planes.intercepts[j] = slope, intercept
-        planes.values[j], planes.slacks[j] = value, slack
-        planes.labellings[j] = self._kept(sample, answer.y, loss)
-        return answer.quality, magnitude
+        return _Answered(sample, answer.quality, omega, phi, truth, loss, slack, kept)
 
     def _kept(self, sample: int, y: Any, loss: float) -> Labellings:
         """The labelling of a plane of one sample."""
@@ -262,7 +256,7 @@ def separate_share(blocks: Iterable[Block], query: Query) -> list[Planes | None]
         return []
     scorer, blocks = first.problem.at(read_only(query.w)), chain((first,), blocks)
     if not isinstance(scorer, BatchScorer):
-        return [_planes_of(block, query, scorer, range(len(block.xs)), {}) for block in blocks]
+        return [_planes_alone(block, query, scorer, range(len(block.xs))) for block in blocks]
     planes: list[Planes | None] = []
     for neighbours in _neighbours(blocks, scorer):
         planes += _planes_together(neighbours, query, scorer)
@@ -275,10 +269,17 @@ def truth_sizes(blocks: Iterable[Block], dim: int) -> list[Floats]:
 
 
 def separate_one(block: Block, query: Query, j: int) -> Planes:
-    """Call the oracle of the ``j``-th sample of a block."""
-    found = _planes_of(block, query, block.problem.at(read_only(query.w)), [j], {})
+    """Call the oracle of the ``j``-th sample of a block: its plane."""
+    found = _planes_alone(block, query, block.problem.at(read_only(query.w)), [j])
     assert found is not None
     return found
+
+
+def _planes_alone(
+    block: Block, query: Query, scorer: Scorer, places: Sequence[int]
+) -> Planes | None:
+    """The planes of the samples at some places of a block, separated one after another."""
+    return _planes_of([_answers_of(block, query, scorer, places, {})], query)[0]
 
 
 def _planes_together(
@@ -291,30 +292,106 @@ def _planes_together(
     for block, answers in zip(blocks, known, strict=True):
         n = block.indices.size
         with in_turn() if len(answers) == n else nullcontext():  # no oracle is called any more
-            found.append(_planes_of(block, query, scorer, range(n), answers))
-    if all(plane is not None for plane in found):
+            found.append(_answers_of(block, query, scorer, range(n), answers))
+    if all(answers is not None for answers in found):
         at_once.raise_fault()
-    return found
+    with in_turn():
+        return _planes_of(found, query)
 
 
-def _planes_of(
+def _answers_of(
     block: Block,
     query: Query,
     scorer: Scorer,
     places: Sequence[int],
     known: Mapping[int, Separation],
-) -> Planes | None:
-    """The planes of the samples at some places of a block, some of which are separated already."""
-    planes = Planes.empty(query.w, query.groups[block.indices])
-    qualities, size = [], 0.0
+) -> list[_Answered] | None:
+    """The answers for the samples at some places of a block, some of which are known already.
+
+    None if the deadline comes before the last call.
+    """
+    found = []
     for j in places:
         if j not in known and time.time() > query.deadline:
             return None
-        quality, magnitude = block.fill(planes, query.size, j, scorer, known.get(j))
-        qualities.append(quality)
-        size += magnitude
-    found = Planes(*planes[:6], weakest(qualities), size, len(places), planes.labellings)
-    return found.summed()
+        found.append(block.ask(j, query.w, scorer, known.get(j)))
+    return found
+
+
+def _planes_of(blocks: Sequence[list[_Answered] | None], query: Query) -> list[Planes | None]:
+    """The planes of the answers of each block, summed by group; None of a block without answers.
+
+    Those of all blocks are computed together, each to the last bit as it is by itself.
+    """
+    answers = [answer for block in blocks for answer in block or ()]
+    if not answers:
+        return [None] * len(blocks)
+    planes, sizes, qualities = _rows_of(answers, query)
+    found: list[Planes | None] = []
+    end = 0
+    for block in blocks:
+        if block is None:
+            found.append(None)
+            continue
+        begin, end = end, end + len(block)
+        some = slice(begin, end)
+        of_block = planes._replace(
+            groups=planes.groups[some],
+            slopes=planes.slopes[some],
+            intercepts=planes.intercepts[some],
+            values=planes.values[some],
+            slacks=planes.slacks[some],
+            quality=weakest(qualities[some]),
+            size=sum(sizes[some]),
+            calls=len(block),
+            labellings=planes.labellings[some],
+        )
+        found.append(of_block.summed())
+    return found
+
+
+def _rows_of(
+    answers: Sequence[_Answered], query: Query
+) -> tuple[Planes, list[float], list[Quality]]:
+    """A plane for each answer, the magnitudes of what its value is a sum of, and its quality.
+
+    The true labelling is always a candidate, with the plane 0: an answer that is worth less, and
+    says that none is worth more, is that of a heuristic.
+
+    Raises
+    ------
+    OracleError
+        If a value is not finite.
+    """
+    samples, given, weights, phis, truths, losses, slacks, kept = zip(*answers, strict=True)
+    omega, phi, truth, slack = map(np.array, (weights, phis, truths, slacks))
+    slopes = phi - truth
+    slopes *= omega[:, None]
+    intercepts = omega * losses
+    values = intercepts + np.einsum("nd,d->n", slopes, query.w)
+    magnitudes = np.abs(phi, out=phi)
+    magnitudes += np.abs(truth, out=truth)
+    sizes = np.abs(intercepts) + omega * np.einsum("nd,d->n", magnitudes, query.size)
+    _require_finite(samples, values)
+    qualities, labellings = list(given), list(kept)
+    for k in np.flatnonzero(values < 0).tolist():
+        if values[k] + slack[k] < -BELOW * sizes[k]:
+            qualities[k] = Quality.HEURISTIC
+        slack[k] = max(0.0, values[k] + slack[k])
+        slopes[k], intercepts[k], values[k], labellings[k] = 0.0, 0.0, 0.0, ()
+    groups = query.groups[list(samples)]
+    n, quality = len(answers), weakest(qualities)
+    planes = Planes(query.w, groups, slopes, intercepts, values, slack, quality, 0.0, n, labellings)
+    return planes, sizes.tolist(), qualities
+
+
+def _require_finite(samples: Sequence[int], values: Floats) -> None:
+    """Refuse a labelling whose value is not finite."""
+    if math.isfinite(values.sum()):
+        return
+    for sample, value in zip(samples, values.tolist(), strict=True):
+        if not math.isfinite(value):
+            raise OracleError(f"sample {sample}: the labelling found has the value {value}")
 
 
 def _neighbours(blocks: Iterable[Block], scorer: BatchScorer) -> Iterator[list[Block]]:

@@ -30,42 +30,64 @@ def segment_sums(X: Floats, boundaries: Ints) -> Floats:
         Strictly increasing, from 0 to T.
     """
     sums = np.empty((boundaries.size - 1, X.shape[1]))
-    numbers = read_only(np.asarray(X, np.float64, order="C").reshape(-1))
-    _segment_sums(numbers, boundaries, np.empty((LANES + DEPTH) * X.shape[1]), sums)
+    _segment_sums(_flat(X), boundaries, np.empty((LANES + DEPTH) * X.shape[1]), sums)
     return sums
 
 
-def shared(mine: Ints, theirs: Ints) -> Floats:
-    """``|A_k n B_l|^2 / (|A_k| |B_l|)`` of the boundaries of two segmentations, (K, K')."""
-    table = np.zeros((mine.size - 1, theirs.size - 1))
-    _share(mine, theirs, table)
-    return table
+def squared_sums(X: Floats, boundaries: Ints) -> Floats:
+    """The squares of :func:`segment_sums` over the sizes of the segments, summed, (P,)."""
+    total = np.zeros(X.shape[1])
+    _squared_sums(_flat(X), boundaries, np.empty((LANES + DEPTH + 1) * X.shape[1]), total)
+    return total
+
+
+def _flat(X: Floats) -> Floats:
+    """The numbers of ``X``, row by row, in the one form that kernels are compiled for."""
+    return read_only(np.asarray(X, np.float64, order="C").reshape(-1))
 
 
 @uninterrupted
 @compiled()
 def _segment_sums(X: Floats, boundaries: Ints, room: Floats, sums: Floats) -> None:
     """The same of rows one after the other; ``room`` is for ``LANES + DEPTH`` rows."""
-    P = sums.shape[1]
-    lanes, left = room[: LANES * P], room[LANES * P :]
-    ends = np.empty(DEPTH, np.int64)  # of what is halved; -1 once ``left`` has its first half
+    ends = np.empty(DEPTH, np.int64)
     for k in range(boundaries.size - 1):
-        begin, end, total, depth = boundaries[k] + 1, boundaries[k + 1], sums[k], 0
-        while True:
-            while end - begin > BLOCK:
-                ends[depth], depth = end, depth + 1
-                half = (end - begin) // 2
-                end = begin + half - half % LANES
-            _sum_block(X[begin * P : end * P], lanes, total)
-            while depth > 0 and ends[depth - 1] < 0:
-                depth -= 1
-                _add(left[depth * P : (depth + 1) * P], total)
-            if depth == 0:
-                break
-            for p in range(P):
-                left[(depth - 1) * P + p] = total[p]
-            begin, end, ends[depth - 1] = end, ends[depth - 1], -1
-        _add(X[boundaries[k] * P : (boundaries[k] + 1) * P], total)
+        _sum_rows(X, boundaries[k], boundaries[k + 1], room, ends, sums[k])
+
+
+@uninterrupted
+@compiled()
+def _squared_sums(X: Floats, boundaries: Ints, room: Floats, squares: Floats) -> None:
+    """The same of rows one after the other; ``room`` is for ``LANES + DEPTH + 1`` rows."""
+    P = squares.size
+    total, room, ends = room[:P], room[P:], np.empty(DEPTH, np.int64)
+    for k in range(boundaries.size - 1):
+        _sum_rows(X, boundaries[k], boundaries[k + 1], room, ends, total)
+        for p in range(P):
+            squares[p] += total[p] * total[p] / (boundaries[k + 1] - boundaries[k])
+
+
+@inner()
+def _sum_rows(X: Floats, first: int, last: int, room: Floats, ends: Ints, total: Floats) -> None:
+    """Write the sum of the rows ``first, ..., last - 1``."""
+    P, depth = total.size, 0
+    lanes, left = room[: LANES * P], room[LANES * P :]
+    begin, end = first + 1, last  # ``ends`` of what is halved; -1 once ``left`` has its first half
+    while True:
+        while end - begin > BLOCK:
+            ends[depth], depth = end, depth + 1
+            half = (end - begin) // 2
+            end = begin + half - half % LANES
+        _sum_block(X[begin * P : end * P], lanes, total)
+        while depth > 0 and ends[depth - 1] < 0:
+            depth -= 1
+            _add(left[depth * P : (depth + 1) * P], total)
+        if depth == 0:
+            break
+        for p in range(P):
+            left[(depth - 1) * P + p] = total[p]
+        begin, end, ends[depth - 1] = end, ends[depth - 1], -1
+    _add(X[first * P : (first + 1) * P], total)
 
 
 @inner()
@@ -98,13 +120,15 @@ def _add(numbers: Floats, total: Floats) -> None:
 
 @uninterrupted
 @compiled()
-def _share(mine: Ints, theirs: Ints, table: Floats) -> None:
-    k, m = 0, 0
-    while k < table.shape[0] and m < table.shape[1]:
+def overlap(mine: Ints, theirs: Ints) -> float:
+    """``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of the boundaries of two segmentations."""
+    k, m, total = 0, 0, 0.0
+    while k < mine.size - 1 and m < theirs.size - 1:
         end, end_of_theirs = mine[k + 1], theirs[m + 1]
         common = min(end, end_of_theirs) - max(mine[k], theirs[m])
-        table[k, m] = common * common / ((end - mine[k]) * (end_of_theirs - theirs[m]))
+        total += common * common / ((end - mine[k]) * (end_of_theirs - theirs[m]))
         if end <= end_of_theirs:
             k += 1
         if end_of_theirs <= end:
             m += 1
+    return total
