@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -421,17 +421,7 @@ class BatchOracle(Oracle):
         """
         for objective in objectives:
             _refuse_gaps(self, objective)
-        try:
-            answers = self.maximize_all(objectives)
-        except StructSVMError:
-            raise
-        except Exception as error:
-            raise _failure(self, "maximize_all", error) from error
-        if len(answers) != len(objectives):
-            raise PluginError(
-                f"{type(self).__name__}.maximize_all returned {len(answers)} answers to "
-                f"{len(objectives)} questions"
-            )
+        answers = _answers(self, "maximize_all", len(objectives), objectives)
         pairs = zip(answers, objectives, strict=True)
         return [_verified(self, "maximize_all", a, A, UNCONSTRAINED) for a, A in pairs]
 
@@ -453,17 +443,7 @@ class BatchOracle(Oracle):
         OracleError, PluginError
             As :meth:`Oracle.ask`.
         """
-        try:
-            found = self.at_price(Zs, price)
-        except StructSVMError:
-            raise
-        except Exception as error:
-            raise _failure(self, "at_price", error) from error
-        if len(found) != len(Zs):
-            raise PluginError(
-                f"{type(self).__name__}.at_price returned {len(found)} answers to {len(Zs)} "
-                "questions"
-            )
+        found = _answers(self, "at_price", len(Zs), Zs, price)
         for M, T in zip(found, np.diff(Zs.first).tolist(), strict=True):
             if M is not None and M.n_samples != T:
                 raise PluginError(
@@ -513,6 +493,21 @@ def _refuse_gaps(oracle: Oracle, objective: TraceObjective) -> None:
         raise OracleError(
             f"{type(oracle).__name__} does not take missing values: interpolate them first"
         )
+
+
+def _answers(oracle: Oracle, method: str, n: int, *questions: Any) -> list[Any]:
+    """What a method answers to ``n`` questions at once, if it answers each of them."""
+    try:
+        answers: list[Any] = getattr(oracle, method)(*questions)
+    except StructSVMError:
+        raise
+    except Exception as error:
+        raise _failure(oracle, method, error) from error
+    if len(answers) != n:
+        raise PluginError(
+            f"{type(oracle).__name__}.{method} returned {len(answers)} answers to {n} questions"
+        )
+    return answers
 
 
 def _failure(oracle: Oracle, method: str, error: Exception) -> StructSVMError:

@@ -88,14 +88,14 @@ class Certificate:
         self.qualities.add(evaluation.quality)
         losses = evaluation.values + evaluation.slacks
         if known is not None:
-            self.believe(losses, known, evaluation.size)
+            self.compare(losses, known, evaluation.size)
             losses = np.maximum(losses, known)
         total, penalty = float(losses.sum()), evaluation.penalty
         upper = penalty + total + ROUNDING * (evaluation.size + total + abs(penalty))
         return count and self.update_best(upper, evaluation.w)
 
-    def believe(self, losses: Floats, known: Floats, size: float) -> None:
-        """Take oracles for heuristic ones if they said that groups lose less than is known.
+    def compare(self, losses: Floats, known: Floats, size: float) -> None:
+        """Compare oracles with what is known: those that said less are taken for heuristic ones.
 
         ``size`` is the sum of the magnitudes of what all of this is sums of.
         """

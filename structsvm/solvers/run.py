@@ -249,7 +249,7 @@ class Run(CutRun):
         if (heights > losses).any():
             terms = np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(best.w)
             size = best.size + found.size + float(terms.sum())
-            self.certificate.believe(losses, heights, size)
+            self.certificate.compare(losses, heights, size)
 
     def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None = None) -> Planes:
         """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples.

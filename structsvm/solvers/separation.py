@@ -172,32 +172,27 @@ class Block:
         """The labelling of a plane of one sample."""
         if not self.keeps_labellings:
             return None
-        try:
-            kept = self.problem.kept(y)
-        except Exception:
-            with asked(self.problem, "kept", f"sample {sample}"):
-                raise
+        kept = self._called("kept", sample, y)
         if kept is None or getattr(kept, "n_bytes", 0) > MOST_BYTES:
             return None
         return ((sample, kept, loss, 1.0),)
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = self.samples[j]
-        try:
-            phi = self.problem.joint_feature(self.xs[j], y)
-        except Exception:
-            with asked(self.problem, "joint_feature", f"sample {sample}"):
-                raise
+        phi = self._called("joint_feature", sample, self.xs[j], y)
         return check_feature(self.problem, phi, dim, sample)
 
     def _loss(self, j: int, y_hat: Any) -> float:
         sample = self.samples[j]
+        return check_loss(self.problem, self._called("loss", sample, self.ys[j], y_hat), sample)
+
+    def _called(self, method: str, sample: int, *given: Any) -> Any:
+        """What a method of the problem returns; what it raises names it and the sample."""
         try:
-            loss = self.problem.loss(self.ys[j], y_hat)
-        except Exception:
-            with asked(self.problem, "loss", f"sample {sample}"):
+            return getattr(self.problem, method)(*given)
+        except Exception:  # a context around every call takes longer than many a call
+            with asked(self.problem, method, f"sample {sample}"):
                 raise
-        return check_loss(self.problem, loss, sample)
 
     def _loss_of(self, j: int, answer: Separation) -> float:
         """The loss of an answer: its own, or else that of the problem."""
