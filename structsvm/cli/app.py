@@ -45,7 +45,7 @@ def run(argv: Sequence[str]) -> int:
         if args.command is None:
             parser.print_help(sys.stderr)
             return USAGE
-        terminal = Terminal(as_json=args.json, quiet=args.quiet)
+        terminal = Terminal(args.json, args.quiet, args.verbose)
         with _messages(terminal, args.verbose):
             command: Any = import_module(f"structsvm.cli.{args.module}")
             code: int = command.run(args, terminal)
@@ -108,5 +108,6 @@ def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
             logger.debug("where the error comes from", exc_info=True)
             raise
         finally:
+            terminal.warn_of_the_rest()
             logger.removeHandler(handler)
             logger.setLevel(level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ from structsvm.support.progress import Watcher, watching
 SECONDS_UNTIL_FIRST_LINE = 2.0
 SECONDS_BETWEEN_LINES = 10.0
 """When progress is told where it cannot be animated."""
+SHOWN = 3
+"""Warnings of a kind, which differ in names and numbers alone, that are shown one by one."""
 SECONDS_UNTIL_ESTIMATE = 1.0
 """What is measured before the time left is guessed."""
 PART_UNTIL_ESTIMATE = 0.01
@@ -39,10 +42,13 @@ class Terminal:
         Whether the report is JSON, and then the only thing on stdout.
     quiet : bool
         Whether progress and notes are left out; warnings and errors are not.
+    verbose : bool
+        Whether every warning is shown, also where there are many of a kind.
     """
 
     as_json: bool = False
     quiet: bool = False
+    verbose: bool = False
     out: Console = field(
         default_factory=lambda: safe_console(highlight=False, markup=False, emoji=False)
     )
@@ -51,9 +57,11 @@ class Terminal:
             stderr=True, highlight=False, markup=False, emoji=False
         )
     )
+    _warnings: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     def report(self, plain: Any, *readable: RenderableType) -> None:
         """Print the result of the command: ``plain`` as JSON, or else what people read."""
+        self.warn_of_the_rest()
         if self.as_json:
             self.out.file.write(json.dumps(plain, indent=2, allow_nan=False) + "\n")
             return
@@ -65,15 +73,35 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """Tell something that helps but is not the result."""
+        self.warn_of_the_rest()
         if not self.quiet:
             self.err.print(printable(text), soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """Tell something that the user should not miss."""
+        """Tell something that the user should not miss; of many of a kind, the first ones now."""
+        alike = self._warnings.setdefault(_kind(text), [])
+        alike.append(text)
+        if self.verbose or len(alike) <= SHOWN:
+            self._warn(text)
+
+    def warn_of_the_rest(self) -> None:
+        """Tell how many warnings have not been shown."""
+        for alike in self._warnings.values():
+            n = len(alike) - SHOWN
+            if n == 1 and not self.verbose:
+                self._warn(alike[-1])
+            elif n > 1 and not self.verbose:
+                self._warn(
+                    f"{n} more of this kind, the last one: {alike[-1]} (--verbose shows all)"
+                )
+        self._warnings.clear()
+
+    def _warn(self, text: str) -> None:
         self.err.print(f"warning: {printable(text)}", style="yellow", soft_wrap=True)
 
     def error(self, text: str) -> None:
         """Tell why there is no result."""
+        self.warn_of_the_rest()
         self.err.print(f"error: {printable(text)}", style="red", soft_wrap=True)
 
     @contextmanager
@@ -115,6 +143,12 @@ class Terminal:
         finally:
             first.cancel()
             first.join()  # its line is not printed among those of what comes next
+
+
+def _kind(text: str) -> str:
+    """A warning without the name it begins with, without details, and without numbers."""
+    what = text.split(": ")[:2][-1]
+    return re.sub(r"\d+", "#", what)
 
 
 def safe_console(**settings: Any) -> Console:

@@ -1,5 +1,7 @@
 """Files with missing values that are left out: from learning to the page of the report."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from cli_kit import TEST, TRAIN
@@ -58,3 +60,42 @@ def test_a_model_that_was_learned_without_masks_says_so(refused):
     """It named the values, and --missing mask as the way out."""
     message = refused("predict m.structsvm test --missing mask")
     assert "m.structsvm was learned without it: learn with fit --missing mask, or give" in message
+
+
+def test_many_warnings_of_a_kind_are_counted(run, tmp_path):
+    """Each of two hundred files had a line of its own, above what was found."""
+    (tmp_path / "train").mkdir()
+    twice = [replace(recording, name=f"{recording.name}{k}") for k in "ab" for recording in TRAIN]
+    n = len(write_with_gaps(twice, tmp_path / "train"))
+    model = tmp_path / "m.structsvm"
+    line = "fit change-point --missing interpolate"
+    code, _, err = run(line, tmp_path / "train", "-o", model)
+    assert code == 0, err
+    assert err.count("values interpolated: ") == 4
+    assert f"warning: {n - 3} more of this kind, the last one: " in err
+    assert err.index("more of this kind") < err.index("saved in")
+    _, _, err = run(f"{line} --force --verbose", tmp_path / "train", "-o", model)
+    assert "more of this kind" not in err
+    assert err.count("values interpolated: ") == n
+
+
+def test_a_feature_of_the_metric_that_is_constant_where_it_is_used_is_told(run, tmp_path):
+    """A sensor that had died changed the answer without a word."""
+    alive, dead = tmp_path / "alive.csv", tmp_path / "dead.csv"
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 0, 1], 30)
+    for name in "abcd":
+        X = rng.normal(size=(120, 2)) + np.outer(y, [3.0, 0.0])
+        frame = pd.DataFrame(X, columns=["pulse", "noise"]).assign(label=y)
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    frame.to_csv(alive, index=False)
+    frame.assign(pulse=7.0).to_csv(dead, index=False)
+    model = tmp_path / "m.structsvm"
+    code, _, err = run(
+        "fit change-point", *(tmp_path / f"{name}.csv" for name in "abcd"), "-o", model
+    )
+    assert code == 0, err
+    code, _, err = run("predict", model, alive, dead)
+    assert code == 0, err
+    assert err.count("constant") == 1
+    assert "dead.csv: pulse is constant, which has" in err
+    assert "% of the weight of the metric" in err
