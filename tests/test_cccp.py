@@ -221,3 +221,17 @@ def test_a_descent_makes_no_more_oracle_calls_than_it_may(solver):
         found = solver(Stopping(tol=1e-6, max_calls=most)).solve(random_risk(0))
         assert found.status is Status.MAX_CALLS
         assert found.oracle_calls <= most
+
+
+def test_the_start_of_a_descent_is_counted_once(monkeypatch):
+    """L-BFGS asks for it again, and it was known."""
+    risk, asked = random_risk(0), []
+    losses = type(risk).losses
+
+    def counted(part, w):
+        asked.append(w)
+        return losses(part, w)
+
+    monkeypatch.setattr(type(risk), "losses", counted)
+    found = QuasiNewton(Stopping(tol=1e-6)).solve(risk)
+    assert found.oracle_calls == len(asked)

@@ -30,7 +30,7 @@ from structsvm.partial_labels.complete import (
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
-from structsvm.partitions.problem import learning_units
+from structsvm.partitions.problem import learning_units, untrained_factor_of
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -294,7 +294,7 @@ def _is_zero(objective: Objective, found: Alternated) -> bool:
 def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
     """The units of learning where no stretch teaches anything by itself."""
     problem, parts = data.problem, data.parts
-    plain = problem.untrained_factor(data.samples, data.weights)
+    plain = untrained_factor_of(problem, data.samples, data.weights)
     if not problem.traits.convex:
         return learning_units(problem, data.samples, [], Metric(plain, None), None, data.weights)
     whitening, unit, seen = None, None, data
@@ -330,7 +330,7 @@ def _finish(
         return calibrated_or_learned(task, otherwise, units.unit, interrupts)
 
     calibration = calibrated(factor, price)
-    plain = problem.untrained_factor(data.samples, data.weights)
+    plain = untrained_factor_of(problem, data.samples, data.weights)
     if calibration.missing:
         untrained = Metric(plain, units.unit)
     else:

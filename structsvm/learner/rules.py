@@ -16,7 +16,7 @@ from structsvm.partitions.deferred import Step
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import PartitionProblem, known_labels_of
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Words
 from structsvm.support.contract import AtOnce, asked
@@ -219,7 +219,7 @@ def _constraint(problem: PartitionProblem, sample: Sample, y: Any) -> Constraint
     if y is None:
         return UNCONSTRAINED
     contiguous, T = problem.traits.contiguous, sample.n_samples
-    given = problem.known_labels(y, sample)
+    given = known_labels_of(problem, y, sample)
     partial = as_partial(given, T, problem.traits.words.item)
     if partial is None:
         partial = PartialLabels(partition_of(problem.encode(given, sample)).labels)

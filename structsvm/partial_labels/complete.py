@@ -31,7 +31,7 @@ from structsvm.partitions.metric import (
 )
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import PartitionProblem, calibrated, oracle_of
+from structsvm.partitions.problem import PartitionProblem, calibrated, known_labels_of, oracle_of
 from structsvm.partitions.reading import labels_that_came
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import GRAPHS, IMAGES, Words
@@ -180,7 +180,7 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
                 nothing_written(f"encode, of {words.whole} {i},"),
             ):
                 given = read_only(y) if type(y) is np.ndarray else y
-                known = problem.known_labels(given, sample)
+                known = known_labels_of(problem, given, sample)
                 labels = as_partial(known, sample.n_samples, words.item)
                 if labels is None:
                     found.append(Known.of(_encoded(problem, known, sample), contiguous))

@@ -263,7 +263,7 @@ class PartitionProblem(Contract):
         weights: Floats | None = None,
     ) -> Metric:
         """What there is without learning: that metric with the price that suits the labels."""
-        factor = self.untrained_factor(samples, weights)
+        factor = untrained_factor_of(self, samples, weights)
         return calibrated(self, factor, samples, truths, weights).metric(factor)
 
     # ---- prediction
@@ -464,6 +464,49 @@ def oracle_of(problem: PartitionProblem, sample: Sample) -> Oracle:
         If it is none.
     """
     return returned(problem, "decoder", problem.decoder(sample), Oracle)  # type: ignore[type-abstract]
+
+
+def untrained_factor_of(
+    problem: PartitionProblem, samples: Sequence[Sample], weights: Floats | None = None
+) -> Floats:
+    """What ``untrained_factor`` of a problem returns, if it is a factor of a metric, (P, r).
+
+    Raises
+    ------
+    PluginError
+        If it is something else.
+    """
+    found: Any = problem.untrained_factor(samples, weights)
+    P = samples[0].n_features
+    if not (
+        isinstance(found, np.ndarray)
+        and found.dtype.kind in "fiu"
+        and found.ndim == 2
+        and found.shape[0] == P
+        and np.isfinite(found).all()
+    ):
+        raise PluginError(
+            f"{type(problem).__name__}.untrained_factor returned {shown(found)}: return a finite "
+            f"array of shape ({P}, r), as many rows as there are features"
+        )
+    return found
+
+
+def known_labels_of(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
+    """What ``known_labels`` of a problem returns.
+
+    Raises
+    ------
+    PluginError
+        If it is nothing.
+    """
+    known = problem.known_labels(y, sample)
+    if known is None:
+        raise PluginError(
+            f"{type(problem).__name__}.known_labels returned None: return the labels, one for each "
+            f"{problem.traits.words.item}, or labels in part"
+        )
+    return known
 
 
 def calibrated(

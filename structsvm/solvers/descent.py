@@ -41,7 +41,8 @@ class Descent:
         self.certificate.bound = NOT_CONVEX
         self.omega = quadratic(risk.outline, "descent")
         self.evaluations = 0
-        """Of the losses of all samples, those of models included."""
+        """Of the losses of all samples, those of models included; at a weight they count once."""
+        self._counted: set[bytes] = set()
         self._seen: dict[bytes, tuple[float, Floats]] = {}
 
     @property
@@ -97,7 +98,9 @@ class Descent:
             answers = self.session.map(_loss, w)
             total = sum(loss for loss, _ in answers)
             self._seen[key] = total, np.sum([slope for _, slope in answers], axis=0)
-        self.evaluations += 1
+        if key not in self._counted:
+            self._counted.add(key)
+            self.evaluations += 1
         return self._seen[key]
 
     def within_budget(self, stopping: Stopping) -> Stopping:

@@ -16,7 +16,7 @@ from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.objective import MetricObjective, Objective
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, Quality
-from structsvm.partitions.problem import PartitionProblem, learning_units
+from structsvm.partitions.problem import PartitionProblem, learning_units, untrained_factor_of
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import STANDARDIZE, Standardizer, centred
 from structsvm.partitions.trace_objective import TraceObjective
@@ -238,6 +238,11 @@ class Kit:
         own = type(self.problem).read is not PartitionProblem.read
         for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
             T = sample.n_samples
+            self.require(
+                self._named("known_labels", i, y, sample) is not None,
+                "known_labels returned None: return the labels, one for each "
+                f"{self.problem.traits.words.item}, or labels in part",
+            )
             truth = self._named("encode", i, y, sample)
             M = self.partition(truth)
             self.require(
@@ -375,7 +380,7 @@ class Kit:
         """
         problem = self.problem
         try:
-            factor = problem.untrained_factor(samples)
+            factor = untrained_factor_of(problem, samples)
             found = self._named("calibrate", None, factor, samples, truths)
         except OracleError as error:
             raise PluginError(
