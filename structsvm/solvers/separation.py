@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +41,9 @@ TRUTHS_IN_MEMORY = 2**28
 """Bytes that the joint features of the true labellings may take before they are recomputed."""
 
 MOMENT = 10_000
-"""Items of samples that are separated together, if there are so many."""
+"""Items of samples, or numbers of their joint features, that are worked on together at least."""
+
+NONE_KNOWN: Mapping[int, Separation] = MappingProxyType({})
 
 MOST_BYTES = 4096
 """A labelling that takes more is not sent: what travels in a round does not grow with a sample."""
@@ -250,12 +253,18 @@ def separate_share(blocks: Iterable[Block], query: Query) -> list[Planes | None]
     if first is None:
         return []
     scorer, blocks = first.problem.at(read_only(query.w)), chain((first,), blocks)
-    if not isinstance(scorer, BatchScorer):
-        return [_planes_alone(block, query, scorer, range(len(block.xs))) for block in blocks]
     planes: list[Planes | None] = []
-    for neighbours in _neighbours(blocks, scorer):
-        planes += _planes_together(neighbours, query, scorer)
-    return planes
+    if isinstance(scorer, BatchScorer):
+        for some in _neighbours(blocks, scorer):
+            planes += _planes_together(some, query, scorer)
+        return planes
+    waiting: list[list[_Answered] | None] = []
+    for block in blocks:  # one at a time: other threads take their blocks from the same iterator
+        waiting.append(_answers_of(block, query, scorer, range(len(block.xs))))
+        if sum(map(len, filter(None, waiting))) * query.w.size >= MOMENT:
+            planes += _planes_of(waiting, query)
+            waiting = []
+    return planes + _planes_of(waiting, query)
 
 
 def truth_sizes(blocks: Iterable[Block], dim: int) -> list[Floats]:
@@ -265,16 +274,10 @@ def truth_sizes(blocks: Iterable[Block], dim: int) -> list[Floats]:
 
 def separate_one(block: Block, query: Query, j: int) -> Planes:
     """Call the oracle of the ``j``-th sample of a block: its plane."""
-    found = _planes_alone(block, query, block.problem.at(read_only(query.w)), [j])
+    answers = _answers_of(block, query, block.problem.at(read_only(query.w)), [j])
+    (found,) = _planes_of([answers], query)
     assert found is not None
     return found
-
-
-def _planes_alone(
-    block: Block, query: Query, scorer: Scorer, places: Sequence[int]
-) -> Planes | None:
-    """The planes of the samples at some places of a block, separated one after another."""
-    return _planes_of([_answers_of(block, query, scorer, places, {})], query)[0]
 
 
 def _planes_together(
@@ -299,7 +302,7 @@ def _answers_of(
     query: Query,
     scorer: Scorer,
     places: Sequence[int],
-    known: Mapping[int, Separation],
+    known: Mapping[int, Separation] = NONE_KNOWN,
 ) -> list[_Answered] | None:
     """The answers for the samples at some places of a block, some of which are known already.
 
@@ -330,16 +333,17 @@ def _planes_of(blocks: Sequence[list[_Answered] | None], query: Query) -> list[P
             continue
         begin, end = end, end + len(block)
         some = slice(begin, end)
-        of_block = planes._replace(
-            groups=planes.groups[some],
-            slopes=planes.slopes[some],
-            intercepts=planes.intercepts[some],
-            values=planes.values[some],
-            slacks=planes.slacks[some],
-            quality=weakest(qualities[some]),
-            size=sum(sizes[some]),
-            calls=len(block),
-            labellings=planes.labellings[some],
+        of_block = Planes(
+            query.w,
+            planes.groups[some],
+            planes.slopes[some],
+            planes.intercepts[some],
+            planes.values[some],
+            planes.slacks[some],
+            weakest(qualities[some]),
+            sum(sizes[some]),
+            len(block),
+            planes.labellings[some],
         )
         found.append(of_block.summed())
     return found
