@@ -154,8 +154,7 @@ def _check_inference(
         if exact:
             _check_linear(sample, w, y)
     if exact:
-        for w, y in zip(weights, predicted, strict=True):
-            _check_prediction(sample, w, y, known)
+        _check_predictions(sample, list(zip(weights, predicted, strict=True)), known)
 
 
 def _check_linear(sample: Asked, w: Floats, y: Any) -> None:
@@ -169,14 +168,19 @@ def _check_linear(sample: Asked, w: Floats, y: Any) -> None:
     )
 
 
-def _check_prediction(sample: Asked, w: Floats, y: Any, known: Sequence[Known]) -> None:
+def _check_predictions(
+    sample: Asked, predicted: Sequence[tuple[Floats, Any]], known: Sequence[Known]
+) -> None:
     """No labelling that is known has a larger score."""
-    score = float(w @ sample.feature(y))
+    scores = [float(w @ sample.feature(y)) for w, y in predicted]
     for other, origin in known:
-        reached = float(w @ sample.feature(other))
-        sample.require(
-            reached <= score + sample.tolerance(w) + TOLERANCE * abs(score),
-            f"predict reached the score {score!r}, but the labelling {other!r}, {origin}, has "
-            f"{reached!r}: maximise <w, joint_feature(x, y)> without the loss, or say "
-            "exact_inference=False",
-        )
+        feature = sample.feature(other)
+        for (w, _), score in zip(predicted, scores, strict=True):
+            reached = float(w @ feature)
+            if reached > score + sample.tolerance(w) + TOLERANCE * abs(score):
+                sample.require(
+                    False,
+                    f"predict reached the score {score!r}, but the labelling {other!r}, {origin}, "
+                    f"has {reached!r}: maximise <w, joint_feature(x, y)> without the loss, or say "
+                    "exact_inference=False",
+                )

@@ -6,6 +6,8 @@ import math
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,43 @@ from structsvm.weights import WeightSpace
 TOLERANCE = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""
 
-HALVINGS = 24
-"""How often the way between two weights is halved in search of one where the answer changes."""
+STEPS = 24
+"""At how many weights that tie two answers a third may be better before the search ends."""
+
+BEYOND = 4.0
+"""Roundings by which the worth of two answers differs beside the weight at which they tie."""
+
+AT_ANOTHER = "found by separate at another weight"
 
 Known = tuple[Any, str]
 """A labelling, and where it comes from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labelling:
+    """What separation maximises, of one labelling at every weight."""
+
+    y: Any
+    origin: str
+    loss: float
+    """``loss(y_i, y)``."""
+    feature: Floats
+    """``phi(x, y)``."""
+    slope: Floats
+    """``phi(x, y) - phi(x, y_i)``."""
+
+    def worth(self, w: Floats) -> float:
+        """``loss(y_i, y) + <w, phi(x, y) - phi(x, y_i)>``."""
+        return self.loss + float(w @ self.slope)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What ``separate`` found at a weight."""
+
+    w: Floats
+    separation: Separation
+    labelling: Labelling
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +103,14 @@ class Asked:
             bool(np.issubdtype(phi.dtype, np.floating)),
             f"joint_feature returned a vector of {phi.dtype}: return floats, .astype(float)",
         )
-        self.require(
-            bool(np.isfinite(phi).all()),
-            f"joint_feature is not a vector of finite floats: {phi!r}",
-        )
+        if not np.isfinite(phi).all():
+            self.require(False, f"joint_feature is not a vector of finite floats: {phi!r}")
         return np.asarray(phi, dtype=np.float64)
+
+    @cached_property
+    def feature_of_truth(self) -> Floats:
+        """``phi(x, y_i)``, asked for once."""
+        return self.feature(self.y).copy()
 
     def loss(self, y: Any) -> float:
         """``loss(y_i, y)``, which must not be negative."""
@@ -84,13 +121,14 @@ class Asked:
         self.require(not negative, f"loss is {loss!r}: a loss must not be negative")
         return float(loss)
 
-    def violation(self, w: Floats, y: Any) -> float:
-        """``loss(y_i, y) + <w, phi(x, y) - phi(x, y_i)>``, what separation maximises."""
-        return self.loss(y) + float(w @ (self.feature(y) - self.feature(self.y)))
+    def labelling(self, y: Any, origin: str) -> Labelling:
+        """A labelling with its loss and its joint feature, asked for once."""
+        feature = self.feature(y).copy()
+        return Labelling(y, origin, self.loss(y), feature, feature - self.feature_of_truth)
 
     def tolerance(self, w: Floats) -> float:
         """What a value may be off by rounding."""
-        return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature(self.y))))
+        return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
 
     def unmodified(self, method: str, *arguments: Any) -> Any:
         """The answer of a method that leaves its input, and the problem, as they were.
@@ -139,59 +177,72 @@ def check_separation(
     sample: Asked, weights: Sequence[Floats], extra: Sequence[Known] = ()
 ) -> list[Separation]:
     """The loss, and loss-augmented inference at every weight against all labellings known."""
-    sample.feature(sample.y)
+    first = sample.feature(sample.y)
+    held = first.copy()
     at_truth = sample.loss(sample.y)
     sample.require(
         abs(at_truth) <= TOLERANCE, f"loss(y, y) is {at_truth!r}: the truth must not cost anything"
     )
     separations = [_separation(sample, w) for w in weights]
-    _check_buffer(sample, separations)
-    _check_again(sample, weights, separations)
-    found = [(s.y, "found by separate at another weight") for s in separations]
+    answers = []
     for w, separation in zip(weights, separations, strict=True):
-        _check_separation_at(sample, w, separation, [*found, *extra])
-    _check_at_a_tie(sample, weights[0], separations[0])
-    return separations
-
-
-def _check_at_a_tie(sample: Asked, w: Floats, low: Separation) -> None:
-    """Compare the answers on both sides of a weight at which they change, from the null weight on.
-
-    There both labellings are worth the same, so that a loss that is not quite the one maximised
-    shows, whereas at other weights the best labelling is that of either.
-    """
-    loss = sample.loss(low.y)
-    away = sample.feature(sample.y) - sample.feature(low.y)
-    towards = sample.problem.weight_space().project(away)
-    size = float(towards @ towards)
-    if not (loss > 0.0 and size > 0.0):
-        return
-    v = 2.0 * loss / size * towards  # where the truth is worth more than that answer
-    high = _separation(sample, v)
-    if sample.loss(high.y) == loss:
-        return
-    for _ in range(HALVINGS):
-        middle = 0.5 * (w + v)
-        answer = _separation(sample, middle)
-        if sample.loss(answer.y) == loss:
-            w, low = middle, answer
-        else:
-            v, high = middle, answer
-    said = "found by separate at a weight next to it"
-    _check_separation_at(sample, w, low, [(high.y, said)])
-    _check_separation_at(sample, v, high, [(low.y, said)])
-
-
-def _check_buffer(sample: Asked, separations: Sequence[Separation]) -> None:
-    """What joint_feature returned stays what it is when it is called again."""
-    first = sample.feature(sample.y)
-    held = first.copy()
-    for separation in separations:
-        sample.feature(separation.y)
+        answers.append(Answer(w, separation, sample.labelling(separation.y, AT_ANOTHER)))
         sample.require(
             np.array_equal(first, held),
             "joint_feature writes to an array that it returned before: return a new one each time",
         )
+    _check_again(sample, answers)
+    for answer in answers:
+        _check_truth(sample, answer)
+    known = (sample.labelling(y, origin) for y, origin in extra)
+    for other in chain((answer.labelling for answer in answers), known):
+        for answer in answers:
+            _check_worth(sample, answer, other)
+    _check_at_a_tie(sample, answers[0])
+    return separations
+
+
+def _check_at_a_tie(sample: Asked, first: Answer) -> None:
+    """Compare the answers beside a weight at which they change, from that of the null weight on.
+
+    There two labellings are worth the same, so that a loss that is not quite the one maximised
+    shows, whereas at other weights the best labelling is that of either. A labelling that is worth
+    more than the two where they tie takes the place of one of them.
+    """
+    low, start = first.labelling, first.w
+    away = sample.problem.weight_space().project(-low.slope)
+    size = float(away @ away)
+    if not (low.loss > 0.0 and size > 0.0):
+        return
+    way = 2.0 * low.loss / size * away  # to where the truth is worth more than that answer
+    found = [low]
+
+    def ask(w: Floats) -> Labelling:
+        answer = Answer(w, _separation(sample, w), low)
+        answer = replace(answer, labelling=sample.labelling(answer.separation.y, AT_ANOTHER))
+        _check_truth(sample, answer)
+        for other in found:
+            _check_worth(sample, answer, other)
+        found.append(answer.labelling)
+        return answer.labelling
+
+    high = ask(start + way)
+    _check_worth(sample, first, high)
+    for _ in range(STEPS):
+        lead, gained = low.worth(start) - high.worth(start), float(way @ (high.slope - low.slope))
+        if high.loss == low.loss or not 0.0 <= lead <= gained or gained == 0.0:
+            return
+        tie = start + lead / gained * way
+        middle = ask(tie)
+        if middle.worth(tie) <= low.worth(tie) + sample.tolerance(tie):
+            break
+        if middle.loss == low.loss:
+            low = middle
+        else:
+            high = middle
+    beside = min(BEYOND * sample.tolerance(tie), lead) / gained * way
+    ask(tie - beside)
+    ask(tie + beside)
 
 
 def _separation(sample: Asked, w: Floats) -> Separation:
@@ -221,45 +272,48 @@ def _separation(sample: Asked, w: Floats) -> Separation:
 
 def _check_known(sample: Asked, answer: Separation) -> None:
     """The feature and the loss that separate knows already are those of the problem."""
-    for what, given, own in (
-        ("feature", answer.feature, sample.feature(answer.y)),
-        ("loss", answer.loss, sample.loss(answer.y)),
+    for what, given, method in (
+        ("feature", answer.feature, sample.feature),
+        ("loss", answer.loss, sample.loss),
     ):
-        same = given is None or (
-            np.shape(given) == np.shape(own) and np.allclose(given, own, rtol=ALIKE, atol=ALIKE)
-        )
-        sample.require(
-            same,
-            f"separate returned the {what} {given!r}, and that of its labelling is {own!r}: return "
-            "what the method of the problem does, or None",
-        )
+        if given is None:
+            continue
+        own = method(answer.y)
+        if np.shape(given) != np.shape(own) or not np.allclose(given, own, rtol=ALIKE, atol=ALIKE):
+            sample.require(
+                False,
+                f"separate returned the {what} {given!r}, and that of its labelling is {own!r}: "
+                "return what the method of the problem does, or None",
+            )
 
 
-def _check_separation_at(
-    sample: Asked, w: Floats, separation: Separation, known: Sequence[Known]
-) -> None:
-    value, rounding = sample.violation(w, separation.y), sample.tolerance(w)
+def _check_truth(sample: Asked, answer: Answer) -> None:
+    """An answer is worth as much as the truth."""
+    value = answer.labelling.worth(answer.w)
     sample.require(
-        value >= -rounding,
+        value >= -sample.tolerance(answer.w),
         f"separate found a labelling of value {value!r}, worse than the truth, which has 0: "
         "maximise loss(y, y') + <w, joint_feature(x, y')>, both terms, and compare with the truth",
     )
-    if separation.quality is Quality.HEURISTIC and math.isinf(separation.slack):
+
+
+def _check_worth(sample: Asked, answer: Answer, other: Labelling) -> None:
+    """No labelling is worth more than an answer may say."""
+    w, slack = answer.w, answer.separation.slack
+    if answer.separation.quality is Quality.HEURISTIC and math.isinf(slack):
         return
-    for other, origin in known:
-        reached = sample.violation(w, other)
+    value, reached = answer.labelling.worth(w), other.worth(w)
+    if reached > value + slack + sample.tolerance(w):
         sample.require(
-            reached <= value + separation.slack + rounding,
-            f"separate reached {value!r} with slack {separation.slack!r}, so that no labelling "
-            f"should be worth more than their sum, but {other!r}, {origin}, is worth {reached!r}; "
+            False,
+            f"separate reached {value!r} with slack {slack!r}, so that no labelling should be "
+            f"worth more than their sum, but {other.y!r}, {other.origin}, is worth {reached!r}; "
             "check that it maximises the same loss and the same joint_feature that are declared, "
             "or return Quality.HEURISTIC with slack math.inf",
         )
 
 
-def _check_again(
-    sample: Asked, weights: Sequence[Floats], separations: Sequence[Separation]
-) -> None:
+def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
     """The same answers on a second call, and from a pickled copy."""
     try:
         copy = pickle.loads(pickle.dumps(sample.problem))
@@ -269,15 +323,16 @@ def _check_again(
             "several processes: keep plain settings, and define the class in a module"
         ) from error
     copied = replace(sample, problem=copy)
-    for w, first in zip(weights, separations, strict=True):
+    for answer in answers:
+        w, first = answer.w, answer.labelling
         for again, when, second in (
             (sample, "on a second call", _separation(sample, w)),
             (copied, "after pickling", _separation(copied, w)),
             (sample, "from at(w) than from separate(w, ...)", _at_weight(sample, w)),
         ):
-            same = np.array_equal(sample.feature(first.y), again.feature(second.y))
+            same = np.array_equal(first.feature, again.feature(second.y))
             sample.require(
-                same and sample.loss(first.y) == again.loss(second.y),
+                same and first.loss == again.loss(second.y),
                 f"separate gives another labelling {when}: seed every random choice in the "
                 "settings",
             )
