@@ -19,6 +19,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracl
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.support.arrays import Floats
 from structsvm.testing.separation import TOLERANCE
 
 QUESTIONS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
@@ -48,30 +49,26 @@ class GivenSample:
     where: str
     rng: np.random.Generator
     members: dict[EquivalenceMatrix, None] = field(default_factory=dict)
-    answers: list[tuple[TraceObjective, Constraint, Argmax]] = field(default_factory=list)
+    answers: list[tuple[Floats, TraceObjective, Constraint, Argmax]] = field(default_factory=list)
+    """The samples in some metric, what was asked of them and what was answered."""
 
     def check(self) -> int:
         """Ask, and compare; how many partitions there were to compare with."""
         self.members[self.truth] = None
         for scale, shift in QUESTIONS:
-            for truth in (None, self.truth):
-                Z, weight = scale * self.sample.X, 0.0 if truth is None else 2.0
-                self._ask(TraceObjective(Z, truth, weight, shift, gaps=True), UNCONSTRAINED)
-        free = list(self.members)
+            self._ask(scale * self.sample.X, shift, UNCONSTRAINED)
+        X, free = self.sample.X, list(self.members)
         for constraint in self._constraints(free):
-            for truth in (None, self.truth):
-                weight = 0.0 if truth is None else 2.0
-                objective = TraceObjective(self.sample.X, truth, weight, -1.0, gaps=True)
-                self._ask(objective, constraint)
+            self._ask(X, -1.0, constraint)
         for M in self._neighbours():
             if len(self.members) >= MOST_MEMBERS:
                 break
             if M not in self.members and self._is_member(M):
                 self.members[M] = None
         for M in self._to_plant():
-            self._ask(TraceObjective(PLANTED * M.factor(), shift=-1.0), UNCONSTRAINED)
-        for question in self.answers:
-            self._compare(*question)
+            Z = PLANTED * M.factor()
+            self._ask_one(Z, TraceObjective(Z, shift=-1.0), UNCONSTRAINED)
+        self._compare()
         return len(self.members)
 
     def require(self, kept: bool, complaint: str) -> None:
@@ -86,7 +83,12 @@ class GivenSample:
             name = f"{type(self.problem).__name__}, {type(self.oracle).__name__}"
             raise PluginError(f"{name}: {complaint} [{self.where}]")
 
-    def _ask(self, objective: TraceObjective, constraint: Constraint) -> None:
+    def _ask(self, Z: Floats, shift: float, constraint: Constraint) -> None:
+        """A question without and with the loss."""
+        for truth, weight in ((None, 0.0), (self.truth, 2.0)):
+            self._ask_one(Z, TraceObjective(Z, truth, weight, shift, gaps=True), constraint)
+
+    def _ask_one(self, Z: Floats, objective: TraceObjective, constraint: Constraint) -> None:
         """One question; some member keeps the constraint, so that there is an answer."""
         try:
             answer = self.oracle.ask(objective, constraint)
@@ -117,28 +119,33 @@ class GivenSample:
             f"upper_bound {answer.upper_bound!r} is below value {answer.value!r}: return value if "
             "the answer is exact, math.inf if no bound is known",
         )
-        self.answers.append((objective, constraint, answer))
+        self.answers.append((Z, objective, constraint, answer))
 
-    def _compare(self, objective: TraceObjective, constraint: Constraint, answer: Argmax) -> None:
+    def _compare(self) -> None:
         """No member that keeps the constraint is better than the answer may say."""
-        exact = answer.quality is Quality.EXACT
-        most = answer.value if exact else answer.upper_bound
-        if not np.isfinite(most):
-            return
-        slack = self._slack(objective)
-        for M in self.members:
-            if constraint.violation(M) is not None:
+        members = list(self.members)
+        counts = np.array([M.n_clusters for M in members])
+        shared = np.array([M.inner(self.truth) for M in members])
+        scatters: dict[int, Floats] = {}  # of samples that are asked about several times
+        for Z, objective, constraint, answer in self.answers:
+            exact = answer.quality is Quality.EXACT
+            most = answer.value if exact else answer.upper_bound
+            if not np.isfinite(most):
                 continue
-            value = objective.value(M)
-            if value <= most + slack:
-                continue
-            self.require(
-                False,
-                f"declared {'exact' if exact else 'an upper bound'} with {most:.6g}, but "
-                f"{_in_short(M)}, which encode accepts, has {value:.6g} (shift "
-                f"{objective.shift:g}, truth_weight {objective.truth_weight:g}, {constraint}): fix "
-                "the search, or declare Quality.HEURISTIC with math.inf as its bound",
-            )
+            if id(Z) not in scatters:
+                scatters[id(Z)] = np.array([M.gram_diagonal(Z).sum() for M in members])
+            values = objective.shift * counts + scatters[id(Z)] - objective.truth_weight * shared
+            for k in np.flatnonzero(values > most + self._slack(objective)):
+                M = members[k]
+                if constraint.violation(M) is not None:
+                    continue
+                self.require(
+                    False,
+                    f"declared {'exact' if exact else 'an upper bound'} with {most:.6g}, but "
+                    f"{_in_short(M)}, which encode accepts, has {values[k]:.6g} (shift "
+                    f"{objective.shift:g}, truth_weight {objective.truth_weight:g}, {constraint}): "
+                    "fix the search, or declare Quality.HEURISTIC with math.inf as its bound",
+                )
 
     def _constraints(self, free: list[EquivalenceMatrix]) -> Iterator[Constraint]:
         """Constraints that are kept by some member that is known."""

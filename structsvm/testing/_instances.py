@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,10 @@ class Kind:
     family: Family | None = None
     regions: bool = False
     links: bool = False
+    _listed: dict[int, dict[EquivalenceMatrix, None]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """Number of samples to the partitions of so many, in their order."""
 
     def __post_init__(self) -> None:
         """Some question must be left."""
@@ -44,14 +48,22 @@ class Kind:
 
     def partitions(self, n_samples: int) -> list[EquivalenceMatrix]:
         """Every partition of ``n_samples`` samples that is searched."""
-        rows = self.family or (all_segmentations if self.contiguous else all_partitions)
-        return [EquivalenceMatrix.from_labels(np.asarray(row, np.int64)) for row in rows(n_samples)]
+        return list(self._all(n_samples))
 
     def searches(self, M: EquivalenceMatrix) -> bool:
         """Whether a partition is one of those."""
         if self.family is not None:
-            return M in self.partitions(M.n_samples)
+            return M in self._all(M.n_samples)
         return M.is_contiguous or not self.contiguous
+
+    def _all(self, n_samples: int) -> dict[EquivalenceMatrix, None]:
+        if n_samples not in self._listed:
+            rows = self.family or (all_segmentations if self.contiguous else all_partitions)
+            self._listed[n_samples] = {
+                EquivalenceMatrix.from_labels(np.asarray(row, np.int64)): None
+                for row in rows(n_samples)
+            }
+        return self._listed[n_samples]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, StructSVMError
-from structsvm.oracles.exhaustive import all_partitions
+from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.metric import Calibration, Metric
@@ -36,6 +36,9 @@ from structsvm.testing.separation import TOLERANCE, Asked, check_separation, ran
 
 TINY = (1, 2, 4, 6)
 """Numbers of items whose partitions are all looked at."""
+
+OTHERS = 20
+"""One of so many partitions of more items is looked at to see that it is no segmentation."""
 
 INSTANCES = 40
 """Questions to the decoder beside them, as ``check_oracle`` asks them."""
@@ -577,14 +580,24 @@ class Kit:
         found = self._families.setdefault(n_items, [])
         sample = self._tiny[n_items]
         assert sample is not None
-        for row in all_partitions(n_items):
-            M = EquivalenceMatrix.from_labels(row.astype(np.int64))
+        for M in self._possible(n_items):
             try:
                 if self.problem.encode(self.problem.decode(M, sample), sample) == M:
                     found.append(M)
             except DataError:  # labels that are no partition of this family
                 continue
+        self.require(
+            not self.problem.traits.contiguous or all(M.is_contiguous for M in found),
+            "contiguous is True, but encode accepts clusters that are no segments: say False",
+        )
         return found
+
+    def _possible(self, n_items: int) -> dict[EquivalenceMatrix, None]:
+        """Every partition of a few items; of more, every segmentation and some of the others."""
+        rows = all_partitions(n_items)
+        if self.problem.traits.contiguous and n_items > max(TINY):
+            rows = np.concatenate([all_segmentations(n_items), rows[::OTHERS]])
+        return {EquivalenceMatrix.from_labels(row.astype(np.int64)): None for row in rows}
 
     def check_tiny(self, rng: np.random.Generator, sample: Sample) -> int:
         """Prediction and loss-augmented inference against all partitions of a few items.
@@ -594,10 +607,6 @@ class Kit:
         family = self.family(sample.n_samples)
         if not family:
             return 0
-        self.require(
-            not self.problem.traits.contiguous or all(M.is_contiguous for M in family),
-            "contiguous is True, but encode accepts clusters that are no segments: say False",
-        )
         for scale in (0.3, 1.0, 3.0):
             x = sample.with_features(scale * rng.standard_normal(sample.X.shape))
             truth = family[int(rng.integers(len(family)))]
