@@ -43,13 +43,12 @@ class ExactDwell(Oracle):
         best = np.full((layers + 1, T + 1), -np.inf)
         start = np.zeros((layers + 1, T + 1), dtype=int)
         best[0, 0] = 0.0
-        for k in range(1, layers + 1):
-            for t in np.flatnonzero(allowed[1:]) + 1:
-                s = np.arange(np.flatnonzero(forced[:t]).max(initial=0), t - least + 1)
-                if s.size:
-                    total = sums[t, t] - sums[s, t] - sums[t, s] + sums[s, s]
-                    values = best[k - 1, s] + total / (t - s)
-                    best[k, t], start[k, t] = values.max(), s[values.argmax()]
+        for t in np.flatnonzero(allowed[1:]) + 1:
+            s = np.arange(np.flatnonzero(forced[:t]).max(initial=0), t - least + 1)
+            if s.size:
+                total = sums[t, t] - sums[s, t] - sums[t, s] + sums[s, s]
+                values = best[:-1, s] + total / (t - s)
+                best[1:, t], start[1:, t] = values.max(axis=1), s[values.argmax(axis=1)]
         k = K or int(best[:, T].argmax())
         if not np.isfinite(best[k, T]):
             raise OracleError(f"no segmentation of {T} samples satisfies {constraint}")
