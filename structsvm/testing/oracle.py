@@ -100,8 +100,10 @@ def check_oracle(
         if not instance.candidates:
             _check_impossible(instance)
     instances = [instance for instance in instances if instance.candidates]
-    answers = [_answer(instance) for instance in instances]
-    for instance, answer in zip(instances, answers, strict=True):
+    answers = []
+    for instance in instances:
+        answer = _answer(instance)
+        answers.append(answer)
         _check_answer(instance, answer)
         _check_against_enumeration(instance, answer)
         _check_against_simple_answers(rng, instance, answer)
