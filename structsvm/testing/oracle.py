@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, get_args
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib.externals.loky import ProcessPoolExecutor
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError, PluginError
@@ -60,7 +60,7 @@ def check_oracle(
     negative_signs : bool
         Whether it takes objectives with negative signs.
     processes : bool
-        Also call it from worker processes (a few seconds).
+        Also call it from a worker process (a few seconds).
     n_instances : int
         Number of questions.
     seed : int
@@ -297,14 +297,13 @@ def _check_same(
 
 
 def _check_processes(instances: list[Instance], answers: list[Argmax]) -> None:
-    """The same questions from worker processes."""
+    """The same questions from a worker process, one: each takes seconds to import what it needs."""
     questions = [
         (instance.oracle, instance.objective, instance.constraint) for instance in instances[:8]
     ]
     try:
-        again = Parallel(n_jobs=2, backend="loky")(
-            delayed(_maximize)(*question) for question in questions
-        )
+        with ProcessPoolExecutor(1) as pool:
+            again = pool.submit(_maximize_all, questions).result()
     except Exception as error:
         raise PluginError(
             f"the oracle does not work in a worker process ({type(error).__name__}: {error}): "
@@ -314,9 +313,9 @@ def _check_processes(instances: list[Instance], answers: list[Argmax]) -> None:
         instance.require(_same(first, second), "the answer differs in a worker process")
 
 
-def _maximize(oracle: Oracle, objective: TraceObjective, constraint: Constraint) -> Argmax:
+def _maximize_all(questions: list[tuple[Oracle, TraceObjective, Constraint]]) -> list[Argmax]:
     """Called in a worker process."""
-    return oracle.maximize(objective, constraint)
+    return [oracle.maximize(objective, constraint) for oracle, objective, constraint in questions]
 
 
 def _same(first: Argmax, second: Argmax) -> bool:
