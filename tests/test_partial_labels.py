@@ -13,25 +13,25 @@ from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.trace_objective import TraceObjective
 
 
-def agrees(labels: PartialLabels, boundary: np.ndarray) -> bool:
-    """By the definition of each kind of label; ``boundary`` marks 0..T."""
-    T = boundary.size - 1
-    segment = np.cumsum(boundary[:-1])
+def agree(labels: PartialLabels, boundary: np.ndarray) -> np.ndarray:
+    """By the definition of each kind of label; the rows of ``boundary`` mark 0..T."""
+    segment = np.cumsum(boundary[:, :-1], axis=1)
+    good = np.ones(len(boundary), dtype=bool)
     for region in labels.regions:
-        if not region.holds(np.flatnonzero(boundary)):
-            return False
-    if labels.n_clusters not in (None, segment[-1]):
-        return False
+        changes = boundary[:, region.start + 1 : region.end].sum(axis=1)
+        good &= changes >= 1 if region.or_more else changes == region.changes
+    if labels.n_clusters is not None:
+        good &= segment[:, -1] == labels.n_clusters
     if labels.codes is None:
-        return True
+        return good
     codes = labels.codes
     for i, j in itertools.combinations(np.flatnonzero(codes >= 0), 2):
-        between = codes[i:j]
-        if codes[i] != codes[j] and segment[i] == segment[j]:
-            return False
-        if (between == codes[i]).all() and codes[j] == codes[i] and segment[i] != segment[j]:
-            return False
-    return T > 0
+        same = segment[:, i] == segment[:, j]
+        if codes[i] != codes[j]:
+            good &= ~same
+        elif (codes[i:j] == codes[i]).all():
+            good &= same
+    return good
 
 
 def random_labels(rng: np.random.Generator, T: int) -> PartialLabels:
@@ -62,7 +62,7 @@ def test_says_exactly_which_segmentations_agree() -> None:
         T = int(rng.integers(2, 9))
         labels = random_labels(rng, T)
         boundary = segmentations(T)[0]
-        good = np.array([agrees(labels, b) for b in boundary])
+        good = agree(labels, boundary)
         constraint = constraint_or_reason(labels, T)
         if isinstance(constraint, str):
             assert "not supported" in constraint or not good.any(), (seed, constraint)

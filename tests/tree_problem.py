@@ -37,6 +37,12 @@ def labels_of(parents: tuple[int, ...]) -> NDArray[np.int64]:
     return found
 
 
+@cache
+def matrices_of(parents: tuple[int, ...]) -> NDArray[np.float64]:
+    """The matrix of each of those partitions, (n, T, T)."""
+    return np.array([EquivalenceMatrix.from_labels(row).dense() for row in labels_of(parents)])
+
+
 @dataclass(frozen=True)
 class TreeOracle(Oracle):
     """Looks at every partition of a small tree, whose node 0 is the root."""
@@ -52,12 +58,12 @@ class TreeOracle(Oracle):
             raise OracleError(f"a tree of {len(self.parents)} nodes is not one of all samples")
         K = constraint.n_clusters
         rows = labels_of(self.parents)
+        values = np.einsum("nst,st->n", matrices_of(self.parents), objective.dense())
         if K is not None:
-            rows = rows[rows.max(axis=1) == K - 1]
-        partitions = [EquivalenceMatrix.from_labels(labels) for labels in rows]
-        values = [objective.value(M) for M in partitions]
-        best = int(np.argmax(values))
-        return Argmax(partitions[best], values[best], values[best], Quality.EXACT)
+            values[rows.max(axis=1) != K - 1] = -np.inf
+        M = EquivalenceMatrix.from_labels(rows[int(np.argmax(values))])
+        value = objective.value(M)
+        return Argmax(M, value, value, Quality.EXACT)
 
 
 @dataclass(frozen=True)
