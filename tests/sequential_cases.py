@@ -103,8 +103,17 @@ def enumerated_maximum(objective: TraceObjective, constraint: Constraint) -> flo
 def segment_scores(objective: TraceObjective) -> np.ndarray:
     """``Tr(A M)`` of every segmentation."""
     A = objective.dense()
-    _, holds, segments = segmentations(A.shape[0])
-    return np.asarray(holds @ [A[s:t, s:t].sum() / (t - s) for s, t in segments])
+    return np.asarray(segmentations(A.shape[0])[1] @ (segment_matrices(A.shape[0]) @ A.ravel()))
+
+
+@cache
+def segment_matrices(T: int) -> np.ndarray:
+    """The part of ``M`` of each segment, (n_segments, T^2)."""
+    segments = segmentations(T)[2]
+    found = np.zeros((len(segments), T, T))
+    for M, (s, t) in zip(found, segments, strict=True):
+        M[s:t, s:t] = 1.0 / (t - s)
+    return found.reshape(len(segments), -1)
 
 
 def dense_maximum(A: np.ndarray) -> tuple[float, list[int]]:

@@ -52,7 +52,7 @@ def answer_or_reason(oracle: SequentialOracle, case: Case) -> Argmax | str:
 
 
 @pytest.mark.parametrize(
-    ("oracle", "n"), [(PRUNED, 7_000), (PLAIN, 2_000)], ids=["pruned", "plain"]
+    ("oracle", "n"), [(PRUNED, 3_000), (PLAIN, 1_000)], ids=["pruned", "plain"]
 )
 def test_reaches_the_maximum_over_the_segmentations_that_agree(
     oracle: SequentialOracle, n: int
