@@ -184,7 +184,7 @@ def test_an_infinite_slack_is_named_unless_its_sample_does_not_count(omega: floa
 @pytest.mark.parametrize("scale", [1e4, 1e10])
 def test_an_exact_oracle_is_exact_at_any_scale_of_the_losses(scale: float) -> None:
     given = risk(sample_weight=np.full(6, scale), regularizer=SquaredNorm(0.2 * scale))
-    for seed in range(5):
+    for seed in range(2):
         solver = BlockFrankWolfe(Stopping(1e-4, max_iter=200), random_state=seed)
         assert "heuristic" not in solver.solve(given).bound
 
