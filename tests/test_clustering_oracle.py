@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import AgglomerativeClustering, KMeans
 
 from structsvm.errors import OracleError
 from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
+from structsvm.oracles._clusters.lloyd import lloyd, run
 from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactly
 from structsvm.oracles._clusters.ward import ward_tree
 from structsvm.oracles.clustering import ClusteringOracle
@@ -209,6 +210,26 @@ def test_exactly_k_clusters_whatever_the_data(K: int) -> None:
         assert np.unique(kmeans(Z, K, 2, 0)).size == K
         for start in (np.zeros(T, dtype=np.int64), np.arange(T), truth.labels):
             assert np.unique(with_exactly(Z, start, K)).tolist() == list(range(K))
+
+
+@pytest.mark.parametrize("n_init", [1, 3])
+def test_compiled_kmeans_is_that_of_scikit_learn(n_init: int) -> None:
+    rng = np.random.default_rng(n_init)
+    for K in range(2, 12):
+        Z = rng.standard_normal((int(rng.integers(30, 120)), int(rng.integers(1, 9)))) + 5.0
+        Z[::3] += 4.0 * rng.standard_normal(Z.shape[1])
+        labels = lloyd(Z, K, n_init, seed=K)
+        assert labels.tolist() == KMeans(K, n_init=n_init, random_state=K).fit(Z).labels_.tolist()
+
+
+def test_compiled_kmeans_puts_empty_clusters_at_the_farthest_samples() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3))
+    X -= X.mean(axis=0)
+    centers = np.vstack((X[:4], np.full((2, 3), 99.0)))  # of which the last two are nobody's
+    theirs = KMeans(6, init=centers, n_init=1, tol=0.0).fit(X).labels_
+    assert np.unique(theirs).size == 6
+    assert run(X, centers, 0.0)[0].tolist() == theirs.tolist()
 
 
 def test_a_null_metric_is_answered_by_price_and_loss_alone() -> None:
