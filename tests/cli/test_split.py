@@ -1,13 +1,16 @@
 """``fit --split``: a table is split by rows or by clusters, and the model knows the question."""
 
 import csv
+import io
 import json
+from contextlib import chdir, redirect_stderr
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from structsvm import load
+from structsvm.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +30,21 @@ def folder(tmp_path_factory):
     return folder
 
 
+def fitted(split):
+    """Learn from the table whose clusters overlap: what was said."""
+    err, line = io.StringIO(), f"fit clustering mixed.csv -o {split}.structsvm --force"
+    with redirect_stderr(err):
+        assert main([*line.split(), "--split", split]) == 0
+    return err.getvalue()
+
+
+@pytest.fixture(scope="module")
+def said(folder):
+    """Return what was said as models for either question were made."""
+    with chdir(folder):
+        return {split: fitted(split) for split in ("rows", "clusters")}
+
+
 @pytest.mark.parametrize(
     ("split", "answers"),
     [
@@ -34,19 +52,18 @@ def folder(tmp_path_factory):
         ("clusters", "made for new clusters: chosen on held-out clusters"),
     ],
 )
-def test_the_question_is_asked_and_stored(run, split, answers):
-    code, _, err = run(f"fit clustering learn.csv -o {split}.structsvm --force --split {split}")
-    assert code == 0, err
+def test_the_question_is_asked_and_stored(run, said, split, answers):
+    err = said[split]
     assert f"chosen on held-out {split}" in err
     assert "This is the gain on" in " ".join(err.split())
     assert answers in err
     code, out, _ = run(f"show {split}.structsvm")
     assert answers in out
     assert json.loads(run(f"show {split}.structsvm --json")[1])["question"] == split
-    code, out, err = run(f"evaluate {split}.structsvm learn.csv")
+    code, out, err = run(f"evaluate {split}.structsvm mixed.csv")
     assert code == 0, err
     parts = {"rows": 4, "clusters": 10}
-    assert f"mean of {parts[split]} groups of {split} of learn" in out
+    assert f"mean of {parts[split]} groups of {split} of mixed" in out
     code, out, err = run(f"evaluate {split}.structsvm other.csv")
     assert code == 0, err
     assert ("are new: kind 5, kind 6, kind 7" in err) == (split == "rows")
@@ -78,15 +95,13 @@ def test_what_split_does_not_go_with(run, line, complaint):
     assert complaint in " ".join(err.split())
 
 
-def test_the_same_command_finds_the_same(run):
+def test_the_same_command_finds_the_same(run, said):
     """Folds are drawn alike every time, and a seed that is given is kept."""
-    said = []
-    for _ in range(2):
-        code, _, err = run("fit clustering mixed.csv -o again.structsvm --force --split clusters")
-        assert code == 0, err
+    found = []
+    for err in (said["clusters"], fitted("clusters")):
         (verdict,) = (line for line in err.splitlines() if "held-out" in line and "loss" in line)
-        said.append(verdict)
-    assert said[0] == said[1]
+        found.append(verdict)
+    assert found[0] == found[1]
     code, _, err = run("fit clustering learn.csv -o s.structsvm --force --set random_state=3")
     assert code == 0, err
     assert load("s.structsvm").problem_.random_state == 3

@@ -1,6 +1,8 @@
 """structsvm try: one command from labelled files to a decision."""
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ from cli_kit import TEST, TRAIN
 from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint
+from structsvm.cli import main
 from structsvm.cli.try_out import Judged, _next
 from structsvm.evaluation.verdict import EQUAL, LEARNED, Verdict
 from structsvm.io.files import write_recording
@@ -29,9 +32,23 @@ def recordings(tmp_path):
 
 @pytest.fixture
 def iris(tmp_path):
+    return write_iris(tmp_path)
+
+
+def write_iris(folder):
     frame = load_iris(as_frame=True).frame.rename(columns={"target": "label"})
-    frame.to_csv(tmp_path / "iris.csv", index=False)
-    return tmp_path / "iris.csv"
+    frame.to_csv(folder / "iris.csv", index=False)
+    return folder / "iris.csv"
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory):
+    """Return the folder of what a table gave, and what was said: status, stdout and stderr."""
+    folder = tmp_path_factory.mktemp("tried")
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(f"try clustering {write_iris(folder)} --json -o {folder}/out".split())
+    return folder, code, out.getvalue(), err.getvalue()
 
 
 def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, recordings, tmp_path):
@@ -65,32 +82,39 @@ def test_a_verdict_that_is_cross_validated_says_so(run, recordings, tmp_path):
     assert "independent recordings in all" not in said
 
 
-def test_a_table_is_split_by_its_rows(run, iris, tmp_path):
-    code, out, err = run(f"try clustering {iris} --json -o {tmp_path}/out")
+def test_a_table_is_split_by_its_rows(tried):
+    folder, code, out, err = tried
     assert code == 0
     report = json.loads(out)
     assert report["verdict"]["is_supported"]
     assert report["verdict_from"] == "cross-validation"
-    assert "Too little" not in run(f"try clustering {iris} --force -o {tmp_path}/out")[1]
+    page = (folder / "out" / "report.html").read_text()
+    assert "The verdict is that of the cross-validation" in page
+    assert "Too little" not in page
     said = report["verdict"]["sentence"]  # of choosing, which names what did best
-    command = f"structsvm predict {tmp_path}/out/model.structsvm NEW --n-clusters 3"
+    command = f"structsvm predict {folder}/out/model.structsvm NEW --n-clusters 3"
     assert f"{command} --rival" in said
     assert command in err.splitlines()[-1]
     assert "predict(" not in out + err
     assert "partition_with(" not in out + err
     assert "learning from 105 rows; held out: 45 rows of the same clusters" in err
-    (found,) = (tmp_path / "out" / "predicted").iterdir()
+    (found,) = (folder / "out" / "predicted").iterdir()
     assert len(pd.read_csv(found)) == 45
 
 
-def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(run, iris, tmp_path):
+def test_rows_that_are_held_out_and_learned_from_at_once_are_counted(
+    run, iris, tried, tmp_path, monkeypatch
+):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
     frame = pd.read_csv(iris)
     pd.concat([frame, frame]).to_csv(tmp_path / "twice.csv", index=False)
+    monkeypatch.setattr("structsvm.cli.try_out._chosen", interrupt)  # they are counted before
     code, _, err = run(f"try clustering {tmp_path}/twice.csv -o {tmp_path}/out")
-    assert code == 0, err
+    assert code == 130, err
     assert "of the 90 held-out rows equal training rows" in err
-    code, _, err = run(f"try clustering {iris} -o {tmp_path}/once")  # in which two rows are alike
-    assert "equal training rows" not in err
+    assert "equal training rows" not in tried[-1]  # of iris, in which two rows are alike
 
 
 def test_predictions_are_those_that_were_judged(run, tmp_path):
@@ -158,10 +182,9 @@ def test_what_may_be_wrong_is_named_on_the_screen(run, iris, tmp_path):
     """A column that was made of the labels gave perfect scores, and the page alone said why."""
     frame = pd.read_csv(iris)
     frame.assign(code=frame["label"] * 2.0).to_csv(iris, index=False)
-    code, out, err = run(f"try clustering {iris} -o {tmp_path}/out")
+    code, out, err = run(f"try clustering {iris} --json -o {tmp_path}/out")
     assert code == 0, err
     assert "of which the report says what to do: labels among features" in err
-    code, out, _ = run(f"try clustering {iris} --force --json -o {tmp_path}/out")
     assert json.loads(out)["findings"][0]["kind"] == "labels among features"
 
 
