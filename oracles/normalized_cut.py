@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
-from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import OracleError
 from structsvm.graphs.similarity import Weights
+from structsvm.oracles._clusters.lloyd import lloyd
 from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.quiet import without_warnings
 
 MOST_CLUSTERS = 20
 """Where counting clusters ends."""
@@ -43,7 +41,7 @@ class CutDecoder:
 
     Shi and Malik (2000): the eigenvectors of ``S = D^{-1/2} W D^{-1/2}`` after sqrt(d), divided by
     sqrt(d); two clusters by the exact degree-weighted 2-means of the first of them, more by
-    scikit-learn's K-means with the degrees as weights, or by its column-pivoted QR.
+    K-means with the degrees as weights, or by its column-pivoted QR.
 
     Parameters
     ----------
@@ -106,9 +104,7 @@ class CutDecoder:
         """K-means, on coordinates of size 1 whatever the size of the graph."""
         scale = np.abs(coordinates).max(initial=0.0)
         unit = coordinates / scale if scale > 0 else coordinates
-        model = KMeans(K, n_init=10, random_state=self.random_state)
-        with without_warnings(ConvergenceWarning):  # fewer points than clusters
-            labels = model.fit(unit, sample_weight=weights / weights.mean()).labels_
+        labels = lloyd(unit, K, 10, self.random_state, weights / weights.mean())
         return filled(labels, unit, K)
 
 

@@ -218,8 +218,10 @@ def test_compiled_kmeans_is_that_of_scikit_learn(n_init: int) -> None:
     for K in range(2, 12):
         Z = rng.standard_normal((int(rng.integers(30, 120)), int(rng.integers(1, 9)))) + 5.0
         Z[::3] += 4.0 * rng.standard_normal(Z.shape[1])
-        labels = lloyd(Z, K, n_init, seed=K)
-        assert labels.tolist() == KMeans(K, n_init=n_init, random_state=K).fit(Z).labels_.tolist()
+        model = KMeans(K, n_init=n_init, random_state=K)
+        for weights in (None, rng.gamma(1.0, size=len(Z))):
+            labels = lloyd(Z, K, n_init, K, weights)
+            assert labels.tolist() == model.fit(Z, sample_weight=weights).labels_.tolist()
 
 
 def test_compiled_kmeans_puts_empty_clusters_at_the_farthest_samples() -> None:
@@ -227,9 +229,10 @@ def test_compiled_kmeans_puts_empty_clusters_at_the_farthest_samples() -> None:
     X = rng.standard_normal((50, 3))
     X -= X.mean(axis=0)
     centers = np.vstack((X[:4], np.full((2, 3), 99.0)))  # of which the last two are nobody's
-    theirs = KMeans(6, init=centers, n_init=1, tol=0.0).fit(X).labels_
-    assert np.unique(theirs).size == 6
-    assert run(X, centers, 0.0)[0].tolist() == theirs.tolist()
+    weights = rng.gamma(1.0, size=50)
+    model = KMeans(6, init=centers, n_init=1, tol=0.0).fit(X, sample_weight=weights)
+    assert np.unique(model.labels_).size == 6
+    assert run(X, weights, centers, 0.0)[0].tolist() == model.labels_.tolist()
 
 
 def test_a_null_metric_is_answered_by_price_and_loss_alone() -> None:

@@ -12,25 +12,39 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
+from structsvm.support.quiet import without_warnings
 
+MOST = 300_000
+"""Samples times features times clusters up to which a run is one compiled call, some tenths of a
+second at worst; beyond, scikit-learn's multiplies matrices, and a signal interrupts it."""
 ITERATIONS = 300
 """Of Lloyd, at most; as in scikit-learn, like the tolerance."""
 TOLERANCE = 1e-4
 """Of the variance: where the squares of what centres move are less, they have converged."""
 
 
-def lloyd(points: Floats, K: int, n_init: int, seed: int) -> Ints:
-    """The best of ``n_init`` runs on ``points`` (T, r): clusters ``0..K-1``, some may be empty."""
+def lloyd(points: Floats, K: int, n_init: int, seed: int, weights: Floats | None = None) -> Ints:
+    """The best of ``n_init`` runs on ``points`` (T, r): clusters ``0..K-1``, some may be empty.
+
+    The ``weights`` (T,) of the points are positive, and 1 unless they are given.
+    """
+    if points.size * K > MOST:
+        model = KMeans(K, n_init=n_init, random_state=seed)
+        with without_warnings(ConvergenceWarning):  # fewer points than clusters
+            return np.asarray(model.fit(points, sample_weight=weights).labels_, dtype=np.int64)
+    weights = np.ones(len(points)) if weights is None else weights
     X = np.ascontiguousarray(points - points.mean(axis=0))
     tolerance = TOLERANCE * float(np.mean(np.var(points, axis=0)))
     trials = 2 + int(np.log(K))
     best, least = np.zeros(X.shape[0], dtype=np.int64), np.inf
     for numbers in _uniform(seed, n_init, 1 + (K - 1) * trials):
-        labels, inertia = run(X, _seeds(X, K, trials, numbers), tolerance)
+        labels, inertia = run(X, weights, _seeds(X, weights, K, trials, numbers), tolerance)
         if inertia < least and (least == np.inf or not _is_finer(labels, best, K)):
             best, least = labels, inertia
     return best
@@ -46,13 +60,13 @@ def _uniform(seed: int, *shape: int) -> Floats:
 
 @uninterrupted
 @compiled()
-def run(X: Floats, centers: Floats, tolerance: float) -> tuple[Ints, float]:
+def run(X: Floats, weights: Floats, centers: Floats, tolerance: float) -> tuple[Ints, float]:
     """Lloyd's iterations: the cluster of each sample, and the sum of squared distances."""
     labels = np.full(X.shape[0], -1)
     settled = False
     for _ in range(ITERATIONS):
         settled = not _assign(X, centers, labels)
-        moved = _means(X, centers, labels)
+        moved = _means(X, weights, centers, labels)
         shift = 0.0
         for k in range(centers.shape[0]):
             shift += _square(moved, k, centers, k)
@@ -63,24 +77,24 @@ def run(X: Floats, centers: Floats, tolerance: float) -> tuple[Ints, float]:
         _assign(X, centers, labels)
     inertia = 0.0
     for t in range(X.shape[0]):
-        inertia += _square(X, t, centers, labels[t])
+        inertia += weights[t] * _square(X, t, centers, labels[t])
     return labels, inertia
 
 
 @uninterrupted
 @compiled()
-def _seeds(X: Floats, K: int, trials: int, numbers: Floats) -> Floats:
+def _seeds(X: Floats, weights: Floats, K: int, trials: int, numbers: Floats) -> Floats:
     """K-means++: of some samples drawn by their distance, the one that lessens it most, (K, r)."""
     T, r = X.shape
     centers, chosen = np.empty((K, r)), np.empty(K, np.int64)
-    nearest, tried, best = np.full(T, 1.0 / T), np.empty(T), np.empty(T)
+    nearest, tried, best = np.empty(T), np.empty(T), np.empty(T)
     total = 0.0
     for t in range(T):
-        total += nearest[t]
-    chosen[0] = _drawn(nearest, numbers[0] * total)
+        total += weights[t]
+    chosen[0] = _drawn(weights, numbers[0] * total)
     total = 0.0
     for t in range(T):
-        nearest[t] = _square(X, t, X, chosen[0])
+        nearest[t] = weights[t] * _square(X, t, X, chosen[0])
         total += nearest[t]
     for k in range(1, K):
         least = np.inf
@@ -88,7 +102,7 @@ def _seeds(X: Floats, K: int, trials: int, numbers: Floats) -> Floats:
             candidate = _drawn(nearest, numbers[1 + (k - 1) * trials + trial] * total)
             potential = 0.0
             for t in range(T):
-                tried[t] = min(nearest[t], _square(X, t, X, candidate))
+                tried[t] = min(nearest[t], weights[t] * _square(X, t, X, candidate))
                 potential += tried[t]
             if potential < least:
                 least, chosen[k] = potential, candidate
@@ -138,24 +152,26 @@ def _assign(X: Floats, centers: Floats, labels: Ints) -> bool:
 
 
 @inner()
-def _means(X: Floats, centers: Floats, labels: Ints) -> Floats:
+def _means(X: Floats, weights: Floats, centers: Floats, labels: Ints) -> Floats:
     """The means of the clusters, the farthest samples for those that are empty, (K, r)."""
     sums, sizes = np.zeros(centers.shape), np.zeros(centers.shape[0])
     for t in range(labels.size):
-        sizes[labels[t]] += 1.0
+        sizes[labels[t]] += weights[t]
         for j in range(X.shape[1]):
-            sums[labels[t], j] += X[t, j]
+            sums[labels[t], j] += weights[t] * X[t, j]
     if min(sizes) == 0.0:
-        _fill(X, centers, labels, sums, sizes)
+        _fill(X, weights, centers, labels, sums, sizes)
     for k in range(sizes.size):
-        share = 1.0 / max(sizes[k], 1.0)
+        share = 1.0 / sizes[k] if sizes[k] > 0.0 else 0.0
         for j in range(X.shape[1]):
             sums[k, j] *= share
     return sums
 
 
 @inner()
-def _fill(X: Floats, centers: Floats, labels: Ints, sums: Floats, sizes: Floats) -> None:
+def _fill(
+    X: Floats, weights: Floats, centers: Floats, labels: Ints, sums: Floats, sizes: Floats
+) -> None:
     """Put the samples that are farthest from their centres into the empty clusters."""
     distances = np.empty(labels.size)
     for t in range(labels.size):
@@ -167,10 +183,10 @@ def _fill(X: Floats, centers: Floats, labels: Ints, sums: Floats, sizes: Floats)
             continue
         distances[t] = 0.0
         for j in range(X.shape[1]):
-            sums[labels[t], j] -= X[t, j]
-            sums[k, j] = X[t, j]
-        sizes[labels[t]] -= 1.0
-        sizes[k] = 1.0
+            sums[labels[t], j] -= weights[t] * X[t, j]
+            sums[k, j] = weights[t] * X[t, j]
+        sizes[labels[t]] -= weights[t]
+        sizes[k] = weights[t]
 
 
 @uninterrupted

@@ -19,9 +19,6 @@ SUMMARY = 1_000
 """Beyond, it stands on this many clusters of a coarse K-means."""
 SUBSAMPLE = 50_000
 """Samples on which the coarse K-means is fitted."""
-COMPILED = 300_000
-"""Samples times features times clusters up to which K-means is one compiled call, some tenths of a
-second at worst; beyond, scikit-learn's multiplies matrices, and a signal interrupts it."""
 
 
 def kmeans(points: Floats, K: int, n_init: int, seed: int) -> Ints:
@@ -30,11 +27,7 @@ def kmeans(points: Floats, K: int, n_init: int, seed: int) -> Ints:
         return np.zeros(points.shape[0], dtype=np.int64)
     if not _has_distinct(points, K):
         return with_exactly(points, _distinct(points), K)
-    if points.size * K <= COMPILED:
-        labels = lloyd(points, K, n_init, seed)
-    else:
-        labels = KMeans(K, n_init=n_init, random_state=seed).fit_predict(points)
-    return with_exactly(points, _numbered(labels), K)
+    return with_exactly(points, _numbered(lloyd(points, K, n_init, seed)), K)
 
 
 def ward(objective: GroupedObjective, K: int | None, seed: int) -> Ints:
