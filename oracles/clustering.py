@@ -2,7 +2,7 @@
 
 The starts, whichever apply:
 
-- K known: K-means++ with restarts (scikit-learn) and, if T is moderate, Ward's tree cut at K;
+- K known: K-means++ with restarts and, if T is moderate, Ward's tree cut at K;
 - K unknown: the best level of Ward's tree. For plain decoding, ``Z Z^T - lambda_0 I``, that is
   where merges begin to cost more than the price ``lambda_0`` of a cluster; a truth changes the
   level, not the tree;
