@@ -46,7 +46,7 @@ class TestLength:
 
 
 def test_labels_at_random_do_not_pay(rng):
-    Xs, ys = at_random(rng, 12)
+    Xs, ys = at_random(rng, 12, T=60, K=4)
     with pytest.warns(VerdictWarning, match="There is no evidence that the segments follow"):
         search = MetricLearnerCV(random_state=0).fit(Xs, ys)
     verdict = search.verdict_
