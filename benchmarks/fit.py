@@ -157,11 +157,14 @@ def first_times() -> list[Goal]:
     (package,) = printed_by(f"{clock} import structsvm; print(time.process_time() - start)")
     learner = f"{clock} from structsvm import MetricLearner; print(time.process_time() - start)"
     (loaded,) = printed_by(learner)
+    theirs = f"{clock} import sklearn.base; print(time.process_time() - start)"
+    (base,) = printed_by(theirs)
     with TemporaryDirectory() as empty:
         (compiled,) = printed_by(FIRST_FIT, NUMBA_CACHE_DIR=empty)
     return [
         Goal.at_most("import structsvm | 0.1 s", package, 0.1, 1),
         Goal.at_most("from structsvm import MetricLearner | 1 s", loaded, 1.0, 1),
+        Goal.against("from structsvm import MetricLearner | import sklearn.base", loaded, base),
         Goal.at_most("first fit on a machine, which compiles | 10 s", compiled, 10.0, 1),
     ]
 
