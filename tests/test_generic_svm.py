@@ -194,7 +194,7 @@ for file in map(Path, sys.argv[1:]):
     with contextlib.redirect_stdout(io.StringIO()) as shown:
         try:
             runpy.run_path(str(file), run_name="__main__")
-        except BaseException:
+        except (Exception, SystemExit):
             error = traceback.format_exc()
     found[file.stem] = shown.getvalue(), error
 print(json.dumps(found))

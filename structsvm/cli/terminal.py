@@ -57,7 +57,10 @@ class Terminal:
             stderr=True, highlight=False, markup=False, emoji=False
         )
     )
-    _warnings: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+    _shown: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+    """How many warnings of each kind have been shown one by one."""
+    _held: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+    """Those of each kind that have not been told yet."""
 
     def report(self, plain: Any, *readable: RenderableType) -> None:
         """Print the result of the command: ``plain`` as JSON, or else what people read."""
@@ -79,22 +82,24 @@ class Terminal:
 
     def warn(self, text: str) -> None:
         """Tell something that the user should not miss; of many of a kind, the first ones now."""
-        alike = self._warnings.setdefault(_kind(text), [])
-        alike.append(text)
-        if self.verbose or len(alike) <= SHOWN:
+        kind = _kind(text)
+        shown = self._shown.get(kind, 0)
+        if self.verbose or shown < SHOWN:
+            self._shown[kind] = shown + 1
             self._warn(text)
+        else:
+            self._held.setdefault(kind, []).append(text)
 
     def warn_of_the_rest(self) -> None:
-        """Tell how many warnings have not been shown."""
-        for alike in self._warnings.values():
-            n = len(alike) - SHOWN
-            if n == 1 and not self.verbose:
-                self._warn(alike[-1])
-            elif n > 1 and not self.verbose:
+        """Tell how many warnings have not been shown, also in a thread that tells progress."""
+        for kind in list(self._held):
+            held = self._held.pop(kind, [])
+            if len(held) == 1:
+                self._warn(held[0])
+            elif held:
                 self._warn(
-                    f"{n} more of this kind, the last one: {alike[-1]} (--verbose shows all)"
+                    f"{len(held)} more of this kind, the last one: {held[-1]} (--verbose shows all)"
                 )
-        self._warnings.clear()
 
     def _warn(self, text: str) -> None:
         self.err.print(f"warning: {printable(text)}", style="yellow", soft_wrap=True)
