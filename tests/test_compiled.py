@@ -1,8 +1,11 @@
 """Compiled functions where nothing can be kept on disk."""
 
+import importlib
 import os
 import subprocess
 import sys
+
+import numba
 
 PROGRAM = """
 import resource, sys
@@ -53,6 +56,25 @@ def test_no_folder_that_can_be_written_to(tmp_path):
     home = str(tmp_path / "home")
     done = output(tmp_path, "", HOME=home, XDG_CACHE_HOME=home, NUMBA_CACHE_DIR="")
     assert done.stdout == "3 3.0\n"
+
+
+def test_that_it_compiles_is_told_once(tmp_path, monkeypatch, capsys):
+    """By commands, as what runs for seconds; what is on disk already is read, and not told."""
+    from structsvm.cli.app import _messages
+    from structsvm.cli.terminal import Terminal
+    from structsvm.support import compiled
+
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "adding.py").write_text(ADDING)
+    for told in (1, 0):
+        compiled._tell_of_the_first.cache_clear()
+        monkeypatch.delitem(sys.modules, "adding", raising=False)
+        adding = importlib.import_module("adding")
+        with _messages(Terminal(), verbose=False):
+            assert adding.add(1, 2) == 3
+            assert adding.add(1.0, 2.0) == 3.0
+        assert capsys.readouterr().err.count("compiling what has not run on this machine") == told
 
 
 def test_where_numba_is_told_to_compile_nothing_the_variable_is_named(tmp_path):

@@ -82,7 +82,10 @@ def _is_of_a_plugin(error: StructSVMError) -> bool:
 
 @contextmanager
 def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
-    """Show warnings as lines, each once, and the log if asked for, while a command runs."""
+    """Show warnings as lines, each once, and the log if asked for, while a command runs.
+
+    That functions are compiled is shown in any case.
+    """
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 
@@ -93,15 +96,15 @@ def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
             terminal.warn(str(message))
         told.add(str(message))
 
-    handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
-    level = logger.level
-    with warnings.catch_warnings():
+    if verbose:
+        handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
+        log = _heard(logger, logging.DEBUG, handler)
+    else:
+        log = _heard(logging.getLogger("structsvm.compiled"), logging.INFO, _Told(terminal))
+    with warnings.catch_warnings(), log:
         for category in (CheckpointWarning, DataWarning, ConvergenceWarning):
             warnings.simplefilter("always", category)
         warnings.showwarning = show_warning
-        if verbose:
-            logger.addHandler(handler)
-            logger.setLevel(logging.DEBUG)
         try:
             yield
         except StructSVMError:
@@ -109,5 +112,29 @@ def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
             raise
         finally:
             terminal.warn_of_the_rest()
-            logger.removeHandler(handler)
-            logger.setLevel(level)
+
+
+@contextmanager
+def _heard(log: logging.Logger, level: int, handler: logging.Handler) -> Iterator[None]:
+    """Hand on what is logged from a level on, in this block."""
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(level)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+class _Told(logging.Handler):
+    """Tells what is logged as notes and warnings of a command."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell one."""
+        tell = self._terminal.warn if record.levelno >= logging.WARNING else self._terminal.note
+        tell(record.getMessage())

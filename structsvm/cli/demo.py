@@ -28,8 +28,7 @@ from structsvm.problems.change_point import ChangePoint
 INTRODUCTION = """\
 The recordings are sequences of handwritten digits (from scikit-learn, 8 x 8 pixels): the digit
 changes from time to time, and the handwriting with every image. The task is to find the changes of
-the digit in the handwriting of other people. The first run on a machine compiles the search for
-changes, which takes some seconds."""
+the digit in the handwriting of other people."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:

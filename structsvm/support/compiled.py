@@ -3,6 +3,9 @@
 The wrappers through which C and Python call a function take up to a third of its compilation. Where
 nothing can be kept on disk, as in a container without a home or on a full disk, each process
 compiles for itself.
+
+The first compilation of a process is told to the logger ``structsvm.compiled``, since it takes
+seconds in which nothing else happens.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from numba import njit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-logger = logging.getLogger("structsvm")
+logger = logging.getLogger("structsvm.compiled")
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
@@ -50,6 +53,7 @@ def _keep(function: Any) -> None:
         return
 
     def saved(*compiled: Any) -> None:
+        _tell_of_the_first()
         try:
             save(*compiled)
         except OSError as error:
@@ -66,3 +70,9 @@ def _tell(reason: str) -> None:
         "compile it again; set NUMBA_CACHE_DIR to a folder with space for some MB",
         reason,
     )
+
+
+@cache
+def _tell_of_the_first() -> None:
+    """Once."""
+    logger.info("compiling what has not run on this machine before: this takes seconds, once")
