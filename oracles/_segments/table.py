@@ -25,6 +25,7 @@ import numpy as np
 from structsvm.oracles._segments.lanes import ANCHOR, LANES, LEFT, ORIGIN, lane_scores
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.columns import add_rows
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
@@ -251,7 +252,7 @@ def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sum
     samples (zero but for rounding).
     """
     T, r = Z.shape
-    _add_rows(Z, mean)
+    add_rows(Z, mean)
     for j in range(r):
         mean[j] /= T
     last = knots.size - 1
@@ -277,16 +278,3 @@ def _add_up(Z: Floats, mean: Floats, running: Floats, sums: Floats) -> None:
             sums[j, i] = total
             total += Z[i, j] - level
         running[j] = total
-
-
-@inner()
-def _add_rows(Z: Floats, total: Floats) -> None:
-    """Add the rows of ``Z`` to ``total``, four at a time: one would be over before it is begun."""
-    T = Z.shape[0]
-    fours = T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(total.size):
-            total[j] += (Z[t, j] + Z[t + 1, j]) + (Z[t + 2, j] + Z[t + 3, j])
-    for t in range(fours, T):
-        for j in range(total.size):
-            total[j] += Z[t, j]

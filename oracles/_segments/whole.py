@@ -17,7 +17,6 @@ import numpy as np
 
 from structsvm.oracles._segments.lanes import (
     BITS,
-    FAST,
     LANES,
     lane_reaching,
     lane_scores,
@@ -34,6 +33,7 @@ from structsvm.oracles._segments.table import (
 )
 from structsvm.oracles._segments.tree import ROUNDING, compiled_scan
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.columns import add_squares
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.plain import read_only
@@ -278,13 +278,11 @@ def _rounding(r: int, scatter: float, prices: float) -> float:
     return ROUNDING * (r + OVERHEAD) * (scatter + prices)
 
 
-@inner(fastmath=FAST | {"reassoc", "contract"})
+@inner()
 def _scatter(Z: Floats, mean: Floats) -> float:
-    """The sum of the squares of the centred samples, column by column: rows may be short."""
+    """The sum of the squares of the centred samples."""
     total, squares = 0.0, np.zeros(Z.shape[1])
-    for t in range(Z.shape[0]):
-        for j in range(squares.size):
-            squares[j] += (Z[t, j] - mean[j]) ** 2
+    add_squares(Z, mean, squares)
     for j in range(squares.size):
         total += squares[j]
     return total
