@@ -21,6 +21,14 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 RESULTS   := $(sort $(filter-out experiments/_% experiments/figure% experiments/table% experiments/appendix% experiments/neuroblastoma.py experiments/paper.py,$(wildcard experiments/*.py)))
 BENCHES   := $(patsubst benchmarks/%.py,%,$(sort $(filter-out benchmarks/_% benchmarks/peers.py,$(wildcard benchmarks/*.py))))
 
+# uv installs in seconds what takes pip minutes. Where it cannot, as with an index that pip alone has been
+# told of, pip does.
+define install
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check uv \
+	    && $(1)/bin/python -m uv pip install --quiet --python $(1)/bin/python $(2) \
+	    || $(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2)
+endef
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test lowest quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper results speech rivals clasp notebooks docs clean
 
@@ -41,7 +49,7 @@ quick: $(STAMP)  ## run the fast tests, in under 90 seconds
 	$(PYTEST) $(PARALLEL) -m 'not slow' $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
 
 fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from strangers
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	-$(call install,$(VENV),--editable '.[fuzz]')
 	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
 
 conformance: $(STAMP)  ## run the tests that ruptures, metric-learn and PyStruct publish, on our objects
@@ -64,7 +72,7 @@ browser:
 # `make audit` fails.
 $(AUDIT)/.installed:
 	@test -x $(AUDIT)/bin/pip || $(PYTHON) -m venv --clear $(AUDIT)
-	-$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check pip-audit && touch $@
+	-$(call install,$(AUDIT),pip-audit) && touch $@
 
 audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is installed (pip-audit asks the package index)
 	$(BIN)/python tests/audit.py --strict $(AUDIT)/bin/pip-audit
@@ -72,8 +80,7 @@ audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is install
 # The oldest cvxpy that setup.cfg allows, laid over what .venv has; `make test` has the newest one. PIQP
 # is left out, because the old cvxpy does not know the new PIQP.
 lowest: $(STAMP)  ## test what rests on cvxpy with the oldest version that setup.cfg allows
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
-	    --target $(LOWEST) "cvxpy==$$(sed -n 's/^ *cvxpy >= //p' setup.cfg)"
+	$(call install,$(VENV),--no-deps --upgrade --target $(LOWEST) "cvxpy==$$(sed -n 's/^ *cvxpy >= //p' setup.cfg)")
 	PYTHONPATH=$(CURDIR)/$(LOWEST) $(PYTEST) $(PARALLEL) -k 'not PIQP' $(wildcard tests/test_modeling*.py) \
 	    tests/test_segmentation_hinge.py tests/test_support.py tests/test_masters.py \
 	    tests/test_regularizers.py tests/test_kept_constraints.py
@@ -108,7 +115,7 @@ bench-peers: $(PEERS)/.installed  ## compare with other libraries, in an environ
 
 $(PEERS)/.installed: setup.cfg
 	@test -x $(PEERS)/bin/pip || $(PYTHON) -m venv --clear $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[datasets]'
+	$(call install,$(PEERS),--editable '.[datasets]')
 	@sed -n '/^peers =/,/^[a-z]* =$$/s/^    //p' setup.cfg | while read -r peer; do \
 	    $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" </dev/null \
 	        || echo "$$peer cannot be installed here"; done
@@ -137,7 +144,7 @@ rivals: $(RIVALS)/.installed  ## run the baselines of metric-learn, which `make 
 
 $(RIVALS)/.installed: setup.cfg
 	@test -x $(RIVALS)/bin/pip || $(PYTHON) -m venv --clear $(RIVALS)
-	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[rivals]'
+	$(call install,$(RIVALS),--editable '.[rivals]')
 	@touch $@
 
 # claspy wants an older numba than we do, hence an environment of its own.
@@ -146,7 +153,7 @@ clasp: $(CLASP)/.installed  ## segment TSSB by ClaSP, which `make paper` then sh
 
 $(CLASP)/.installed: setup.cfg
 	@test -x $(CLASP)/bin/pip || $(PYTHON) -m venv --clear $(CLASP)
-	$(CLASP)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[clasp,datasets]'
+	$(call install,$(CLASP),--editable '.[clasp,datasets]')
 	@touch $@
 
 notebooks: $(VENV)/.notebooks  ## run every notebook from top to bottom; the files stay as they are
@@ -172,10 +179,10 @@ $(STAMP): setup.cfg pyproject.toml
 	    fi; \
 	fi
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(call install,$(VENV),--editable '.[dev]')
 	@touch $@
 
 # What only one target needs is installed with its first run.
 $(VENV)/.docs $(VENV)/.notebooks: $(VENV)/.%: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	$(call install,$(VENV),--editable '.[$*]')
 	@touch $@
