@@ -66,6 +66,23 @@ def installed(monkeypatch):
     return install
 
 
+def test_what_is_installed_meanwhile_is_found(tmp_path, monkeypatch) -> None:
+    """As by ``%pip install`` in a notebook; what stays as it is, is read once."""
+    monkeypatch.syspath_prepend(tmp_path)
+    before = problem_names()
+    monkeypatch.setattr("structsvm.plugins.metadata.entry_points", None)
+    assert problem_names() == before
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(tmp_path)
+    declared = tmp_path / "their_package-1.0.dist-info"
+    declared.mkdir()
+    (declared / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
+    (declared / "entry_points.txt").write_text(
+        "[structsvm.problems]\ntheirs = their.module:Thing\n"
+    )
+    assert set(problem_names()) == {*before, "theirs"}
+
+
 def test_every_declared_problem_is_one() -> None:
     assert "change-point" in problem_names()
     for name in problem_names():
