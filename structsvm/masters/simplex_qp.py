@@ -52,7 +52,9 @@ def maximize_on_simplices(
     """
     starts = np.searchsorted(groups, np.arange(n_groups))
     at, room = _Iterate.start(q, F, ridge, groups, starts), np.empty_like(F)
-    with together(_ranges(starts, *F.shape)) as of_ranges:
+    # What is not finite, as at the smallest scales, ends the loop.
+    quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
+    with quiet, together(_ranges(starts, *F.shape)) as of_ranges:
         for _ in range(MAX_STEPS):
             image = at.x @ F
             gain = _value(q, image, ridge, at.x) - reference
@@ -115,10 +117,9 @@ class _Iterate:
         return _Iterate(self.all + t * d.all, self._C)
 
     def largest_step(self, d: _Iterate) -> float:
-        """Largest t <= 1 that keeps everything nonnegative."""
-        falls = d.all < 0
-        with np.errstate(over="ignore"):
-            return float(np.min(self.all[falls] / -d.all[falls], initial=1.0))
+        """Largest t <= 1 that keeps everything nonnegative; 0 / 0 stays what it is."""
+        fastest = float(np.fmin.reduce(d.all / self.all, initial=0.0))
+        return 1.0 if fastest >= -1.0 else -1.0 / fastest
 
 
 def _value(q: Floats, image: Floats, ridge: float, x: Floats) -> float:
@@ -139,6 +140,8 @@ def _ranges(starts: Ints, C: int, f: int) -> list[tuple[int, int]]:
     How many there are depends on the size of the system alone, and with it every bit of a sum.
     """
     n = max(1, min(MOST_RANGES, C // f)) if C * f * f >= WORTHWHILE else 1
+    if n == 1:
+        return [(0, starts.size)]
     inner = np.searchsorted(starts, C * np.arange(1, n) / n)
     bounds = np.unique([0, *inner.tolist(), starts.size]).tolist()
     return list(itertools.pairwise(bounds))
@@ -185,6 +188,7 @@ class _System:
         self.at, self.F, self.groups, self.starts = at, F, groups, starts
         self.weights = 1.0 / (at.z / at.x + ridge)
         self.cap = at.s / at.y
+        self.room = 1.0 - at.s - np.add.reduceat(at.x, starts)
         columns = F, self.weights, groups, starts, self.cap, room
         found = of_ranges(_condensed, columns)
         self.delta = np.concatenate([total for total, _, _ in found]) + self.cap
@@ -204,7 +208,7 @@ class _System:
         """The direction for a residual of stationarity and targets of complementarity."""
         at, groups = self.at, self.groups
         a = residual + xz / at.x
-        b = 1.0 - at.s - sy / at.y - np.add.reduceat(at.x, self.starts)
+        b = self.room - sy / at.y
         dy = (np.add.reduceat(self.weights * a, self.starts) - b) / self.delta
         u = self.F.T @ (self.weights * (a - dy[groups]))
         if u.size:
