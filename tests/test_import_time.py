@@ -6,14 +6,19 @@ import sys
 LATER = ("numba", "sklearn.linear_model", "sklearn.model_selection", "sklearn.cluster", "cvxpy")
 
 
-def test_the_learner_is_imported_without_the_compiler_and_without_classifiers():
-    """They are loaded where they are used: with the first fit, or with rivals and scores."""
-    code = (
-        "import sys\n"
-        "from structsvm import MetricLearner\n"
-        f"print(*[name for name in {LATER} if name in sys.modules])"
-    )
+def loaded(program: str, *names: str) -> list[str]:
+    """Which of these modules a program has loaded."""
+    code = f"import sys\n{program}\nprint(*[name for name in {names} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == []
+    return done.stdout.split()
+
+
+def test_the_learner_is_imported_without_the_compiler_and_without_classifiers():
+    """They are loaded where they are used: with the first fit, or with rivals and scores."""
+    assert loaded("from structsvm import MetricLearner", *LATER) == []
+
+
+def test_files_are_read_without_what_sound_takes():
+    assert loaded("import structsvm.io.files", "scipy.signal") == []

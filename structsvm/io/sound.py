@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, rfft, rfftfreq
-from scipy.signal import get_window
 
 from structsvm.support.arrays import Floats
 
@@ -49,6 +48,8 @@ def describe_second(samples: Samples) -> Floats:
 
 @cache
 def _window() -> Samples:
+    from scipy.signal import get_window  # which takes long to import
+
     return np.asarray(get_window("hann", WINDOW), dtype=np.float32)
 
 
