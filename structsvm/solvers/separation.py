@@ -85,6 +85,36 @@ class _Answered(NamedTuple):
     """The labelling found."""
 
 
+class _Rows(NamedTuple):
+    """The planes of some answers, one below the other."""
+
+    groups: Ints
+    slopes: Floats
+    intercepts: Floats
+    values: Floats
+    slacks: Floats
+    sizes: list[float]
+    """The magnitudes of what each value is a sum of."""
+    qualities: list[Quality]
+    labellings: list[Labellings]
+
+    def planes(self, w: Floats, begin: int, end: int) -> Planes:
+        """Those of neighbours, found at a weight."""
+        some = slice(begin, end)
+        return Planes(
+            w,
+            self.groups[some],
+            self.slopes[some],
+            self.intercepts[some],
+            self.values[some],
+            self.slacks[some],
+            weakest(self.qualities[some]),
+            sum(self.sizes[some]),
+            end - begin,
+            self.labellings[some],
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Neighbouring samples of a risk, and what it takes to separate them."""
@@ -324,7 +354,7 @@ def _planes_of(blocks: Sequence[list[_Answered] | None], query: Query) -> list[P
     answers = [answer for block in blocks for answer in block or ()]
     if not answers:
         return [None] * len(blocks)
-    planes, sizes, qualities = _rows_of(answers, query)
+    rows = _rows_of(answers, query)
     found: list[Planes | None] = []
     end = 0
     for block in blocks:
@@ -332,27 +362,12 @@ def _planes_of(blocks: Sequence[list[_Answered] | None], query: Query) -> list[P
             found.append(None)
             continue
         begin, end = end, end + len(block)
-        some = slice(begin, end)
-        of_block = Planes(
-            query.w,
-            planes.groups[some],
-            planes.slopes[some],
-            planes.intercepts[some],
-            planes.values[some],
-            planes.slacks[some],
-            weakest(qualities[some]),
-            sum(sizes[some]),
-            len(block),
-            planes.labellings[some],
-        )
-        found.append(of_block.summed())
+        found.append(rows.planes(query.w, begin, end).summed())
     return found
 
 
-def _rows_of(
-    answers: Sequence[_Answered], query: Query
-) -> tuple[Planes, list[float], list[Quality]]:
-    """A plane for each answer, the magnitudes of what its value is a sum of, and its quality.
+def _rows_of(answers: Sequence[_Answered], query: Query) -> _Rows:
+    """A plane for each answer.
 
     The true labelling is always a candidate, with the plane 0: an answer that is worth less, and
     says that none is worth more, is that of a heuristic.
@@ -379,9 +394,7 @@ def _rows_of(
         slack[k] = max(0.0, values[k] + slack[k])
         slopes[k], intercepts[k], values[k], labellings[k] = 0.0, 0.0, 0.0, ()
     groups = query.groups[list(samples)]
-    n, quality = len(answers), weakest(qualities)
-    planes = Planes(query.w, groups, slopes, intercepts, values, slack, quality, 0.0, n, labellings)
-    return planes, sizes.tolist(), qualities
+    return _Rows(groups, slopes, intercepts, values, slack, sizes.tolist(), qualities, labellings)
 
 
 def _require_finite(samples: Sequence[int], values: Floats) -> None:
