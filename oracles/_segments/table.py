@@ -71,7 +71,7 @@ def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
     lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
     ends = np.empty((knots.size, 4 if truthful else 1))
     mean, total = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
-    _fill(Z, knots, *truth_of(objective), mean, total, first_group, sums, lanes, ends)
+    _fill_for_python(Z, knots, *truth_of(objective), mean, total, first_group, sums, lanes, ends)
     signed_mean = np.where(np.arange(mean.size) < n_plus, mean, -mean)
     constant = float(signed_mean @ (Z.shape[0] * mean + 2.0 * total))
     return SegmentTable(
@@ -116,11 +116,11 @@ def free_table(
     sums = np.empty((n_groups, r, LANES))
     lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
     ends = np.empty((T + 1, 4 if truthful else 1))
-    _fill_all(Z, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
+    _fill(Z, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
     return SegmentTable(sums, lanes, ends, first_group, shift, r, 0.0)
 
 
-@inner()
+@compiled()
 def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
@@ -135,11 +135,8 @@ def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     return total
 
 
-@uninterrupted
-@compiled()
-def path_value(table: SegmentTable, path: Ints) -> float:
-    """The same where Python calls it."""
-    return sum_of_scores(table, path)
+path_value = uninterrupted(sum_of_scores)
+"""The same where Python calls it."""
 
 
 @inner()
@@ -167,8 +164,8 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-@inner()
-def _fill_all(
+@compiled()
+def _fill(
     Z: Floats,
     knots: Ints,
     bounds: Ints,
@@ -190,22 +187,7 @@ def _fill_all(
     _fill_lanes(knots, left, first_group, sums, lanes)
 
 
-@uninterrupted
-@compiled()
-def _fill(
-    Z: Floats,
-    knots: Ints,
-    bounds: Ints,
-    c: float,
-    mean: Floats,
-    total: Floats,
-    first_group: Ints,
-    sums: Floats,
-    lanes: Floats,
-    ends: Floats,
-) -> None:
-    """The same where Python calls it."""
-    _fill_all(Z, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
+_fill_for_python = uninterrupted(_fill)
 
 
 @inner(error_model="numpy")
