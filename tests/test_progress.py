@@ -7,6 +7,7 @@ from structsvm.cli import terminal
 from structsvm.cli.terminal import Clock
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels
+from structsvm.support import progress
 from structsvm.support.progress import stage, tell, watching
 
 XS, YS = arrays_and_labels(
@@ -104,6 +105,16 @@ class TestClock:
         assert clock.left(0.0001) == ""
         now[0] += 2
         assert clock.left(0.05) == "about 76 s left"
+
+    def test_what_is_compiled_once_does_not_count(self, now, monkeypatch):
+        """The first fit on a machine had "about 3 min left", and took seconds."""
+        compiling = [7.0]
+        monkeypatch.setattr(progress, "_apart", [lambda: compiling[0]])
+        clock = Clock()
+        clock.left(0.0)
+        now[0] += 12
+        compiling[0] += 10
+        assert clock.left(0.1) == "about 18 s left"
 
     def test_a_first_part_costs_nothing(self, now):
         clock = Clock()

@@ -19,7 +19,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from structsvm.errors import printable
-from structsvm.support.progress import Watcher, watching
+from structsvm.support.progress import Watcher, seconds_apart, watching
 
 SECONDS_UNTIL_FIRST_LINE = 2.0
 SECONDS_BETWEEN_LINES = 10.0
@@ -220,14 +220,17 @@ def _timed(task: str, show: Callable[[Text], None], left: Callable[[float], str]
 
 
 class Clock:
-    """How much longer something takes, by how long its part so far has taken."""
+    """How much longer something takes, by how long its part so far has taken.
+
+    What is done once, such as compiling, is left out.
+    """
 
     def __init__(self) -> None:
         self._latest = math.inf
 
     def left(self, part: float) -> str:
         """In words, once it can be told; a part that shrinks begins something new."""
-        now = time.monotonic()
+        now = time.monotonic() - seconds_apart()
         if part < self._latest:
             self._started, self._first = now, part
         self._latest = part

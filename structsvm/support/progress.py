@@ -11,7 +11,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = ["Watcher", "is_watched", "share", "stage", "tell", "watching"]
+__all__ = [
+    "Watcher",
+    "count_apart",
+    "is_watched",
+    "seconds_apart",
+    "share",
+    "stage",
+    "tell",
+    "watching",
+]
 
 Watcher = Callable[[str, float], None]
 """Takes what is being done, in words, and how much of it is done, from 0 to 1."""
@@ -19,6 +28,7 @@ Watcher = Callable[[str, float], None]
 T = TypeVar("T")
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+_apart: list[Callable[[], float]] = []
 
 
 @contextmanager
@@ -94,3 +104,16 @@ def share(words: str, start: float, end: float) -> Iterator[None]:
 def _share(outer: Watcher, words: str, start: float, size: float) -> Watcher:
     """A watcher of a part of the work for whom the whole is all of it."""
     return lambda inner, part: outer(f"{words}: {inner}", start + part * size)
+
+
+def count_apart(seconds: Callable[[], float]) -> None:
+    """Name what has taken so many seconds of this process so far and is done once.
+
+    That compiling took long does not say that the rest takes long.
+    """
+    _apart.append(seconds)
+
+
+def seconds_apart() -> float:
+    """What all of that has taken so far."""
+    return sum(seconds() for seconds in _apart)
