@@ -96,16 +96,21 @@ def test_the_tests_of_the_example_with_side_information_pass(tmp_path: Path) -> 
 
 def test_the_example_is_listed_like_our_own(circular: Installed) -> None:
     kinds = ("problems", "oracles")
-    as_json = circular.commands(*([kind, "--json"] for kind in kinds))
-    tables = circular.commands(*([kind] for kind in kinds))
-    for kind, listed, shown in zip(kinds, as_json, tables, strict=True):
+    lines = [[kind, *more] for more in (["--json"], []) for kind in kinds]
+    said = circular.commands(*lines)
+    for kind, listed, shown in zip(kinds, said[:2], said[2:], strict=True):
         (own,) = (plugin for plugin in json.loads(listed)[kind] if plugin["name"] == "circular")
         assert own["distribution"] == "structsvm-circular 0.1.0"
         assert own["error"] is None
         assert "structsvm-circular 0.1.0" in shown
 
 
-def test_the_example_learns_from_files_and_predicts(circular: Installed, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def learned(
+    circular: Installed, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[str]]:
+    """A folder with what was learned from files there, and what the commands printed."""
+    tmp_path = tmp_path_factory.mktemp("learned")
     rng = np.random.default_rng(0)
     for i in range(4):
         y = np.zeros(30, dtype=int)
@@ -115,7 +120,7 @@ def test_the_example_learns_from_files_and_predicts(circular: Installed, tmp_pat
         (tmp_path / f"{i}.csv").write_text("shape,noise,label\n" + rows)
     fit = ["fit", "circular", "0.csv", "1.csv", "2.csv", "-o", "m.structsvm"]
     predict = ["predict", "m.structsvm", "3.csv"]
-    _, shown, scores, found, _ = circular.commands(
+    return tmp_path, circular.commands(
         [*fit, "--metric", "diagonal", "--quiet"],
         ["show", "m.structsvm", "--json"],
         ["evaluate", "m.structsvm", "3.csv", "--json"],
@@ -123,30 +128,25 @@ def test_the_example_learns_from_files_and_predicts(circular: Installed, tmp_pat
         [*predict, "-o", "out", "-q"],
         cwd=tmp_path,
     )
+
+
+def test_the_example_learns_from_files_and_predicts(learned: tuple[Path, list[str]]) -> None:
+    folder, (_, shown, scores, found, _) = learned
     assert json.loads(shown)["problem"] == {"name": "circular", "settings": {}}
     assert json.loads(shown)["weights"][0]["feature"] == "shape"
     assert json.loads(scores)["learned"]["loss"] < 0.5
     (recording,) = json.loads(found)["recordings"]
     assert recording["n_clusters"] == 2
     assert recording["labels"][0] == recording["labels"][-1] == 0
-    written = (tmp_path / "out" / "3_segments.csv").read_text().split()
+    written = (folder / "out" / "3_segments.csv").read_text().split()
     assert len(written) == 31
     assert {row.rpartition(",")[2] for row in written[1:]} == {"0", "1"}
 
 
-def test_a_model_of_a_plugin_that_is_gone_says_so(circular: Installed, tmp_path: Path) -> None:
-    code = (
-        "import numpy as np; from structsvm import MetricLearner, save\n"
-        "from structsvm_circular import Circular\n"
-        "y = np.repeat([0, 1, 0], 8); X = np.column_stack([y, np.arange(24) % 5]) + 0.0\n"
-        "save(MetricLearner(Circular()).fit([X, X[::-1]], [y, y]), 'm.structsvm')\n"
-    )
-    (tmp_path / "learn.py").write_text(code)
-    environment = {**os.environ, "PYTHONPATH": str(circular.target)}
-    run([sys.executable, "learn.py"], tmp_path, environment)
+def test_a_model_of_a_plugin_that_is_gone_says_so(learned: tuple[Path, list[str]]) -> None:
     gone = subprocess.run(
         [sys.executable, "-m", "structsvm", "show", "m.structsvm"],
-        cwd=tmp_path,
+        cwd=learned[0],
         capture_output=True,
         text=True,
         timeout=LONG,
