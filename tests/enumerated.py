@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 
 from structsvm.masters.working_set import Cut, WorkingSet
@@ -93,6 +92,8 @@ def all_cuts(risk: RegularizedRisk, labellings: Callable[[Any], list[Any]]) -> W
 
 def optimum(risk: RegularizedRisk, labellings: Callable[[Any], list[Any]] | None = None) -> float:
     """``min F`` by one conic program over all the labellings of all the samples, to 1e-9."""
+    import cvxpy as cp  # not with the problems, which worker processes import
+
     cuts = all_cuts(risk, labellings or (lambda x: range(len(x.features))))
     B, w, constraints = risk.space.variable()
     slacks = cp.Variable(risk.n_samples, nonneg=True)
