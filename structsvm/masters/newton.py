@@ -25,7 +25,7 @@ from structsvm.masters.base import (
     acceptable,
 )
 from structsvm.masters.bounds import lower_bound
-from structsvm.masters.simplex_qp import maximize_on_simplices
+from structsvm.masters.simplex_qp import FEW, maximize_on_simplices
 from structsvm.masters.working_set import WorkingSet
 from structsvm.parallel import single_threaded
 from structsvm.problem import Regularized
@@ -124,7 +124,9 @@ class NewtonMaster(Master):
         upper, lower, gap, idle = np.inf, 0.0, np.inf, 0
         multipliers = alpha
         for _ in range(self.max_steps):
-            near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega))
+            # Of multipliers that are equally good, interior points find those that are feasible
+            # for the trace by itself.
+            near = _Restricted(cuts, risk.space, Proximal(w, weight).added_to(omega), few=0)
             found = _ascend(near, alpha, 0.1 * request.tol, self.max_steps)
             alpha = found.alpha
             value = _restricted_value(risk, cuts, found.w)
@@ -182,8 +184,10 @@ class _Point:
 class _Restricted:
     """The restricted problem with a strongly convex quadratic Omega, seen from its dual."""
 
-    def __init__(self, cuts: WorkingSet, space: WeightSpace, omega: Quadratic) -> None:
-        self.cuts, self.space, self.curvature = cuts, space, omega.curvature
+    def __init__(
+        self, cuts: WorkingSet, space: WeightSpace, omega: Quadratic, few: int = FEW
+    ) -> None:
+        self.cuts, self.space, self.curvature, self.few = cuts, space, omega.curvature, few
         self.target = omega.center - omega.linear / omega.curvature
         self.constant = 0.5 * float(omega.curvature @ omega.center**2)
 
@@ -215,7 +219,9 @@ class _Restricted:
         used, inside = np.unique(groups[active], return_inverse=True)
         tol = 1e-15 * abs(at.value + at.gap)
         direction = -at.alpha
-        direction[active] += maximize_on_simplices(q, F, ridge, inside, used.size, reference, tol)
+        direction[active] += maximize_on_simplices(
+            q, F, ridge, inside, used.size, reference, tol, self.few
+        )
         return direction
 
     def _factor(self, at: _Point, active: NDArray[np.intp]) -> Floats:
