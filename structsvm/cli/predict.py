@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from structsvm.cli.inputs import Given, measured, names_before_reading, read_for
 from structsvm.cli.outputs import (
     Answer,
@@ -20,26 +18,22 @@ from structsvm.cli.outputs import (
 )
 from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import DataWarning, SettingsError, warn
+from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 from structsvm.learner.consensus import partitions_with, samples_with_states, ways_besides_metrics
+from structsvm.learner.dead import warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.rivals import ask
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.candidates import CONSENSUS
-from structsvm.partitions.deferred import of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts, is_constant
-from structsvm.partitions.traits import IMAGES
+from structsvm.partitions.samples import Counts
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted, some_of
-
-TOLD = 0.05
-"""A share of the weight of a metric from which on a feature that says nothing is told."""
+from structsvm.support.plain import counted
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -70,7 +64,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         )
     samples = measured(learner, given, terminal)
     if args.rival is None:
-        _warn_of_constant_features(learner, given, samples)
+        with given.named():
+            warn_of_dead_features(learner, samples)
     with given.named(), terminal.working("partitioning"):
         rules = _rules(args, given, learner.problem_)
         answers = answers_of(
@@ -89,26 +84,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     lines = [str(answer) for answer in answers]
     terminal.report({f"{given.words.whole}s": plain}, *(lines if output is None else ()))
     return 0
-
-
-def _warn_of_constant_features(
-    learner: MetricLearner, given: Given, samples: Sequence[Sample]
-) -> None:
-    """Warn of features that the metric weighs and that say nothing, as those of a dead sensor."""
-    if learner.inputs_.features is not None or given.words is IMAGES:
-        return
-    weights = np.sum(learner.components_**2, axis=0)
-    shares, names = weights / weights.sum(), learner.metric_feature_names_
-    constant = of_each("looking for constant features", is_constant, [s.data for s in samples])
-    for place, flat in zip(given.places, constant, strict=True):
-        which = np.flatnonzero(flat & (shares >= TOLD)).tolist()
-        if which:
-            verb, have = ("is", "has") if len(which) == 1 else ("are", "have")
-            warn(
-                f"{place}: {some_of([names[j] for j in which])} {verb} constant, which {have} "
-                f"{shares[which].sum():.0%} of the weight of the metric",
-                DataWarning,
-            )
 
 
 def _tell_counts(

@@ -19,6 +19,7 @@ from structsvm.errors import DataError, DataWarning, OracleError, SettingsError,
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.consensus import MetricBeside, partitions_with, ways_besides_metrics
+from structsvm.learner.dead import warn_of_dead_features
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
@@ -422,6 +423,9 @@ class MetricLearner(ProblemParameters):
     ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
+        A DataWarning names features that the metric relies on and that are constant in a sample, as
+        those of a dead sensor.
+
         Parameters
         ----------
         n_clusters : int, or one int per sample, or None
@@ -581,6 +585,8 @@ class MetricLearner(ProblemParameters):
         if "known" in rules:
             rules["known"] = form.labels_in_order(rules["known"], KNOWN, some=True)
         samples = self.prepare(form.samples)
+        if samples is not form.samples:
+            warn_of_dead_features(self, samples)
         moments = form.times or [None] * len(samples)
         problem, constraints = read_rules(self.problem_, samples, rules)
         counts = self._counts(samples, constraints, n_clusters)
@@ -622,7 +628,8 @@ class MetricLearner(ProblemParameters):
         """
         if not isinstance(metric, Metric):
             raise SettingsError(f"metric must be a Metric, got {metric!r}")
-        return self._decode(metric, *self._to_partition(Xs), n_clusters, rules)
+        samples, step = self._to_partition(Xs, told=metric is self.metric_)
+        return self._decode(metric, samples, step, n_clusters, rules)
 
     def partition_with(
         self, rival: str, Xs: Any, n_clusters: Counts = None
@@ -912,8 +919,11 @@ class MetricLearner(ProblemParameters):
 
     # ---- inside
 
-    def _to_partition(self, Xs: Any) -> tuple[Sequence[Sample], Step | None]:
+    def _to_partition(self, Xs: Any, told: bool = True) -> tuple[Sequence[Sample], Step | None]:
         """Samples with their features, and the step in which they are standardised.
+
+        Features that are dead are ``told`` of here: samples that are prepared come from
+        evaluations, scores and pictures, which are about data that were looked at.
 
         Whoever partitions them takes it, a few samples at a time: all standardised recordings at
         once would be as much memory as the recordings.
@@ -923,6 +933,8 @@ class MetricLearner(ProblemParameters):
             return Xs, None
         measured = self.measured(Xs)
         with self._workers():
+            if told:
+                warn_of_dead_features(self, measured)
             return self.inputs_.with_features(measured), self.inputs_.standardizer
 
     def _decode(
