@@ -171,8 +171,18 @@ class TestRefusals:
     @pytest.mark.parametrize("keep", [0, 100, -1])
     def test_half_a_file(self, keep, file):
         file.write_bytes(file.read_bytes()[:keep])
-        with pytest.raises(CheckpointError, match="damaged, or not a structsvm checkpoint"):
+        what = "damaged, or not a structsvm checkpoint; give another file to start again"
+        with pytest.raises(CheckpointError, match=what):
             CuttingPlane().solve(risk_of(), resume=file)
+
+    def test_another_kind_of_file_is_not_to_be_overwritten(self, tmp_path):
+        file = tmp_path / "data.npz"
+        np.savez(file, X=np.eye(3))
+        content = file.read_bytes()
+        what = "not a structsvm checkpoint; give another file to start again"
+        with pytest.raises(CheckpointError, match=what):
+            CuttingPlane().solve(risk_of(), resume=file)
+        assert file.read_bytes() == content
 
     def test_no_such_folder_before_any_oracle_is_called(self, tmp_path):
         risk = risk_of(problem=Failing(SPACE))

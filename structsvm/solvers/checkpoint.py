@@ -95,7 +95,10 @@ class Checkpoint:
         """
         if not self.path.exists():
             return None
-        header, arrays = CHECKPOINT.read(self.path)
+        try:
+            header, arrays = CHECKPOINT.read(self.path)
+        except CheckpointError as error:
+            raise CheckpointError(f"{error}; give another file to start again") from error
         try:
             found = header["identity"]
             other = [name for name, mark in self.identity.items() if found.get(name) != mark]
@@ -111,7 +114,8 @@ class Checkpoint:
             if isinstance(error, CheckpointError):
                 raise
             raise CheckpointError(
-                f"{self.path}: no checkpoint of this version: {error!r}"
+                f"{self.path}: no checkpoint of this version: {error!r}; give another file to "
+                "start again"
             ) from error
         logger.info("going on from %s, after %d oracle calls", self.path, saved.oracle_calls)
         return saved
