@@ -12,10 +12,14 @@ from structsvm.partitions.deferred import of_each
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import is_constant
 from structsvm.partitions.traits import GRAPHS, IMAGES
+from structsvm.support.arrays import Bools
 from structsvm.support.plain import some_of
 
 TOLD = 0.05
 """A share of the weight of a metric from which on a feature that says nothing is told."""
+
+DIFFERENT = 1e-6
+"""A share of a value by which another differs that is not the same up to rounding."""
 
 
 def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
@@ -29,11 +33,13 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
         return
     weights = np.sum(learner.components_**2, axis=0)
     shares, names = weights / weights.sum(), learner.metric_feature_names_
-    constant = of_each("looking for constant features", is_constant, [s.data for s in samples])
+    relied_on = shares >= TOLD
+    suspects = [i for i in _may_be_constant(samples, relied_on) if samples[i].n_samples > 1]
+    data = [samples[i].data for i in suspects]
+    constant = of_each("looking for constant features", is_constant, data)
     where: dict[tuple[int, ...], list[str]] = {}
-    for i, (sample, flat) in enumerate(zip(samples, constant, strict=True)):
-        which = tuple(np.flatnonzero(flat & (shares >= TOLD)).tolist())
-        if which and sample.n_samples > 1:
+    for i, flat in zip(suspects, constant, strict=True):
+        if which := tuple(np.flatnonzero(flat & relied_on).tolist()):
             where.setdefault(which, []).append(f"{words.whole} {i}")
     for which, places in where.items():
         verb, have = ("is", "has") if len(which) == 1 else ("are", "have")
@@ -42,3 +48,18 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
             f"{have} {shares[list(which)].sum():.0%} of the weight of the metric",
             DataWarning,
         )
+
+
+def _may_be_constant(samples: Sequence[Sample], relied_on: Bools) -> list[int]:
+    """Samples in which one of some features is as good as equal at the beginning and half way.
+
+    That is clear of hardly any, and costs little; those that are not in memory are not read for it.
+    """
+    there = [i for i, sample in enumerate(samples) if not sample.is_deferred]
+    if not there:
+        return list(range(len(samples)))
+    Xs = [samples[i].X for i in there]
+    first, middle = np.array([X[0] for X in Xs]), np.array([X[len(X) // 2] for X in Xs])
+    differ = np.abs(first - middle) > DIFFERENT * np.abs(first)  # a missing value tells nothing
+    differing = {i for i, clear in zip(there, differ[:, relied_on].all(1), strict=True) if clear}
+    return [i for i in range(len(samples)) if i not in differing]
