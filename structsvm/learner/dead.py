@@ -32,7 +32,10 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
     if learner.inputs_.features is not None or words in (GRAPHS, IMAGES):
         return
     weights = np.sum(learner.components_**2, axis=0)
-    shares, names = weights / weights.sum(), learner.metric_feature_names_
+    total, names = float(weights.sum()), learner.metric_feature_names_
+    if not total > 0.0:  # weights so small that their squares vanish
+        return
+    shares = weights / total
     relied_on = shares >= TOLD
     suspects = [i for i in _may_be_constant(samples, relied_on) if samples[i].n_samples > 1]
     data = [samples[i].data for i in suspects]
