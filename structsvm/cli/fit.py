@@ -48,6 +48,7 @@ from structsvm.plotting.words import certificate_in_words, question_in_words, tr
 from structsvm.plugins import problem_class
 from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.checkpoint import read_state
 from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
 
@@ -73,6 +74,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     check_output(args, args.output, replaceable=_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)
+        if args.checkpoint.exists():
+            read_state(args.checkpoint)  # refused before any work if it is none
     typed = _typed(args)
     kind = with_context(Kind.typed(args.problem, typed), args.context)
     refuse_foreign_options(args, kind.problem)

@@ -45,6 +45,20 @@ class Saved:
     stalled: bool
 
 
+def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays of the file of a checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        For a damaged file, and for one that is none.
+    """
+    try:
+        return CHECKPOINT.read(path)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; give another file to start again") from error
+
+
 class Checkpoint:
     """A file that follows a run.
 
@@ -95,10 +109,7 @@ class Checkpoint:
         """
         if not self.path.exists():
             return None
-        try:
-            header, arrays = CHECKPOINT.read(self.path)
-        except CheckpointError as error:
-            raise CheckpointError(f"{error}; give another file to start again") from error
+        header, arrays = read_state(self.path)
         try:
             found = header["identity"]
             other = [name for name, mark in self.identity.items() if found.get(name) != mark]

@@ -222,6 +222,15 @@ class TestGoingOn:
         assert run(self.LINE)[0] == 1
         assert (place / "new.structsvm").read_text() == "precious"
 
+    def test_what_is_no_checkpoint_is_refused_before_lam_is_chosen(self, run, place, monkeypatch):
+        monkeypatch.setattr("structsvm.cli.fit._chosen_lam", None)
+        (place / "state").write_text("precious")
+        code, _, err = run(f"{self.LINE} --lam cv")
+        assert code == 1
+        assert "state" in err
+        assert "give another file to start again" in err
+        assert (place / "state").read_text() == "precious"
+
     def test_the_checkpoint_is_not_the_model(self, run):
         code, _, err = run("fit change-point data -o new --checkpoint ./new")
         assert code == 1
