@@ -7,6 +7,7 @@ import pytest
 
 from structsvm import MetricLearner, evaluate
 from structsvm.errors import DataWarning
+from structsvm.learner.dead import warn_of_dead_features
 
 Y = np.repeat([0, 1, 0, 1], 30)
 WAYS = ["predict", "predict_partitions", "predict_breakpoints", "predict_changes"]
@@ -58,3 +59,28 @@ def test_scores_and_evaluations_say_nothing(learner):
 
 def test_one_sample_alone_is_not_a_dead_sensor(learner):
     assert told_by(lambda: learner.predict([recordings(1)[0][0][:1]])) == []
+
+
+class Counted:
+    """Recordings that are made when they are asked for, and how often each was."""
+
+    def __init__(self, Xs):
+        self.Xs, self.reads = Xs, [0] * len(Xs)
+
+    def __len__(self):
+        return len(self.Xs)
+
+    def __getitem__(self, i):
+        self.reads[i] += 1
+        return self.Xs[i]
+
+
+def test_recordings_on_demand_are_not_read_once_more_for_it(learner):
+    Xs, _ = recordings(3)
+    Xs[1][:, 0] = 7.0
+    there = Counted(Xs)
+    samples = learner.measured(there)
+    read = list(there.reads)
+    (message,) = told_by(lambda: warn_of_dead_features(learner, samples))
+    assert message.startswith("recording 1: x0 is constant")
+    assert there.reads == read

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataWarning, warn
-from structsvm.partitions.deferred import of_each
+from structsvm.partitions.deferred import Deferred, of_each
 from structsvm.partitions.sample import Sample
 from structsvm.partitions.samples import is_constant
 from structsvm.partitions.traits import GRAPHS, IMAGES
@@ -37,11 +37,8 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
         return
     shares = weights / total
     relied_on = shares >= TOLD
-    suspects = [i for i in _may_be_constant(samples, relied_on) if samples[i].n_samples > 1]
-    data = [samples[i].data for i in suspects]
-    constant = of_each("looking for constant features", is_constant, data)
     where: dict[tuple[int, ...], list[str]] = {}
-    for i, flat in zip(suspects, constant, strict=True):
+    for i, flat in _constant_features(samples, relied_on).items():
         if which := tuple(np.flatnonzero(flat & relied_on).tolist()):
             where.setdefault(which, []).append(f"{words.whole} {i}")
     for which, places in where.items():
@@ -53,16 +50,33 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
         )
 
 
-def _may_be_constant(samples: Sequence[Sample], relied_on: Bools) -> list[int]:
-    """Samples in which one of some features is as good as equal at the beginning and half way.
+def _constant_features(samples: Sequence[Sample], relied_on: Bools) -> dict[int, Bools]:
+    """Which features are constant, (P,), in samples where one of some features may be.
 
-    That is clear of hardly any, and costs little; those that are not in memory are not read for it.
+    What is not in memory was looked at when it was first read.
     """
-    there = [i for i, sample in enumerate(samples) if not sample.is_deferred]
-    if not there:
-        return list(range(len(samples)))
-    Xs = [samples[i].X for i in there]
+    known, there = {}, []
+    for i, sample in enumerate(samples):
+        if sample.n_samples == 1:
+            continue
+        if isinstance(sample.data, Deferred) and sample.data.constant is not None:
+            known[i] = sample.data.constant
+        else:
+            there.append(i)
+    suspects = _alike(samples, there, relied_on)
+    data = [samples[i].data for i in suspects]
+    found = of_each("looking for constant features", is_constant, data)
+    return dict(sorted((known | dict(zip(suspects, found, strict=True))).items()))
+
+
+def _alike(samples: Sequence[Sample], there: list[int], relied_on: Bools) -> list[int]:
+    """Those in which one of some features is as good as equal at the beginning and half way.
+
+    That costs little, and few are. What is not in memory is not read for it.
+    """
+    Xs = [X for i in there if not isinstance(X := samples[i].data, Deferred)]
+    if not there or len(Xs) < len(there):
+        return there
     first, middle = np.array([X[0] for X in Xs]), np.array([X[len(X) // 2] for X in Xs])
     differ = np.abs(first - middle) > DIFFERENT * np.abs(first)  # a missing value tells nothing
-    differing = {i for i, clear in zip(there, differ[:, relied_on].all(1), strict=True) if clear}
-    return [i for i in range(len(samples)) if i not in differing]
+    return [there[k] for k in np.flatnonzero(~differ[:, relied_on].all(axis=1)).tolist()]
