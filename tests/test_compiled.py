@@ -1,4 +1,4 @@
-"""Compiled functions where nothing can be kept on disk."""
+"""Compiled functions: that they compile is told, and so is that nothing can be kept on disk."""
 
 import importlib
 import os

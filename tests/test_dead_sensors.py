@@ -75,11 +75,12 @@ class Counted:
         return self.Xs[i]
 
 
-def test_recordings_on_demand_are_not_read_once_more_for_it(learner):
+@pytest.mark.parametrize("way", ["measured", "prepare"])
+def test_recordings_on_demand_are_not_read_once_more_for_it(learner, way):
     Xs, _ = recordings(3)
     Xs[1][:, 0] = 7.0
     there = Counted(Xs)
-    samples = learner.measured(there)
+    samples = getattr(learner, way)(there)
     read = list(there.reads)
     (message,) = told_by(lambda: warn_of_dead_features(learner, samples))
     assert message.startswith("recording 1: x0 is constant")

@@ -123,6 +123,20 @@ def file_options() -> argparse.ArgumentParser:
     """Options of commands that read recordings."""
     options = argparse.ArgumentParser(add_help=False)
     group = options.add_argument_group("files")
+    _add_roles(group)
+    _add_meanings(group)
+    _add_text(group)
+    group.add_argument(
+        "--masks",
+        metavar="FOLDER",
+        help="folder of label maps with the names of the images (default: the folder mask beside "
+        "img)",
+    )
+    return options
+
+
+def _add_roles(group: Any) -> None:
+    """Where labels, times and the names of recordings are."""
     group.add_argument(
         "--label-column",
         metavar="NAME",
@@ -152,6 +166,10 @@ def file_options() -> argparse.ArgumentParser:
         metavar="NAME",
         help="column with the name of the recording of each row, in tables of several recordings",
     )
+
+
+def _add_meanings(group: Any) -> None:
+    """What labels mean, and values that are missing."""
     group.add_argument(
         "--labels-are",
         choices=LABELS_ARE,
@@ -171,6 +189,10 @@ def file_options() -> argparse.ArgumentParser:
         help="refuse missing values, interpolate them, or leave them out of learning and "
         "prediction (default: error)",
     )
+
+
+def _add_text(group: Any) -> None:
+    """How text files are written."""
     group.add_argument(
         "--separator",
         metavar="TEXT",
@@ -193,13 +215,6 @@ def file_options() -> argparse.ArgumentParser:
         help="lines of text files and sheets to skip, counted from 1, such as 1-3,5 for a title "
         "above the header and units below it (default: 0, which skips comments that begin with #)",
     )
-    group.add_argument(
-        "--masks",
-        metavar="FOLDER",
-        help="folder of label maps with the names of the images (default: the folder mask beside "
-        "img)",
-    )
-    return options
 
 
 def feature_options() -> argparse.ArgumentParser:

@@ -53,14 +53,16 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
 def _constant_features(samples: Sequence[Sample], relied_on: Bools) -> dict[int, Bools]:
     """Which features are constant, (P,), in samples where one of some features may be.
 
-    What is not in memory was looked at when it was first read.
+    What is not in memory was looked at when it was first read, and stays constant where it is
+    standardised since.
     """
     known, there = {}, []
     for i, sample in enumerate(samples):
         if sample.n_samples == 1:
             continue
-        if isinstance(sample.data, Deferred) and sample.data.constant is not None:
-            known[i] = sample.data.constant
+        seen = sample.data.origin.constant if isinstance(sample.data, Deferred) else None
+        if seen is not None:
+            known[i] = seen
         else:
             there.append(i)
     suspects = _alike(samples, there, relied_on)
