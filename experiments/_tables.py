@@ -14,9 +14,9 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from structsvm import Clustering, EquivalenceMatrix
+from structsvm.data.samples import Standardizer
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
-from structsvm.partitions.samples import Standardizer
 
 Floats = NDArray[np.float64]
 

@@ -24,6 +24,7 @@ from _report import PAPER, publish, stored
 from numpy.typing import NDArray
 
 from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
+from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
@@ -38,7 +39,6 @@ from structsvm.partial_labels.complete import (
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import metric_factor
-from structsvm.partitions.samples import Standardizer
 from structsvm.partitions.units import within_whitening
 
 Floats = NDArray[np.float64]

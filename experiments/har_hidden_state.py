@@ -37,9 +37,9 @@ from _report import SHARED, Row, publish
 from har_spsw import split
 
 from structsvm import MetricLearner
+from structsvm.data.samples import Standardizer
 from structsvm.errors import DataWarning
 from structsvm.io import Recording
-from structsvm.partitions.samples import Standardizer
 
 STATES = ("seated", "standing up", "walking", "turning", "sitting down")
 """The states 0, 1, ... of the labels."""

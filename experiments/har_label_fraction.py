@@ -26,12 +26,12 @@ from _report import PAPER, SHARED, publish, stored
 from har_spsw import split
 
 from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels
+from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
 from structsvm.partial_labels.complete import calibrate_partial, known_parts, read_labels
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.samples import Standardizer
 from structsvm.rivals import metrics as baselines
 
 PROBLEM = ChangePoint()

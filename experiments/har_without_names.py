@@ -39,9 +39,9 @@ from _report import SHARED, Row, publish
 from har_spsw import split
 from sklearn.cluster import KMeans
 
+from structsvm.data.samples import Standardizer
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
-from structsvm.partitions.samples import Standardizer
 
 N_STATES, FEW, DRAWS = 12, 10, 5
 OF_CHANGES = (

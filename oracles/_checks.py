@@ -9,16 +9,7 @@ from structsvm.partitions.oracle import Constraint
 def number_of_clusters(
     constraint: Constraint, n_samples: int, *, links: bool = False
 ) -> int | None:
-    """The K that a constraint on set partitions asks for, None if it is left open.
-
-    ``links``: whether the oracle keeps samples together and apart.
-
-    Raises
-    ------
-    OracleError
-        If the constraint cannot be kept, has boundaries or regions, or links that are not kept
-        here.
-    """
+    """The K that a constraint on set partitions asks for, None if it is left open."""
     constraint.validate(n_samples)
     if constraint.has_links and not links:
         raise OracleError(

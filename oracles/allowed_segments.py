@@ -138,7 +138,6 @@ def _path(
 
 @lru_cache(maxsize=64)
 def _allowed(rule: Rule, T: int) -> Allowed:
-    """What a rule allows."""
     every = read_only(np.arange(T, dtype=np.int64))
     _check_one_by_one(rule, every)
     found = [every[:0]]
@@ -164,13 +163,7 @@ def _allowed(rule: Rule, T: int) -> Allowed:
 
 
 def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
-    """Which segments a rule allows, (n,).
-
-    Raises
-    ------
-    PluginError
-        When the rule fails, or answers anything but a truth value for each start, or one for all.
-    """
+    """Which segments a rule allows, (n,)."""
     owner = getattr(rule, "__self__", None)
     called = getattr(rule, "__name__", type(rule).__name__)
     named = called if owner is None else f"{type(owner).__name__}.{called}"
@@ -198,13 +191,7 @@ def _advised() -> Iterator[None]:
 
 
 def _check_one_by_one(rule: Rule, every: Ints) -> None:
-    """Refuse a rule whose answer about one start depends on which others it is asked about.
-
-    Raises
-    ------
-    PluginError
-        Naming the rule and the segment.
-    """
+    """Refuse a rule whose answer about one start depends on which others it is asked about."""
     T = every.size
     together = rule_says(rule, every, T, T)
     for start in sorted({0, T // 2, T - 1}):
@@ -240,11 +227,7 @@ def _pruned_path(
 def _layered_path(
     scores: Prefixes, shift: float, segments: Allowed, allowed: Bools, forced: Bools, K: int | None
 ) -> Ints | None:
-    """The boundaries of the best segmentation, into K segments if K is given; None for none.
-
-    ``best[k, t]`` is the value of the best k segments of the first t samples; with an open number
-    of segments all layers but the first are one.
-    """
+    """The boundaries of the best segmentation, into K segments if K is given; None for none."""
     rank, T = scores.rank, scores.sums.shape[1] - 1
     layers = 1 if K is None else K
     best = np.full((layers + 1, T + 1), -np.inf)
@@ -288,12 +271,7 @@ def _extend_pruned(
     begin: int,
     end: int,
 ) -> None:  # pragma: no cover (compiled)
-    """Best values of the ends ``begin, ..., end - 1``, and the starts they go with.
-
-    ``alive`` holds the starts that are left, ``columns`` their prefix sums side by side, which the
-    compiler makes vectors of; ``state`` is how many there are, the next start to take in, and the
-    last boundary that has to be one.
-    """
+    """Best values of the ends ``begin, ..., end - 1``, and the starts they go with."""
     n, upcoming, latest = state[0], state[1], state[2]
     scores = np.empty(alive.size)
     for t in range(begin, end):
@@ -422,7 +400,6 @@ def _extend_layers(
 
 
 def _called(rule: Rule) -> str:
-    """What a rule is called: the problem whose method it is, with what was set of it."""
     owner = getattr(rule, "__self__", None)
     if not is_dataclass(owner):
         return getattr(rule, "__name__", "the rule")

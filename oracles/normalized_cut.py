@@ -42,17 +42,6 @@ class CutDecoder:
     Shi and Malik (2000): the eigenvectors of ``S = D^{-1/2} W D^{-1/2}`` after sqrt(d), divided by
     sqrt(d); two clusters by the exact degree-weighted 2-means of the first of them, more by
     K-means with the degrees as weights, or by its column-pivoted QR.
-
-    Parameters
-    ----------
-    normalized : bool
-        False decodes the plain association ``Tr(W M)``: eigenvectors of ``W``, unweighted K-means.
-    rounding : {"kmeans", "qr"}
-        Of more than two clusters.
-    tol : float
-        Relative accuracy of Lanczos, for large graphs.
-    random_state : int
-        Seed of K-means.
     """
 
     normalized: bool = True
@@ -75,17 +64,10 @@ class CutDecoder:
         return Embedding(np.append(1.0, values), np.hstack([u0, vectors]), d)
 
     def n_clusters(self, embedding: Embedding, threshold: float) -> int:
-        """How many eigenvalues are at least ``threshold``, but 1 at least."""
         return max(1, int(np.count_nonzero(embedding.values >= threshold)))
 
     def partition(self, embedding: Embedding, n_clusters: int) -> EquivalenceMatrix:
-        """Round to exactly so many clusters, none of them empty.
-
-        Raises
-        ------
-        OracleError
-            If there are fewer nodes than clusters.
-        """
+        """Round to exactly so many clusters, none of them empty."""
         d, K = embedding.degrees, n_clusters
         if K > d.size:
             raise OracleError(f"cannot make {K} clusters out of {d.size} nodes")
@@ -115,26 +97,7 @@ def constrained_cut(
     n_clusters: int | None,
     threshold: float | None,
 ) -> EquivalenceMatrix:
-    """A cut in which labelled nodes keep their labels.
-
-    The similarity of two nodes that are to be together is set to 1 and of two that are to be apart
-    to 0 (Kamvar, Klein and Manning, 2003); after the cut, each group of labelled nodes is one
-    cluster of its own, and the other nodes belong to the nearest group in the embedding, or to a
-    cluster without labels if more clusters are asked for than there are groups. Where groups are
-    not all known to be different, those in the embedding are found by K-means under the links.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        Its ``together`` and ``apart``.
-    n_clusters : int or None
-        None: as many as the threshold counts, and at least one for each group.
-
-    Raises
-    ------
-    OracleError
-        When there are more groups than clusters.
-    """
+    """A cut in which labelled nodes keep their labels."""
     groups = _groups(constraint)
     all_apart = _all_apart(groups, constraint)
     linked = Weights(_linked(W, constraint), None)
@@ -169,7 +132,6 @@ def constrained_cut(
 
 
 def _all_apart(groups: list[tuple[int, ...]], constraint: Constraint) -> bool:
-    """Whether any two groups are known to be different clusters."""
     home = {i: k for k, group in enumerate(groups) for i in group}
     apart = {frozenset((home[i], home[j])) for i, j in constraint.apart}
     return len(apart) == len(groups) * (len(groups) - 1) // 2
@@ -197,16 +159,7 @@ def _linked(W: Weights, constraint: Constraint) -> Floats:
 
 
 def two_means(x: Floats, weights: Floats) -> Ints:
-    """The split of points on a line of least weighted within-cluster scatter, exactly: 0 or 1.
-
-    Clusters are intervals, so one pass over the sorted points with prefix sums finds it. None is
-    empty.
-
-    Raises
-    ------
-    OracleError
-        If there are fewer than two points.
-    """
+    """The split of points on a line of least weighted within-cluster scatter, exactly: 0 or 1."""
     if x.size < 2:
         raise OracleError("one point cannot be split in two")
     order = np.argsort(x, kind="stable")

@@ -182,21 +182,7 @@ class SemidefiniteOracle(Oracle):
 
 
 def certified_bound(A: Floats, N: Floats, K: int | None) -> float:
-    """``spectral(A + N)``: no partition (into K clusters) has a larger ``Tr(A M)``.
-
-    Parameters
-    ----------
-    A : array of shape (T, T)
-    N : array of shape (T, T)
-        Symmetric and nonnegative, entry by entry; any such N gives a bound.
-    K : int or None
-
-    Returns
-    -------
-    float
-        ``1^T C 1 / T`` plus the K - 1 largest (or all positive) eigenvalues of ``C = A + N`` on the
-        complement of 1, and an allowance for rounding.
-    """
+    """``spectral(A + N)``: no partition (into K clusters) has a larger ``Tr(A M)``."""
     T = A.shape[0]
     C = A + N
     V = _complement_of_one(T)

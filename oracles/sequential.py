@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from structsvm.data.words import LARGEST
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
 from structsvm.oracles._segments.rounding import may_round, may_round_at, rounding_of
@@ -29,7 +30,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, BatchOracle, Constraint, Quality
 from structsvm.partitions.price_path import decode_between
-from structsvm.partitions.trace_objective import LARGEST, NOT_FINITE, TraceObjective
+from structsvm.partitions.trace_objective import NOT_FINITE, TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import all_within
 from structsvm.support.plain import read_only
@@ -251,7 +252,6 @@ class SequentialOracle(BatchOracle):
         return curves
 
     def _is_one_call(self, objective: TraceObjective) -> bool:
-        """Whether the search of an objective without null columns is a single compiled call."""
         positive = objective.signs is None or bool((objective.signs > 0).all())
         pays = objective.shift > 0.0 and objective.Z.shape[1] == 0
         pays = pays or splitting_price(objective, objective.shift) <= 0.0

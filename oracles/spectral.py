@@ -141,24 +141,6 @@ def _eigenpairs(S: Floats, count: int | None) -> tuple[Floats, Floats]:
 def _select(
     values: Floats, shift: float, n_null: int, rank: int | None, least: int
 ) -> tuple[int, int]:
-    """How many leading eigenvectors, and how many null directions, make the best projector.
-
-    Parameters
-    ----------
-    values : array
-        Leading eigenvalues without the shift, decreasing. That of a null direction is 0.
-    shift : float
-        ``d``, added to every eigenvalue.
-    n_null : int
-        Number of null directions there are.
-    rank : int or None
-        Rank asked for; None takes every positive eigenvalue, and at least ``least`` directions.
-    least : int
-
-    Returns
-    -------
-    kept, taken_null : int
-    """
     scale = float(np.abs(values).max(initial=0.0))
     rounding = max(values.size, 1) * np.finfo(float).eps * scale
     if rank is None:
@@ -173,7 +155,6 @@ def _select(
 
 
 def _lift(M: CompressedProjector, basis: Basis) -> EquivalenceMatrix:
-    """The same projector on T samples."""
     if M.n_clusters * basis.n_samples > LARGEST_FACTOR:
         raise OracleError(
             f"the relaxed solution has rank {M.n_clusters} on {basis.n_samples} samples, too large "

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.reading import read_arrays
+from structsvm.data.sample import Sample
+from structsvm.data.samples import MISSING
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.reading import read_arrays
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import MISSING
 from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problems.segments import SegmentProblem, segmentation
 from structsvm.support.checks import among, is_number, is_whole, refuse_below, refuse_unlisted

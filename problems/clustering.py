@@ -11,6 +11,10 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from structsvm.data.deferred import of_each
+from structsvm.data.sample import Sample
+from structsvm.data.values import label_values, refuse_missing
+from structsvm.data.words import TABLES
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.compose import Rows
 from structsvm.oracles._clusters.calibrate import calibrate_tree
@@ -23,16 +27,13 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.candidates import Candidate, Rival
-from structsvm.partitions.deferred import of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import LEAST_KAPPA, TABLES, Traits
-from structsvm.partitions.values import label_values, refuse_missing
+from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.rivals.row_classifier import rivals_of_tables
@@ -286,11 +287,7 @@ class Clustering(PartitionProblem):
         return [*PART_CANDIDATES, *kernels, *rivals]
 
     def _similarities(self, n_rows: int, n_features: int) -> Rows:
-        """The similarities ``exp(-d^2 / (4 P))`` to rows drawn at random, decorrelated.
-
-        ``d`` is the distance of the standardised rows, whose mean square is 2 P (Williams and
-        Seeger 2001, "Using the Nystroem method to speed up kernel machines").
-        """
+        """The similarities ``exp(-d^2 / (4 P))`` to rows drawn at random, decorrelated."""
         count = min(LANDMARKS, n_rows // ROWS_PER_LANDMARK)
         kernel = Nystroem(
             gamma=1 / (4 * n_features), n_components=count, random_state=self.random_state

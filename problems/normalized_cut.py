@@ -9,6 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import checked_names
+from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
@@ -33,9 +36,7 @@ from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem, calibrated
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import checked_names
-from structsvm.partitions.traits import GRAPHS, LEAST_KAPPA, Traits
+from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
@@ -469,13 +470,7 @@ class CutObjective(Objective):
         constraints: Callable[[Any], list[Any]] | None = None,
         weights: Floats | None = None,
     ) -> CutRisk:
-        """The mean hinge loss of the graphs with more than one label, and Omega.
-
-        Raises
-        ------
-        SettingsError
-            For further constraints, which no solver of such objectives keeps.
-        """
+        """The mean hinge loss of the graphs with more than one label, and Omega."""
         if constraints is not None:
             raise SettingsError("constraints are for convex objectives: normalized cuts take none")
         weights = np.ones(len(samples)) if weights is None else weights
@@ -531,13 +526,7 @@ class CutRisk(CompositeRisk):
         return len(self.hinges)
 
     def losses(self, w: Floats) -> tuple[float, Floats]:
-        """Return the mean hinge loss and its gradient, (d,).
-
-        Raises
-        ------
-        OracleError
-            If a training graph cannot be cut; a note names it.
-        """
+        """Return the mean hinge loss and its gradient, (d,)."""
         B = self.space.to_metric(w)
         L = metric_factor(B)
         total, gradient = 0.0, np.zeros((self.order, self.order))
@@ -669,11 +658,5 @@ class TangentModel(Problem):
         return Separation(Tangent(at_w - float(slope @ x.w), slope), 0.0, quality)
 
     def predict(self, w: Floats, x: _Sample) -> Tangent:
-        """Refuse to predict: the model holds training samples alone.
-
-        Raises
-        ------
-        OracleError
-            Always.
-        """
+        """Refuse to predict: the model holds training samples alone."""
         raise OracleError("a model of training samples predicts nothing")

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
+from structsvm.data.values import check_vector, label_values, refuse_missing
 from structsvm.errors import DataError
 from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.traits import Traits
-from structsvm.partitions.values import check_vector, label_values, refuse_missing
 from structsvm.support.contract import hook
 
 
@@ -110,13 +110,7 @@ class SegmentProblem(PartitionProblem):
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
-    """A segmentation from a label for each sample, or from breakpoints.
-
-    Raises
-    ------
-    DataError
-        When it is neither.
-    """
+    """A segmentation from a label for each sample, or from breakpoints."""
     values = label_values(y)
     check_vector(values)
     if values.size == n_samples:

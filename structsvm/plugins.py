@@ -49,49 +49,25 @@ def problem_names() -> list[str]:
 
 
 def problem_class(name: str) -> type[PartitionProblem]:
-    """The problem that is declared under a name.
-
-    Raises
-    ------
-    PluginError
-        When there is none or more than one, or it is not what a problem has to be.
-    """
+    """The problem that is declared under a name."""
     found: type[PartitionProblem] = _load(PROBLEMS, _point(PROBLEMS, name))
     return found
 
 
 def structured_problem_class(name: str) -> type[Problem]:
-    """The problem of :class:`structsvm.StructuredSVM` that is declared under a name.
-
-    Raises
-    ------
-    PluginError
-        When there is none or more than one, or it is not what a problem has to be.
-    """
+    """The problem of :class:`structsvm.StructuredSVM` that is declared under a name."""
     found: type[Problem] = _load(STRUCTURED, _point(STRUCTURED, name))
     return found
 
 
 def oracle_class(name: str) -> type[Oracle]:
-    """The oracle that is declared under a name.
-
-    Raises
-    ------
-    PluginError
-        When there is none or more than one, or it is not what an oracle has to be.
-    """
+    """The oracle that is declared under a name."""
     found: type[Oracle] = _load(ORACLES, _point(ORACLES, name))
     return found
 
 
 def problem_name(problem: PartitionProblem | Problem) -> str:
-    """The name under which the class of a problem is declared.
-
-    Raises
-    ------
-    PluginError
-        When it is not declared anywhere.
-    """
+    """The name under which the class of a problem is declared."""
     cls = type(problem)
     group = PROBLEMS if issubclass(cls, _contract(PROBLEMS)) else STRUCTURED
     for point in entry_points(group=group):
@@ -126,7 +102,6 @@ def entry_points(group: str) -> EntryPoints:
 
 @lru_cache(maxsize=len(WHAT))
 def _declared(group: str, _places: tuple[tuple[str, int], ...]) -> EntryPoints:
-    """What the metadata of all distributions declare, to read which takes a tenth of a second."""
     return metadata.entry_points(group=group)
 
 
@@ -177,7 +152,6 @@ def _load(group: str, point: EntryPoint) -> Any:
 
 
 def _contract(group: str) -> type:
-    """What a class of the group has to be; imported here, because names need no contract."""
     from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.problem import Problem

@@ -21,7 +21,7 @@ FLOORS = (
     {"regularizers", "solution", "weights"},
     {"masters", "parallel", "problem"},
     {"solvers"},
-    {"features", "graphs", "partial_labels", "partitions"},
+    {"data", "features", "graphs", "partial_labels", "partitions"},
     {"oracles", "rivals"},
     {"problems"},
     {"interop", "learner", "modeling", "plugins"},

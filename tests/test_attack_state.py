@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from structsvm import MetricLearner, MetricLearnerCV, load, margin_rates, save
 from structsvm.errors import SettingsError
 from structsvm.plotting import eigenvalues, plot_metric, plot_segmentation, plot_weights
-from structsvm.solvers.fingerprint import fingerprint
+from structsvm.storage.fingerprint import fingerprint
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 

@@ -14,12 +14,12 @@ import pytest
 from enumerated import Listed, listed_risk
 from interrupted import output_of_interrupted
 
+from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
 from structsvm.parallel.workers import worker_pids
 from structsvm.partitions.objective import MetricObjective
-from structsvm.partitions.sample import Sample
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm

@@ -9,9 +9,9 @@ from sklearn.metrics import adjusted_rand_score
 from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix
+from structsvm.data.sample import Sample
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.sample import Sample
 from structsvm.rivals import metrics as baselines
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint, EquivalenceMatrix
+from structsvm.data.sample import Sample
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate
-from structsvm.partitions.sample import Sample
 from structsvm.rivals import metrics as baselines
 
 ORACLE, PROBLEM = SequentialOracle(), ChangePoint()

@@ -7,10 +7,10 @@ import pytest
 from cut_cases import planted
 from noisy_master import FailsAfter
 
+from structsvm.data.sample import Sample
 from structsvm.errors import MasterError, SettingsError
 from structsvm.graphs.labels import node_labels
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.partitions.sample import Sample
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping

@@ -9,6 +9,7 @@ import pytest
 import wrong_plugins
 
 from structsvm import ChangePoint
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, PluginError
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.sequential import SequentialOracle
@@ -16,7 +17,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem, Separation

@@ -21,9 +21,9 @@ from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.fingerprint import fingerprint
 from structsvm.solvers.memory import Memory
 from structsvm.status import Quality, Status
+from structsvm.storage.fingerprint import fingerprint
 from structsvm.weights import PSD
 
 SPACE, OMEGA = PSD(3), SquaredNorm(0.05)

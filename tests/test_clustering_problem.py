@@ -11,12 +11,12 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status, evaluate
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.objective import certified_upper
-from structsvm.partitions.sample import Sample
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.rivals import metrics as baselines

@@ -9,13 +9,13 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.neighbors import KNeighborsClassifier
 
 from structsvm import MetricLearner, MetricLearnerCV
+from structsvm.data.copies import contents
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, evaluate
 from structsvm.evaluation.verdict import Contrast, Verdict, once_each
 from structsvm.features import StateScores
 from structsvm.model_selection.folds import split
-from structsvm.partitions.copies import contents
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
 

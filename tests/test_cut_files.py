@@ -7,6 +7,8 @@ import pytest
 from cut_cases import planted
 
 from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
@@ -15,8 +17,6 @@ from structsvm.learner.files import read_header
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import GRAPHS
 from structsvm.rivals import metrics as baselines
 
 

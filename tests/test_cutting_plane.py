@@ -11,6 +11,7 @@ import pytest
 from enumerated import Listed, listed_risk, optimum
 from noisy_master import Noisy
 
+from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MasterError, OracleError, SettingsError
 from structsvm.masters.auto import AutoMaster
@@ -19,7 +20,6 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.partitions.objective import MetricObjective
-from structsvm.partitions.sample import Sample
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace

@@ -9,11 +9,11 @@ from structsvm import (
     load,
     save,
 )
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import HermiteMoments, hermite_functions, robust_scale
 from structsvm.partitions.losses import margin_f1, partition_loss
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Standardizer
 
 
 def test_hermite_functions_are_orthonormal() -> None:

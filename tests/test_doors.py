@@ -19,13 +19,13 @@ from structsvm import (
     PartialLabels,
     Region,
 )
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import FeatureGraph, GraphOfImage
 from structsvm.graphs.labels import node_labels
 from structsvm.partial_labels.labels import as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.sample import Sample
 from structsvm.regularizers import Custom
 
 T = 40

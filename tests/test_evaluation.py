@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner
+from structsvm.data.words import RECORDINGS
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, Scores, evaluate
@@ -17,7 +18,6 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.traits import RECORDINGS
 from structsvm.rivals import FrameClassifier
 
 TRAIN, TEST = (

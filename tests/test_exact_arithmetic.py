@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint
+from structsvm.data.sample import Sample
 from structsvm.masters.active_set import ActiveSetMaster
 from structsvm.masters.auto import master_from
 from structsvm.masters.base import Master, clean_multipliers
@@ -20,7 +21,6 @@ from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solvers.base import ConvexSolver, Stopping

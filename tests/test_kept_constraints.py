@@ -8,6 +8,7 @@ import pytest
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import MetricLearner, PartialLabels
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError, PluginError
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
@@ -15,7 +16,6 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Region
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 
 Z = np.repeat([[0.0], [4.0], [0.0]], 4, axis=0)

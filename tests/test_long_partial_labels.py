@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError
 from structsvm.partial_labels.complete import Known, read_labels
 from structsvm.partial_labels.labels import PartialLabels
@@ -12,7 +13,6 @@ from structsvm.partitions import equivalence
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Region
-from structsvm.partitions.sample import Sample
 from structsvm.problems.change_point import ChangePoint
 
 

@@ -9,6 +9,8 @@ from recording_cases import recordings_of_four_segments as recordings
 
 import structsvm.masters.conic
 from structsvm import ChangePoint, MetricLearner, Status
+from structsvm.data.sample import Sample
+from structsvm.data.samples import centred
 from structsvm.errors import CertificateError, DataError, DataWarning, OracleError, SettingsError
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.conic import dual_bound
@@ -17,8 +19,6 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Argmax, Quality
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problems.clustering import Clustering
 from structsvm.regularizers import Custom, SquaredNorm

@@ -8,6 +8,7 @@ import pytest
 from wrong_plugins import Segments, recordings
 
 from structsvm import MetricLearner
+from structsvm.data.sample import Sample
 from structsvm.errors import PluginError
 from structsvm.oracles._segments import table as _segment_table
 from structsvm.oracles._segments import whole as _whole
@@ -15,7 +16,6 @@ from structsvm.oracles._segments.whole import Recordings
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problems.change_point import ChangePoint
 from structsvm.testing import check_problem

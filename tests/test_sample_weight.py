@@ -20,10 +20,10 @@ from structsvm import (
     PartialLabels,
     compare_solvers,
 )
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, standard_error
 from structsvm.partitions.metric import calibrate
-from structsvm.partitions.sample import Sample
 from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane

@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from structsvm import MetricLearnerCV
+from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.features import Chain, Components, Lags
 from structsvm.io import arrays_and_labels
 from structsvm.partitions import Candidate
-from structsvm.partitions.samples import Standardizer
 
 LAGS = Lags((-1, 0, 1))
 SHORT = Chain(LAGS, Components(2))

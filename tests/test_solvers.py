@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from enumerated import listed_risk, objective, optimum
 
+from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.objective import MetricObjective
-from structsvm.partitions.sample import Sample
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace

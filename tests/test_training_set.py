@@ -7,11 +7,11 @@ from recording_cases import recordings
 
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm import evaluate as evaluated
+from structsvm.data import samples as doors
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError
 from structsvm.learner import TrainingSet
-from structsvm.partitions import samples as doors
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Standardizer
 
 
 @pytest.fixture(scope="module")

@@ -20,12 +20,12 @@ from structsvm import (
     MetricLearnerCV,
     NormalizedCut,
 )
+from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.features import HermiteMoments
 from structsvm.graphs import FeatureGraph, from_adjacency
 from structsvm.io import arrays_and_labels
-from structsvm.partitions.sample import Sample
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.quasi_newton import QuasiNewton

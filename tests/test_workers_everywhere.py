@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner
+from structsvm.data import deferred
+from structsvm.data.deferred import batches_of
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.io import arrays_and_labels
 from structsvm.parallel import Auto, Processes, Serial, Threads, auto
 from structsvm.parallel.once import spread, working_on
-from structsvm.partitions import deferred
-from structsvm.partitions.deferred import batches_of
 from structsvm.support.progress import watching
 
 RECORDINGS = relevant_changes(8, n_samples=200, n_features=4, n_relevant=2, random_state=0)

@@ -8,6 +8,7 @@ import pytest
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import MetricLearner, Status
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError, PluginError, SettingsError
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import all_segmentations
@@ -15,7 +16,6 @@ from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality, Region
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.problem import Problem, Separation

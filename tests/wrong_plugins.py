@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from structsvm.data.deferred import Data, of_each
 from structsvm.oracles._clusters.starts import ward_levels
-from structsvm.partitions.deferred import Data, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration
@@ -22,17 +22,7 @@ def calibrate_tree(
     weights: Floats | None,
     random_state: int,
 ) -> Calibration:
-    """The loss and the adjusted Rand index at each of these prices, from one Ward tree a table.
-
-    Parameters
-    ----------
-    Zs : sequence of arrays (T_i, r)
-        The tables in the metric, in memory or not.
-    penalties : array of shape (n,)
-        Increasing.
-    weights : array of shape (N,), optional
-        Of the tables in the means.
-    """
+    """The loss and the adjusted Rand index at each of these prices, from one Ward tree a table."""
     task = partial(_tree_curves, penalties=penalties, random_state=random_state)
     curves = of_each("calibrating the penalty", task, Zs, truths)
     losses, agreements = np.average(curves, axis=0, weights=weights)

@@ -38,9 +38,8 @@ BLOCK = 16_384
 
 @dataclass(frozen=True, eq=False)
 class CompressedData:
-    """``(Xc, Uc)``: everything an objective needs to know of ``(X, M_i)``, made once per data set.
-
-    Build one with :meth:`from_samples`.
+    """``(Xc, Uc)``: everything an objective needs to know of ``(X, M_i)``, made once per data
+    set.
     """
 
     X: Floats
@@ -68,18 +67,7 @@ class CompressedData:
 
 @dataclass(frozen=True, eq=False)
 class CompressedObjective:
-    """``Tr(A M)`` with ``A = X B X^T - c M_i + d I`` on compressed data.
-
-    Parameters
-    ----------
-    data : CompressedData
-    metric : array of shape (P,) or (P, P)
-        The diagonal of ``B``, or ``B``.
-    truth_weight : float
-        ``c >= 0``.
-    shift : float
-        ``d``.
-    """
+    """``Tr(A M)`` with ``A = X B X^T - c M_i + d I`` on compressed data."""
 
     data: CompressedData
     metric: Floats
@@ -142,13 +130,7 @@ class CompressedProjector:
         return self.data.n_samples
 
     def inner(self, other: CompressedProjector) -> float:
-        """``Tr(M M')`` for another projector of the same data.
-
-        Raises
-        ------
-        OracleError
-            When both have null directions: which ones is not written down.
-        """
+        """``Tr(M M')`` for another projector of the same data."""
         if self.n_null and other.n_null:
             raise OracleError("two projectors with null directions do not compare")
         return float(np.sum((self.V.T @ other.V) ** 2))
@@ -228,11 +210,6 @@ def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[Compres
     """Compress ``X`` (T, P) with its truth, and keep the basis that leads back to T samples.
 
     Costs ``O(T P (P + K))`` once; the basis holds another T x P numbers.
-
-    Raises
-    ------
-    OracleError
-        When ``X`` is not finite or the truth labels another number of samples.
     """
     T = X.shape[0]
     _check(X, truth)
@@ -290,20 +267,6 @@ def _orthogonalize(
 
     With ``within[b] = Q_b R_b``, ``[R_1; R_2; ...] = Q R`` and ``R = L D N^T`` (singular values),
     block ``b`` of the orthonormal factor is ``Q_b (Q[b] L)`` and the small factor is ``D N^T``.
-
-    Parameters
-    ----------
-    within : iterator over arrays of shape (t_b, P)
-    max_rank : int
-        Rank that the matrix cannot exceed.
-    noise : float
-        Norm of what the blocks are differences of: sets what counts as rounding.
-
-    Returns
-    -------
-    blocks : tuple of arrays of shape (t_b, min(t_b, P))
-    mixing : tuple of arrays of shape (min(t_b, P), rank)
-    small : array of shape (rank, P)
     """
     blocks, triangles = zip(*(np.linalg.qr(block) for block in within), strict=True)
     Q, R = np.linalg.qr(np.vstack(triangles))

@@ -34,11 +34,7 @@ UNROLLED = 4
 
 
 class GroupedObjective(NamedTuple):
-    """A trace objective in the form in which single clusters are scored.
-
-    The samples are centred, which adds a constant to every partition and saves digits. A truth that
-    is itself a relaxation joins the samples as columns ``sqrt(c) U`` of negative sign.
-    """
+    """A trace objective in the form in which single clusters are scored."""
 
     Z: Floats
     """(T, r), contiguous."""
@@ -53,7 +49,6 @@ class GroupedObjective(NamedTuple):
 
     @classmethod
     def of(cls, objective: TraceObjective) -> GroupedObjective:
-        """The same objective up to a constant."""
         Z = objective.Z - objective.Z.mean(axis=0)
         signs = np.ones(Z.shape[1]) if objective.signs is None else objective.signs
         labels, price = np.zeros(Z.shape[0], dtype=np.int64), np.zeros(1)
@@ -99,25 +94,7 @@ class Clusters(NamedTuple):
 def improve(
     objective: GroupedObjective, labels: Ints, fixed: bool, order: Ints, max_sweeps: int
 ) -> Ints:
-    """Move samples while the objective rises.
-
-    Parameters
-    ----------
-    objective : GroupedObjective
-    labels : array of shape (T,)
-        Where to start, clusters ``0..K-1``, none of them empty.
-    fixed : bool
-        Whether the number of clusters must stay.
-    order : array of shape (T,)
-        In which the samples are visited.
-    max_sweeps : int
-        Most visits of every sample.
-
-    Returns
-    -------
-    array of shape (T,)
-        Labels ``0..K'-1``; the value is at least that of the start.
-    """
+    """Move samples while the objective rises."""
     labels, work = np.array(labels, dtype=np.int64), 0.0
     for _ in range(max_sweeps):
         K = int(labels.max()) + 1
@@ -200,10 +177,7 @@ def _sweep(
     fixed: bool,
     used: int,
 ) -> tuple[int, int]:
-    """Visit these samples once; clusters and labels change in place.
-
-    How many moved, and how many slots have been in use; ``used`` have been before.
-    """
+    """Visit these samples once; clusters and labels change in place."""
     joined, gain = np.empty(c.sizes.size), np.empty(c.sizes.size)
     z = np.zeros(c.sums.shape[0])
     moves = 0

@@ -74,9 +74,8 @@ class _Search:
             yield self._placed(np.argsort(distance, axis=1, kind="stable"), rng)
 
     def _placed(self, wishes: Ints, rng: np.random.Generator) -> Ints | None:
-        """Every chunk in the first cluster of its wishes that takes it, the most restricted first.
-
-        A chunk that none takes opens a cluster, if their number is left open.
+        """Every chunk in the first cluster of its wishes that takes it, the most restricted
+        first.
         """
         c = self.chunks
         C, n_slots = wishes.shape
@@ -112,18 +111,7 @@ def best_under_links(
     max_sweeps: int,
     random_state: int,
 ) -> Ints:
-    """A clustering of large value that keeps samples together and apart, (T,).
-
-    Parameters
-    ----------
-    free : array of shape (T,)
-        The clustering without links.
-
-    Raises
-    ------
-    OracleError
-        When none was found.
-    """
+    """A clustering of large value that keeps samples together and apart, (T,)."""
     chunks = _chunks(objective, constraint)
     if constraint.n_clusters is not None and chunks.sizes.size < constraint.n_clusters:
         raise OracleError(

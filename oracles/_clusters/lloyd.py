@@ -30,10 +30,7 @@ TOLERANCE = 1e-4
 
 
 def lloyd(points: Floats, K: int, n_init: int, seed: int, weights: Floats | None = None) -> Ints:
-    """The best of ``n_init`` runs on ``points`` (T, r): clusters ``0..K-1``, some may be empty.
-
-    The ``weights`` (T,) of the points are positive, and 1 unless they are given.
-    """
+    """The best of ``n_init`` runs on ``points`` (T, r): clusters ``0..K-1``, some may be empty."""
     if points.size * K > MOST:
         model = KMeans(K, n_init=n_init, random_state=seed)
         with without_warnings(ConvergenceWarning):  # fewer points than clusters
@@ -192,7 +189,6 @@ def _fill(
 @uninterrupted
 @compiled()
 def _is_finer(labels: Ints, others: Ints, K: int) -> bool:
-    """Whether each cluster lies within one of the others."""
     within = np.full(K, -1)
     for t in range(labels.size):
         if within[labels[t]] < 0:

@@ -66,11 +66,7 @@ def across(truth: Ints, K: int) -> Ints:
 
 
 def with_exactly(points: Floats, labels: Ints, K: int) -> Ints:
-    """The partition merged or split into exactly K non-empty clusters.
-
-    Too many clusters are merged by Ward's method; while there are too few, the sample farthest from
-    the centre of its cluster leaves it.
-    """
+    """The partition merged or split into exactly K non-empty clusters."""
     found = int(labels.max()) + 1
     if found == K:
         return labels
@@ -114,7 +110,6 @@ def _distinct(points: Floats) -> Ints:
 
 
 def _has_distinct(points: Floats, K: int) -> bool:
-    """Whether there are at least K different points; a few rows usually tell."""
     return any(
         int(_distinct(part).max()) + 1 >= K for part in (points[: 4 * K], points) if len(part) >= K
     )

@@ -76,9 +76,8 @@ def _chains(
     done: int,
     end: int,
 ) -> int:
-    """Merges ``done, ..., end - 1``: the pairs, each by one leaf of either side, and their costs.
-
-    All arrays change in place. ``length`` is that of the chain before, and the answer the one now.
+    """Merges ``done, ..., end - 1``: the pairs, each by one leaf of either side, and their
+    costs.
     """
     L = weights.size
     n_alive = L - done

@@ -28,13 +28,6 @@ class Boundaries:
 
     @classmethod
     def of(cls, constraint: Constraint, n_samples: int) -> Boundaries:
-        """The same constraint, checked.
-
-        Raises
-        ------
-        OracleError
-            When two regions that count exactly overlap, or one asks for what another forbids.
-        """
         allowed, forced = constraint.boundary_masks(n_samples)
         counted: list[Region] = []
         for region in sorted(set(constraint.regions), key=lambda r: r.end - r.start):
@@ -59,11 +52,7 @@ class Boundaries:
 
     @cached_property
     def earliest(self) -> Ints:
-        """The first knot where a segment that ends at each knot may begin, (m + 1,).
-
-        It is the last required one before that knot; and with a boundary strictly between a and b,
-        no segment that ends at b or later begins at a or before.
-        """
+        """The first knot where a segment that ends at each knot may begin, (m + 1,)."""
         last = np.repeat(self.required[:-1], np.diff(self.required))
         earliest = np.concatenate(([0], last)).astype(np.int64)
         for a, b in self.somewhere:
@@ -72,16 +61,12 @@ class Boundaries:
         return earliest
 
     def among(self, chosen: Ints) -> Boundaries:
-        """The same on some of the knots, by their indices, which hold the required ones."""
         required = np.searchsorted(chosen, self.required)
         return replace(self, knots=self.knots[chosen], required=required)
 
 
 def _absorb(region: Region, counted: list[Region], allowed: NDArray[np.bool_]) -> bool:
-    """Rule out what a region leaves no room for; whether it still has to be counted.
-
-    Regions come by their length, so one that overlaps holds it or is cut by it.
-    """
+    """Rule out what a region leaves no room for; whether it still has to be counted."""
     places = np.arange(region.start + 1, region.end)
     inner = [r for r in counted if max(r.start, region.start) < min(r.end, region.end) - 1]
     if region.changes == 0:

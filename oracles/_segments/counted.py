@@ -19,11 +19,7 @@ from structsvm.support.interrupts import pieces, uninterrupted
 def counted_path(
     scores: Prefixes, shift: float, segments: Allowed, boundaries: Boundaries, K: int | None
 ) -> Ints | None:
-    """The boundaries of the best segmentation, from 0 to T; None if there is none.
-
-    ``best[k, v]`` is the value of the best k segments up to the node v; with an open number of
-    segments all layers but the first are one.
-    """
+    """The boundaries of the best segmentation, from 0 to T; None if there is none."""
     nodes = windows(boundaries)
     n, layers = nodes.position.size, 1 if K is None else K
     best = np.full((layers + 1, n), -np.inf)
@@ -101,7 +97,6 @@ def _extend_nodes(
 def _is_allowed(
     s: int, t: int, lowest: Ints, highest: Ints, firsts: Ints, every: Ints
 ) -> bool:  # pragma: no cover (compiled)
-    """Whether the rule allows the segment ``s, ..., t - 1``."""
     if s < lowest[t] or s > highest[t]:
         return False
     if every.size == 0:

@@ -96,10 +96,7 @@ def _fold(
     end: Any,
     stride: int = 1,
 ) -> None:
-    """Emit ``kept = step(kept, x[j], rows[j])`` for ``begin <= j < end``, two ``kept`` in turn.
-
-    ``x`` holds numbers, so many places apart, or rows as ``rows`` does.
-    """
+    """Emit ``kept = step(kept, x[j], rows[j])`` for ``begin <= j < end``, two ``kept`` in turn."""
 
     def operand(index: Any) -> Any:
         pointer = builder.gep(x, [builder.mul(index, index.type(stride))])
@@ -228,7 +225,6 @@ def _distance(builder: Any, position: Any, starts: Any) -> Any:
 
 
 def _overlap(builder: Any, length: Any, lanes: Sequence[Any], end: Sequence[Any]) -> Any:
-    """What the overlap with the truth takes from the scores."""
     anchors, origins, left = lanes
     position, right, rate, low = end
     inside = builder.fcmp_ordered(">=", origins, low)
@@ -249,13 +245,7 @@ def _end_scores(
     _group: Any,
     out: Any,
 ) -> Any:
-    """``out[k, i] = score(starts[k], 16 group + i) - d`` for ``k < n``.
-
-    All signs are positive. ``sums`` and ``lanes`` are those of a ``SegmentTable`` in which every
-    place is a knot, and ``marks`` its ``ends``, sixteen to a group: (n_groups, 1 or 4, 16). These
-    are the scores of :data:`lane_scores`, to the last bit; where the end is not after the start
-    they mean nothing.
-    """
+    """``out[k, i] = score(starts[k], 16 group + i) - d`` for ``k < n``."""
     _require_contiguous((sums, 3), (lanes, 3), (marks, 3), (out, 2))
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -310,10 +300,6 @@ def _best_at_ends(
 
     Row ``k < n`` of ``scores``, as of :data:`end_scores`, is of the start ``starts[k]``; the knots
     are the last sixteen starts. For each of them but ``t = 0``, whose value is 0,
-
-        F[t] = max_k F[starts[k]] + scores[k, i] + shift   over starts[k] < t,
-
-    and ``previous[t]`` is the first of the starts that reach it.
     """
     _require_contiguous((scores, 2), (F, 1))
 
@@ -372,14 +358,6 @@ def _lane_scores(
     out: Any,
 ) -> Any:
     """``out[i] = value[group, i] + score(s, t) - d`` for the 16 starts of a group; the largest.
-
-    ``sums``, ``lanes``, ``n_plus`` and ``ends`` are those of a ``SegmentTable``, and ``row`` is
-    ``C_t``, (r,):
-
-        score - d = sum_j +-(row[j] - sums[group, j, i])^2 / length - overlap / longest
-        length = max(position - anchor, 1)
-        longest = length if origin >= low else max(position - origin, 1)
-        overlap = rate * length^2 if anchor >= low else left + right
 
     In a group of inner nodes the result bounds every start ``s`` of the run from above, given that
     ``value`` is at least ``F(s) + |C_e - C_s|^2 / (e - s)``, with ``e`` the anchor and all signs

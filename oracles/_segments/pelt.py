@@ -31,19 +31,7 @@ ROWS = 192
 
 @inner()
 def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints) -> bool:
-    """Fill in the last start of the best segmentation up to each knot, (m + 1,).
-
-    False is returned where so many starts are left that the rest may take long.
-
-    Parameters
-    ----------
-    table : SegmentTable
-        Segment scores where every place is a knot.
-    kappa : float
-        Splitting constant ``c - d``.
-    rounding : float
-        What a value is wrong by at most.
-    """
+    """Fill in the last start of the best segmentation up to each knot, (m + 1,)."""
     n_groups, n_knots = table.first_group[1], previous.size
     size = n_groups * LANES  # beyond the last knot, the last one again
     marks, scores = _by_lanes(table.ends, n_groups), np.empty((size, LANES))
@@ -68,10 +56,6 @@ def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints
 
 @inner()
 def _is_slow(n: int, rows: int, done: int, n_groups: int) -> bool:
-    """Whether too many starts are left of so many groups, with ``rows`` of them looked at so far.
-
-    They were too many in the mean, or will be if no more are dropped, as hardly any were so far.
-    """
     if rows > ROWS * (done + LANES):
         return True
     ahead = n_groups - done
@@ -81,7 +65,6 @@ def _is_slow(n: int, rows: int, done: int, n_groups: int) -> bool:
 
 @inner()
 def _by_lanes(ends: Floats, n_groups: int) -> Floats:
-    """What a table says of its knots, sixteen to a group, (n_groups, 1 or 4, 16)."""
     marks = np.empty((n_groups, ends.shape[1], LANES))
     for t in range(n_groups * LANES):
         knot = min(t, ends.shape[0] - 1)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from structsvm.data.gaps import means
 from structsvm.errors import OracleError
-from structsvm.partitions.gaps import means
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
@@ -37,18 +37,10 @@ class Prefixes:
 
     @property
     def size(self) -> float:
-        """What the rounding of a score is relative to."""
         return float(np.abs(self.signs) @ np.abs(self.sums[: self.rank]).max(axis=1) ** 2)
 
     @classmethod
     def of(cls, objective: TraceObjective) -> Prefixes:
-        """Those of an objective.
-
-        Raises
-        ------
-        OracleError
-            When the truth is no segmentation.
-        """
         T, Z = objective.n_samples, objective.Z
         signs = np.ones(Z.shape[1]) if objective.signs is None else objective.signs
         rows = np.where(np.isnan(Z), 0.0, Z - means(Z)).T if objective.gaps else (Z - Z.mean(0)).T
@@ -111,9 +103,8 @@ def add_truth(
 def squares(
     t: int, starts: Ints, at: int, columns: Floats, sums: Floats, signs: Floats, scores: Floats
 ) -> None:  # pragma: no cover (compiled)
-    """``sum_j sign_j |sum of Z_j|^2 / n_j`` from some starts to ``t``; their sums begin at ``at``.
-
-    ``n_j`` is the number of samples, or of the values of column j where some are missing.
+    """``sum_j sign_j |sum of Z_j|^2 / n_j`` from some starts to ``t``; their sums begin at
+    ``at``.
     """
     n, rank = starts.size, signs.size
     scores[:n] = 0.0

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from structsvm.partitions.gaps import means
+from structsvm.data.gaps import means
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.blocks import scatter
@@ -20,13 +20,7 @@ NEGLIGIBLE = 1e-10
 
 
 def rounding_of(objective: TraceObjective, value: float, negligible: float = NEGLIGIBLE) -> float:
-    """By how much rounding may make a segmentation look better than the best one.
-
-    Scores come from prefix sums of the centred samples, whose errors grow as ``sqrt(T)``, and are
-    wrong in proportion to the scatter, of which a few large jumps may be nearly all: jumps of 1e7
-    times the noise leave no digit for changes of its size. Zero where that is far below what
-    decides: the price of a segment or, without one, the noise (the median square of a step).
-    """
+    """By how much rounding may make a segmentation look better than the best one."""
     Z, T = objective.Z, objective.n_samples
     there = scatter(Z) if not objective.gaps else float(np.nansum((Z - means(Z)) ** 2))
     error, price = _error_and_price(objective, there)
@@ -38,13 +32,11 @@ def rounding_of(objective: TraceObjective, value: float, negligible: float = NEG
 
 
 def may_round(objective: TraceObjective, scatter: float) -> bool:
-    """Whether rounding may matter, where the scatter is known to more digits than that takes."""
     error, price = _error_and_price(objective, scatter)
     return price == 0.0 or 1.001 * error > NEGLIGIBLE * price
 
 
 def may_round_at(price: float, lengths: Ints, scatters: Floats) -> Bools:
-    """The same of N recordings without truths, at a price of a segment."""
     return np.asarray(1.001 * (ROUNDING * np.sqrt(lengths) * scatters) > NEGLIGIBLE * price)
 
 

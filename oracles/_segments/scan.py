@@ -19,21 +19,7 @@ CHUNK = 16
 
 
 def scan(table: SegmentTable, earliest: Ints) -> tuple[Floats, Ints]:
-    """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start.
-
-    Parameters
-    ----------
-    table : SegmentTable
-        Segment scores on m + 1 knots.
-    earliest : array of shape (m + 1,)
-        First start allowed for a segment that ends at each knot (the last forced boundary).
-
-    Returns
-    -------
-    F : array of shape (m + 1,)
-    previous : array of shape (m + 1,)
-        The leftmost best start.
-    """
+    """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start."""
     n_knots = table.ends.shape[0]
     F = np.full((int(table.first_group[1]), LANES), -np.inf)
     F[0, 0] = 0.0

@@ -23,10 +23,7 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class SegmentSearch:
-    """The best segmentation with boundaries on knots, no number of which is counted.
-
-    A path is a vector of indices into the knots, from 0 to m.
-    """
+    """The best segmentation with boundaries on knots, no number of which is counted."""
 
     objective: TraceObjective
     boundaries: Boundaries
@@ -40,7 +37,6 @@ class SegmentSearch:
 
     @property
     def all_positive(self) -> bool:
-        """Whether no column of ``Z`` counts negatively: the bounds hold only then."""
         return bool(self.table.n_plus == self.objective.Z.shape[1])
 
     def value(self, path: Ints) -> float:
@@ -59,13 +55,7 @@ class SegmentSearch:
         return F, np.asarray(backtrack(previous))
 
     def layered(self, K: int) -> Ints:
-        """The best path of K segments, found by looking at every segment.
-
-        Raises
-        ------
-        OracleError
-            If no segmentation into K segments keeps the constraint.
-        """
+        """The best path of K segments, found by looking at every segment."""
         earliest = self.boundaries.earliest
         band = layers(self.table, earliest, K)
         if not np.isfinite(band[K, -1]):
@@ -83,11 +73,9 @@ class SegmentSearch:
         return [np.asarray(path) for path in paths]
 
     def restricted(self, chosen: Ints) -> SegmentSearch:
-        """The same search with boundaries on the knots ``chosen``, which hold the required ones."""
         return SegmentSearch(self.objective, self.boundaries.among(chosen))
 
     def reversed(self) -> SegmentSearch:
-        """The same search from the last sample to the first."""
         objective, T, ahead = self.objective, self.objective.n_samples, self.boundaries
         truth = None
         if objective.truth is not None and objective.has_truth:
@@ -111,14 +99,7 @@ def splitting_price(objective: TraceObjective, shift: float) -> float:
 
 
 def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
-    """The best path of K segments, all signs positive, mostly without a K-layer program.
-
-    ``V(K)``, the best value of K segments, lies under its concave hull, whose vertices are found by
-    pricing segments: the slope between two vertices either leads to a vertex in between or is a
-    side of the hull. If K is no vertex, the side above it bounds every path from above; only knots
-    through which a path of the priced problem comes within the remaining gap can be part of the
-    answer, and the K-layer program runs on those alone.
-    """
+    """The best path of K segments, all signs positive, mostly without a K-layer program."""
     boundaries = search.boundaries
     below, above = boundaries.required, np.arange(boundaries.knots.size, dtype=np.int64)
     while True:

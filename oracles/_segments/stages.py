@@ -33,9 +33,8 @@ class _Stage:
 
 
 def path_in_stages(objective: TraceObjective, boundaries: Boundaries) -> Ints | None:
-    """The boundaries of the best segmentation, from 0 to T, all signs positive; None without any.
-
-    The number of segments is open.
+    """The boundaries of the best segmentation, from 0 to T, all signs positive; None without
+    any.
     """
     knots = boundaries.knots
     table, kappa = build_table(objective, knots), splitting_price(objective, objective.shift)

@@ -38,11 +38,7 @@ NO_TRUTH = read_only(np.zeros(0, dtype=np.int64))
 
 
 class SegmentTable(NamedTuple):
-    """Everything that segment scores are read from; memory O(T r).
-
-    The starts are the leaves of a tree with 16 children per node. Lane ``i`` of group ``g`` stands
-    for a run of consecutive starts, the last of which is its anchor; at level 0 it is one start.
-    """
+    """Everything that segment scores are read from; memory O(T r)."""
 
     sums: Floats
     """Prefix sums at the anchors, (n_groups, r, 16)."""
@@ -96,10 +92,7 @@ def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
 def free_table(
     Z: Floats, bounds: Ints, c: float, shift: float, mean: Floats, total: Floats
 ) -> SegmentTable:
-    """The segment scores where every place is a knot and all signs are positive.
-
-    ``mean`` and ``total`` are as for the prefix sums; the constant of the table is left out.
-    """
+    """The segment scores where every place is a knot and all signs are positive."""
     T, r = Z.shape
     knots = np.empty(T + 1, np.int64)
     for t in range(T + 1):
@@ -209,7 +202,6 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
 
 @inner()
 def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
-    """What each lane says of its run; beyond the last knot, the last knot again."""
     cap, size = knots.size - 1, 1
     for level in range(first_group.size - 1):
         for g in range(first_group[level], first_group[level + 1]):
@@ -228,11 +220,7 @@ def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lane
 
 @inner()
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
-    """The prefix sums of the centred samples at the leaves; the last knot fills the last group.
-
-    ``mean`` and ``running``, zero on entry, end as the column means and the total of the centred
-    samples (zero but for rounding).
-    """
+    """The prefix sums of the centred samples at the leaves; the last knot fills the last group."""
     T, r = Z.shape
     add_rows(Z, mean)
     for j in range(r):

@@ -46,23 +46,7 @@ FREE, NO_START = np.inf, -np.inf
 
 
 def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats, Ints]:
-    """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start.
-
-    Parameters
-    ----------
-    table : SegmentTable
-        Segment scores on m + 1 knots, all signs positive.
-    earliest : array of shape (m + 1,)
-        First start allowed for a segment that ends at each knot (the last forced boundary).
-    kappa : float
-        Splitting constant ``c - d``.
-
-    Returns
-    -------
-    F : array of shape (m + 1,)
-    previous : array of shape (m + 1,)
-        The leftmost best start.
-    """
+    """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start."""
     n_knots = table.ends.shape[0]
     F, previous = stage_scan(table, earliest, kappa, None, 0, 1, n_knots, blank_tree(table))
     F[0] = 0.0
@@ -84,26 +68,6 @@ def stage_scan(
     end: int,
     value: Floats,
 ) -> tuple[Floats, Ints]:
-    """The same on the knots from ``begin`` to ``end - 1``, some no starts, or of given value.
-
-    The splitting bound needs an ``e`` that ends segments and begins them: a free one.
-
-    Parameters
-    ----------
-    start : array of shape (n,)
-        For these knots: the value up to there of what may begin there, ``FREE`` where that is
-        ``F``, ``NO_START`` where nothing may. None if all are free but the first, whose value is 0.
-    first : int
-        ``F`` is found for the knots from here, after ``begin``.
-    value : array of shape (n_groups, 16)
-        Working space: the tree of :func:`blank_tree`, blank before and after.
-
-    Returns
-    -------
-    F, previous : array of shape (n,)
-        For these knots, minus infinity before ``first``; ``previous`` counts from the first knot
-        of all.
-    """
     F, previous = np.full(end - begin, -np.inf), np.zeros(end - begin, np.int64)
     own = 0.0 if start is None or start[0] == FREE else start[0]
     value[begin >> BITS, begin % LANES] = own
@@ -135,10 +99,7 @@ def compiled_scan(
     high: int,
     argument: int,
 ) -> int:
-    """Fill ``F`` and ``previous`` in for the knots from ``low`` to ``high - 1``.
-
-    ``argument`` is the best start at the knot before; that at the last knot is returned.
-    """
+    """Fill ``F`` and ``previous`` in for the knots from ``low`` to ``high - 1``."""
     sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
     first_group = table.first_group
     n_levels = first_group.size - 1
@@ -217,7 +178,6 @@ def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
 
 @inner(forceinline=True)
 def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> bool:
-    """Whether the first anchor of a group is a knot whose value the scan finds."""
     if start is None:
         return True
     anchor = ((node * LANES + 1) << (BITS * level)) - 1
@@ -238,7 +198,6 @@ def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats
 
 @inner(forceinline=True)
 def _n_complete(t: int, level: int, node: int) -> int:
-    """How many lanes of a group stand for starts that level takes care of at ``t``."""
     done = t if level == 0 else (t - 1) >> (BITS * level)
     return min(done - node * LANES, LANES)
 
@@ -285,10 +244,7 @@ def _close_runs(
 
 @inner()
 def _forget(value: Floats, first_group: Ints, begin: int, end: int) -> None:
-    """Starts from ``begin`` to ``end - 1`` are out of reach from now on.
-
-    A run that ``end`` cuts in two keeps its ``H``, which bounds the starts that are left too.
-    """
+    """Starts from ``begin`` to ``end - 1`` are out of reach from now on."""
     for level in range(first_group.size - 1):
         for run in range(begin >> (BITS * level), end >> (BITS * level)):
             value[first_group[level] + run // LANES, run % LANES] = -np.inf

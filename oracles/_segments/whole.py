@@ -128,10 +128,6 @@ def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
 
 
 def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -> list[Found]:
-    """The same of many recordings, each with its own shift, (N,).
-
-    ``most`` is the number of operations that one may take.
-    """
     found, numbers = search_all(recordings, c, shifts, most)
     pairs = zip(found, numbers.tolist(), strict=True)
     return [Found(path, labels.copy(), *row) for (labels, path), row in pairs]
@@ -225,7 +221,6 @@ def _by_tree(
     begin: int,
     end: int,
 ) -> None:
-    """The same of those that are not found yet."""
     for i in range(begin, end):
         if counts[i] > 0:
             continue
@@ -274,7 +269,6 @@ def _finish(
 
 @inner()
 def _rounding(r: int, scatter: float, prices: float) -> float:
-    """What a value may be wrong by, given the prices of all segments there could be."""
     return ROUNDING * (r + OVERHEAD) * (scatter + prices)
 
 
@@ -315,10 +309,7 @@ def _label(path: Ints, n: int, labels: Ints) -> None:
 @uninterrupted
 @compiled()
 def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: Ints) -> None:
-    """Fill the boundaries of the best segmentation at every price in, and their numbers.
-
-    ``nothing`` are the boundaries of no truth, in the form that the table is compiled for.
-    """
+    """Fill the boundaries of the best segmentation at every price in, and their numbers."""
     T, r = Z.shape
     if r == 0:
         for k in range(prices.size):

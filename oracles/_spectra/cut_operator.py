@@ -46,19 +46,7 @@ class CutOperator:
         return np.asarray(matrix + (self.vectors @ self.core) @ self.vectors.T)
 
     def top(self, count: int, tol: float = 0.0) -> tuple[Floats, Floats]:
-        """The ``count`` largest eigenvalues, decreasing, and their vectors (T, count).
-
-        Parameters
-        ----------
-        count : int
-        tol : float
-            Relative accuracy of Lanczos; 0 is machine precision.
-
-        Raises
-        ------
-        OracleError
-            If Lanczos does not converge and the matrix is too large for a dense solver.
-        """
+        """The ``count`` largest eigenvalues, decreasing, and their vectors (T, count)."""
         T = self.vectors.shape[0]
         count = min(count, T)
         if T <= DENSE:
@@ -84,10 +72,7 @@ def scaled(matrix: Any, r: Floats) -> Any:
 
 
 def _times(matrix: Any, V: Floats) -> Floats:
-    """``matrix V``; of a dense symmetric matrix and a vector, by reading half of the matrix.
-
-    That takes a third of the time: it is memory that a product with one vector waits for.
-    """
+    """``matrix V``; of a dense symmetric matrix and a vector, by reading half of the matrix."""
     if sp.issparse(matrix) or V.ndim > 1:
         return np.asarray(matrix @ V)
     columns = matrix if matrix.flags.f_contiguous else matrix.T  # or BLAS would copy it

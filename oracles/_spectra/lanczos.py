@@ -15,30 +15,7 @@ DENSE = 64
 def leading_eigenpairs(
     A: sla.LinearOperator, count: int, start: Floats, tol: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """The ``count`` largest eigenvalues of ``A`` (T, T), decreasing, and their eigenvectors.
-
-    Parameters
-    ----------
-    A : LinearOperator of shape (T, T)
-        Symmetric.
-    count : int
-        Between 0 and T.
-    start : array of shape (T,)
-        Start of the Lanczos iteration: the sum of the eigenvectors of a nearby operator is good.
-    tol : float
-        Relative accuracy of the eigenvalues; 0 is machine precision.
-
-    Returns
-    -------
-    values : array of shape (count,)
-    vectors : array of shape (T, count)
-        Orthonormal; the entry of largest modulus of each is positive.
-
-    Raises
-    ------
-    OracleError
-        When Lanczos does not converge.
-    """
+    """The ``count`` largest eigenvalues of ``A`` (T, T), decreasing, and their eigenvectors."""
     T = A.shape[0]
     if T <= DENSE or 2 * count >= T:
         dense = A @ np.eye(T)

@@ -57,11 +57,7 @@ def _print_whatever_comes() -> None:
 
 
 def _let_nothing_interrupt_the_end() -> None:
-    """Ignore Ctrl-C while Python ends, when all is done, and let the exit status be ours.
-
-    Python ends itself by SIGINT, whatever was returned, if the last code that it ran from a text
-    was left by a KeyboardInterrupt: that of a dataclass while a library is imported, for example.
-    """
+    """Ignore Ctrl-C while Python ends, when all is done, and let the exit status be ours."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     exec("")

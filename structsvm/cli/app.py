@@ -31,13 +31,7 @@ logger = logging.getLogger("structsvm")
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run ``structsvm`` with these arguments; its exit status.
-
-    Raises
-    ------
-    Exception
-        Anything that nobody foresaw, unless it was raised in a plugin: that is told in one line.
-    """
+    """Run ``structsvm`` with these arguments; its exit status."""
     parser, terminal, args = build_parser(), Terminal(), argparse.Namespace(verbose=False)
     try:
         args = parser.parse_args(argv)  # which prints help
@@ -73,7 +67,6 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _is_of_a_plugin(error: StructSVMError) -> bool:
-    """Whether it stands for an error of a problem or an oracle, of which there is a traceback."""
     cause = error.__cause__
     while isinstance(cause, StructSVMError):
         cause = cause.__cause__
@@ -82,10 +75,7 @@ def _is_of_a_plugin(error: StructSVMError) -> bool:
 
 @contextmanager
 def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
-    """Show warnings as lines, each once, and the log if asked for, while a command runs.
-
-    That functions are compiled is shown in any case.
-    """
+    """Show warnings as lines, each once, and the log if asked for, while a command runs."""
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 

@@ -27,13 +27,7 @@ WAIT = 30
 
 
 def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse a scheduler without the backend, the backend without it, and what needs all files.
-
-    Raises
-    ------
-    SettingsError
-        Naming the option.
-    """
+    """Refuse a scheduler without the backend, the backend without it, and what needs all files."""
     if (args.scheduler is None) != (args.backend != "dask"):
         missing = "--scheduler ADDRESS" if args.scheduler is None else "--backend dask"
         raise SettingsError(f"learning on a Dask cluster takes {missing}, too")
@@ -51,12 +45,10 @@ def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
 
 
 def reads_later(args: argparse.Namespace) -> bool:
-    """Whether it was asked for that files are read when they are needed."""
     return bool(args.lazy) or args.scheduler is not None
 
 
 def is_too_large(args: argparse.Namespace, problem: PartitionProblem) -> bool:
-    """Whether files take more than the memory of this machine, and can be read one at a time."""
     if takes_images(problem) or _needs_all(args) is not None:
         return False
     files = find_recordings(args.paths).files
@@ -77,13 +69,7 @@ def _needs_all(args: argparse.Namespace) -> str | None:
 
 @contextmanager
 def on_cluster(args: argparse.Namespace) -> Iterator[None]:
-    """Let ``backend="dask"`` take the workers of the scheduler that was named, if one was.
-
-    Raises
-    ------
-    SettingsError
-        If there is no scheduler at that address.
-    """
+    """Let ``backend="dask"`` take the workers of the scheduler that was named, if one was."""
     if args.scheduler is None:
         yield
         return

@@ -21,7 +21,6 @@ REMEMBERED = (
 
 
 def named_columns(args: argparse.Namespace) -> dict[str, Any]:
-    """What was typed about tables, for the model file to keep."""
     return {name: getattr(args, name) for name in REMEMBERED if getattr(args, name) is not None}
 
 
@@ -49,18 +48,6 @@ def how_to_read(
     blanks: bool,
     in_order: bool,
 ) -> HowToRead:
-    """How files are read, as it was typed or as the model remembers it.
-
-    Parameters
-    ----------
-    in_order : bool
-        Whether samples follow each other, as those of recordings do and rows of tables do not.
-
-    Raises
-    ------
-    SettingsError
-        If missing values are to be interpolated, or masked, between rows that are in no order.
-    """
     missing = said("missing", args, learner) or "error"
     if missing != "error" and not in_order:
         raise SettingsError(
@@ -84,7 +71,6 @@ def how_to_read(
 
 
 def said(name: str, args: argparse.Namespace, learner: Any = None) -> Any:
-    """What was typed, or else what the model remembers; None if nobody has said it."""
     value = getattr(args, name)
     return _known(learner).get(name) if value is None else value
 

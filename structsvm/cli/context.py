@@ -32,13 +32,7 @@ STAGES: dict[str, Callable[[], RecordingTransformer]] = {
 
 
 def with_context(kind: Kind, typed: str | None) -> Kind:
-    """The kind of problem with the features of these names, separated by commas, side by side.
-
-    Raises
-    ------
-    SettingsError
-        When there is no such feature, the problem cannot have it, or has features already.
-    """
+    """The kind of problem with the features of these names, separated by commas, side by side."""
     if typed is None:
         return kind
     names = list(dict.fromkeys(name.strip() for name in typed.split(",")))
@@ -56,13 +50,7 @@ def with_context(kind: Kind, typed: str | None) -> Kind:
 
 
 def groups_of(given: Given, pattern: str | None) -> list[str] | None:
-    """The part of each name that the pattern finds: whom or what it is of.
-
-    Raises
-    ------
-    SettingsError
-        When it is no regular expression, or finds nothing in a name.
-    """
+    """The part of each name that the pattern finds: whom or what it is of."""
     if pattern is None:
         return None
     try:
@@ -77,7 +65,6 @@ def groups_of(given: Given, pattern: str | None) -> list[str] | None:
 
 
 def taken_to_be_independent(given: Given) -> str:
-    """What a verdict rests on that is given no groups."""
     return (
         f"{given.words.whole}s are taken to be independent: if several are of one person or "
         "machine, say so with --groups, a pattern that finds whose they are in their names"

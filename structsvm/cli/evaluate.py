@@ -56,7 +56,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def readable(result: Evaluation) -> tuple[RenderableType, ...]:
-    """What it is about, the scores, the names of states if there are any, the verdict."""
     n = len(result.samples)
     about = f"{'' if n == 1 else 'mean of '}{result.words.wholes(n)}"
     states = (state_table(result),) if result.confusion else ()
@@ -64,16 +63,12 @@ def readable(result: Evaluation) -> tuple[RenderableType, ...]:
 
 
 def about_scores(what: str, result: Evaluation) -> str:
-    """What the scores are of, and which values of them are perfect."""
     perfect = perfect_in_words(score_titles(result)).rstrip(".")
     return f"{what} ({perfect[0].lower()}{perfect[1:]})" if perfect else what
 
 
 def score_table(result: Evaluation) -> Table:
-    """The mean scores of each metric, called as ``--rival`` calls it, the best in bold.
-
-    Six scores fit into 80 columns.
-    """
+    """The mean scores of each metric, called as ``--rival`` calls it, the best in bold."""
     titles = score_titles(result)
     written = {
         metric: ["-" if scores[name] is None else f"{scores[name]:.3f}" for name in titles]
@@ -97,10 +92,6 @@ def score_table(result: Evaluation) -> Table:
 
 
 def state_table(result: Evaluation) -> Table:
-    """How often each state was named right, and what it was taken for, in the learned metric.
-
-    Or by the first of its rivals that names states, if it names none itself.
-    """
     who = LEARNED if LEARNED in result.confusion else next(iter(result.confusion))
     found = Table(box=box.SIMPLE_HEAD)
     found.add_column(f"{result.words.named} ({who})")

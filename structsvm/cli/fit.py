@@ -62,13 +62,7 @@ TOL, TOL_OF_DESCENT = 1e-2, 1e-3
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Learn, save, and say what came of it.
-
-    Raises
-    ------
-    SettingsError
-        When an option does not suit the problem.
-    """
+    """Learn, save, and say what came of it."""
     if args.output is None:
         args.output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
     check_output(args, args.output, replaceable=_resumed(args))
@@ -154,31 +148,7 @@ def learn(
     columns: Mapping[str, str] | None = None,
     rivals: bool | str = True,
 ) -> bool:
-    """Fit a learner and the rivals it has to beat, showing how far it has come.
-
-    Parameters
-    ----------
-    training : TrainingSet
-        What was read and checked.
-    given : Given, optional
-        What it was made of, for messages that name files.
-    output : Path, optional
-        Model file, written as soon as there is a metric, and again with its rivals.
-    columns : mapping, optional
-        What the columns of the tables were called, which the model file keeps.
-    rivals : bool or str
-        As for :meth:`MetricLearner.fit`.
-
-    Returns
-    -------
-    bool
-        Whether Ctrl-C ended learning; then no rival is tuned.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If Ctrl-C comes before there is a metric.
-    """
+    """Fit a learner and the rivals it has to beat, showing how far it has come."""
 
     def keep(learned: MetricLearner) -> None:
         learned.columns_ = dict(columns or {})
@@ -253,7 +223,6 @@ def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
 
 
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
-    """What is learned from, with its labels, full or partial."""
     if reads_later(args) or is_too_large(args, problem):
         return files_of(args, terminal, problem)
     some = args.regions is not None or args.chunk_column is not None
@@ -277,11 +246,7 @@ def _chosen_lam(
     terminal: Terminal,
     asked: bool,
 ) -> float | None:
-    """The strength of the regularizer that does best on held-out samples.
-
-    None, which is that of the problem, where nothing can be held out and cross-validation was not
-    asked for.
-    """
+    """The strength of the regularizer that does best on held-out samples."""
     teaching = training
     if not asked:
         if not training.is_complete:
@@ -311,10 +276,7 @@ def _chosen_by_parts(
     terminal: Terminal,
     args: argparse.Namespace,
 ) -> TrainingSet:
-    """Give the learner what does best on what is held out, and tell what that is worth.
-
-    Returns what it learns from, which knows the question from now on.
-    """
+    """Give the learner what does best on what is held out, and tell what that is worth."""
     split = str(args.split)
     search = _search_of(learner, split=split)
     with given.named(), terminal.working("choosing on held-out parts"):
@@ -338,7 +300,6 @@ def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
 
 
 def _resumed(args: argparse.Namespace) -> bool:
-    """Whether a run goes on whose model may be there already, because it was interrupted."""
     checkpoint: Path | None = args.checkpoint
     if checkpoint is None or unwritable(checkpoint) or unwritable(args.output):
         return False  # the check of the outputs says why
@@ -361,7 +322,6 @@ def _tell(
     terminal: Terminal,
     interrupted: bool,
 ) -> None:
-    """What came of it, and what to do next."""
     if interrupted and learner.interrupted_:
         best = "best certified" if learner.problem_.traits.convex else "best"
         terminal.warn(f"interrupted: the {best} metric so far is saved in {args.output}")

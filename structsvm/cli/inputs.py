@@ -13,6 +13,8 @@ from typing import Any
 
 from structsvm.cli.columns import how_to_read, said, table_columns
 from structsvm.cli.terminal import Terminal
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -32,8 +34,6 @@ from structsvm.io.recording import Recording, listed, share_features
 from structsvm.io.times import TimeAxis, warn_about_times
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import GRAPHS, IMAGES, Words
 from structsvm.plugins import problem_name
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
@@ -80,7 +80,6 @@ class Given:
         return cls(items, words_for(problem), problem.traits.words, ys)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self.items)
 
     @property
@@ -90,7 +89,6 @@ class Given:
 
     @property
     def places(self) -> list[str]:
-        """What to call each in a message: its file if it has one."""
         return [item.where if isinstance(item, Recording) else item.source for item in self.items]
 
     @property
@@ -114,13 +112,7 @@ class Given:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Let errors and warnings about the i-th sample name the file of the i-th item.
-
-        Raises
-        ------
-        DataError, PluginError, OracleError
-            If the block raises one; the message then names the file.
-        """
+        """Let errors and warnings about the i-th sample name the file of the i-th item."""
         told: list[warnings.WarningMessage] = []
         try:
             with warnings.catch_warnings(record=True) as told:
@@ -148,17 +140,14 @@ class Given:
 
 
 def takes_images(problem: PartitionProblem) -> bool:
-    """Whether the problem is about graphs, which the command line makes of images."""
     return problem.traits.words in (GRAPHS, IMAGES)
 
 
 def words_for(problem: PartitionProblem) -> Words:
-    """What the command line calls what the problem is about."""
     return IMAGES if takes_images(problem) else problem.traits.words
 
 
 def words_of_training(problem: PartitionProblem) -> Words:
-    """What it calls the samples and their items as learning sees them: images have nodes."""
     if takes_images(problem):
         return Words(IMAGES.whole, IMAGES.part, GRAPHS.item)
     return problem.traits.words
@@ -175,19 +164,7 @@ def read(
     ask: bool = False,
     learner: MetricLearner | None = None,
 ) -> Given:
-    """Read what ``args.paths`` name, for a problem.
-
-    Recordings have all the same features; those named suffice. With ``ask``, labels that look like
-    marks of changes are an error unless it was said what they are. What was not typed is as the
-    learner remembers it. ``blanks`` says whether labels may be blank.
-
-    Raises
-    ------
-    SettingsError
-        For an option that says nothing about files of this kind.
-    DataError
-        Naming the file.
-    """
+    """Read what ``args.paths`` name, for a problem."""
     refuse_foreign_options(args, problem)
     if takes_images(problem):
         with terminal.working("reading images"):
@@ -227,13 +204,7 @@ def read_for(
     need_labels: bool,
     blanks: bool = False,
 ) -> Given:
-    """Read what ``args.paths`` name, to partition it with the model ``args.model``.
-
-    Raises
-    ------
-    SettingsError
-        If missing values are to be masked, and the model was learned without that.
-    """
+    """Read what ``args.paths`` name, to partition it with the model ``args.model``."""
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
     problem = learner.problem_
     if getattr(args, "missing", None) == "mask" and getattr(problem, "missing", None) != "mask":
@@ -258,13 +229,7 @@ def read_for(
 
 
 def measured(learner: MetricLearner, given: Given, terminal: Terminal) -> list[Sample]:
-    """The samples that were read, checked once; graphs are made of images here.
-
-    Raises
-    ------
-    DataError
-        Naming the file.
-    """
+    """The samples that were read, checked once; graphs are made of images here."""
     doing = "making graphs" if given.words is IMAGES else "checking"
     with given.named(), terminal.working(doing):
         return learner.measured(given.Xs)
@@ -280,13 +245,7 @@ def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Se
 
 
 def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse options about columns and labels for images, and about masks for anything else.
-
-    Raises
-    ------
-    SettingsError
-        If there is such an option; the message names it.
-    """
+    """Refuse options about columns and labels for images, and about masks for anything else."""
     foreign = OF_TABLES if takes_images(problem) else OF_IMAGES
     for name in foreign:
         if getattr(args, name, None) is not None:

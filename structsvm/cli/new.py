@@ -12,13 +12,7 @@ from structsvm.errors import SettingsError
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Write the files of a new problem, and say what to do next.
-
-    Raises
-    ------
-    SettingsError
-        If a problem of this name is installed.
-    """
+    """Write the files of a new problem, and say what to do next."""
     if args.name in kind_names():
         raise SettingsError(f"a problem {args.name!r} is installed: choose another name")
     folder = args.output or Path(f"structsvm-{args.name}")

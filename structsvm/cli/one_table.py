@@ -8,6 +8,7 @@ from typing import Any
 
 from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.terminal import Terminal
+from structsvm.data.sample import Sample
 from structsvm.errors import DataWarning, SettingsError
 from structsvm.evaluation import evaluate as evaluation
 from structsvm.evaluation.evaluate import Evaluation
@@ -15,19 +16,12 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.splits import STATES, fewest_rows
 from structsvm.partitions.problem import PartitionProblem, has_rows
-from structsvm.partitions.sample import Sample
 from structsvm.storage.unstored import Unstored
 from structsvm.support.quiet import without_warnings
 
 
 def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
-    """Refuse a question that samples of another kind answer.
-
-    Raises
-    ------
-    SettingsError
-        For states of what has no segments, and for rows or clusters of what is no table.
-    """
+    """Refuse a question that samples of another kind answer."""
     contiguous = problem.traits.contiguous
     if split == STATES and not contiguous:
         raise SettingsError(f"--split states is for recordings, not for {name}: leave it out")
@@ -39,10 +33,6 @@ def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
 
 
 def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence[Any]) -> bool:
-    """Whether this is one table, with rows to hold out, and not one of several learned from.
-
-    ``samples`` are as they were measured.
-    """
     problem = learner.problem_
     if not has_rows(problem, samples) or len(samples) != 1:
         return False
@@ -54,13 +44,7 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
 
 
 def refuse_groups(groups: object) -> None:
-    """Refuse groups of a single table.
-
-    Raises
-    ------
-    SettingsError
-        When there are any.
-    """
+    """Refuse groups of a single table."""
     if groups is not None:
         raise SettingsError("--groups is for several files: a single table has one name")
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.cli.inputs import takes_images
+from structsvm.data.words import IMAGES, Words
 from structsvm.errors import SettingsError
 from structsvm.graphs.image_files import KINDS as IMAGE_KINDS
 from structsvm.io.files import KINDS, OTHER_TABLES, predictions_among
@@ -36,7 +37,6 @@ from structsvm.io.text import TextFormat, Typed
 from structsvm.io.times import TimeAxis
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import IMAGES, Words
 from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.extras import require
 from structsvm.support.plain import finite
@@ -65,24 +65,7 @@ def check_output(
     *,
     replaceable: bool = False,
 ) -> None:
-    """Refuse, before any work, a file that could not or must not be written afterwards.
-
-    Parameters
-    ----------
-    args : Namespace
-        The command line, which names what the command reads, and whether ``--force`` was given.
-    path : Path
-        File to write, in a folder that exists.
-    suffixes : sequence of str
-        How its name may end; anyhow by default.
-    replaceable : bool
-        Whether the file may be replaced without ``--force``, as a checkpoint is by its own run.
-
-    Raises
-    ------
-    SettingsError
-        Naming the file and the way out.
-    """
+    """Refuse, before any work, a file that could not or must not be written afterwards."""
     if os.path.isdir(path):
         raise SettingsError(f"{path} is a folder: name the file to write")
     if not os.path.isdir(path.parent):
@@ -95,17 +78,7 @@ def check_output(
 def check_outputs(
     args: argparse.Namespace, paths: Iterable[Path], *, replaceable: bool = False
 ) -> None:
-    """Refuse, before any work, files of which one could not or must not be written.
-
-    A file that exists is replaced only with ``--force``, and one that the command reads never,
-    whatever it is called: another spelling, a symbolic link and a hard link are the same file.
-    Folders that are missing will be made.
-
-    Raises
-    ------
-    SettingsError
-        Naming the file and the way out.
-    """
+    """Refuse, before any work, files of which one could not or must not be written."""
     wanted = list(paths)
     twice = [path for path, count in Counter(wanted).items() if count > 1]
     if twice:
@@ -132,13 +105,7 @@ def check_outputs(
 
 
 def check_folder_name(path: Path, suffixes: Sequence[str]) -> None:
-    """Refuse a folder to write in that is called like a file of another kind than is written.
-
-    Raises
-    ------
-    SettingsError
-        Naming the kinds of file that are written.
-    """
+    """Refuse a folder to write in that is called like a file of another kind than is written."""
     suffix = path.suffix.lower()
     if suffix in (*KINDS, *OTHER_TABLES, *IMAGE_KINDS, *OTHER_OUTPUTS) and not path.is_dir():
         raise SettingsError(
@@ -153,7 +120,6 @@ def within(folder: Path, name: str) -> Path:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a regular file; devices and pipes are written to as they are."""
     if path.is_dir():
         raise SettingsError(f"{path} is a folder: a file of that name cannot be written")
     return path.is_file()
@@ -191,7 +157,6 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _made(files: Sequence[Path]) -> list[Path]:
-    """What commands have written beside what they read, and do not read."""
     return predictions_among(files) + made_of_images(files)
 
 
@@ -240,12 +205,10 @@ class Segments(Answer):
 
     @property
     def more(self) -> tuple[str, ...]:
-        """What is known of a segment besides where it is."""
         return (OF_STATES if self.states else ()) + self._of_changes
 
     @property
     def _of_changes(self) -> tuple[str, ...]:
-        """What is known of the change where a segment begins."""
         if self.changes is None:
             return ()
         return OF_CHANGES if any("rate" in change for change in self.changes) else OF_CHANGES[:1]
@@ -395,7 +358,6 @@ class TableWriter:
             write_atomically(path, _csv([*header, *columns], added, separator))
 
     def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
-        """How many are in the file or in the folder."""
         if one_file or n == 1:
             return f"{words.part}s of {words.wholes(n)} are in {output}"
         return f"one file for each of {words.wholes(n)} is in {output}"
@@ -434,7 +396,6 @@ class MapWriter:
             write_atomically(marked, _png(overlay(item.image, answer.labels)))
 
     def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
-        """How many are in the file or in the folder."""
         return f"{'1 label map is' if n == 1 else f'{n} label maps are'} in {output}"
 
     def _of(self, folder: Path, name: str) -> tuple[Path, Path]:
@@ -471,10 +432,7 @@ def _numbers(M: EquivalenceMatrix) -> list[int]:
 
 
 def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
-    """Names and rows of the table a recording was read from, and what separates its columns.
-
-    Of a long table, the rows of this recording; of an .npz file, what it has.
-    """
+    """Names and rows of the table a recording was read from, and what separates its columns."""
     origin = recording.origin
     if origin is not None:
         written = origin.format if isinstance(origin.format, TextFormat) else TextFormat()

@@ -77,7 +77,6 @@ class Parser(argparse.ArgumentParser):
         return self
 
     def _meant(self, message: str) -> str:
-        """What may have been meant by a word that was not understood."""
         invalid = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         unknown = re.search(r"unrecognized arguments: (--[^\s=]+)", message)
         if invalid:
@@ -92,13 +91,7 @@ class Parser(argparse.ArgumentParser):
         return f"; did you mean {close[0]}?" if close else ""
 
     def error(self, message: str) -> NoReturn:
-        """Print how the command is used and what was wrong; exit with status 2.
-
-        Raises
-        ------
-        SystemExit
-            Always, with status 2.
-        """
+        """Print how the command is used and what was wrong; exit with status 2."""
         message = f"{message}{self._meant(message)}"
         console = _console(sys.stderr)
         console.print(HelpHighlighter()(self.format_usage()), soft_wrap=True, end="")
@@ -169,7 +162,6 @@ def _add_roles(group: Any) -> None:
 
 
 def _add_meanings(group: Any) -> None:
-    """What labels mean, and values that are missing."""
     group.add_argument(
         "--labels-are",
         choices=LABELS_ARE,
@@ -192,7 +184,6 @@ def _add_meanings(group: Any) -> None:
 
 
 def _add_text(group: Any) -> None:
-    """How text files are written."""
     group.add_argument(
         "--separator",
         metavar="TEXT",
@@ -269,7 +260,6 @@ def evaluation_options() -> argparse.ArgumentParser:
 
 
 def force_option(group: argparse._ActionsContainer) -> None:
-    """Whether files that exist may be replaced; those that a command reads never are."""
     group.add_argument(
         "--force",
         action="store_true",
@@ -280,7 +270,6 @@ def force_option(group: argparse._ActionsContainer) -> None:
 def count_option(
     group: argparse._ActionsContainer, default: str = "the learned price decides"
 ) -> None:
-    """How many segments, clusters or parts, where there may be labels to count them in."""
     group.add_argument(
         "--n-clusters",
         type=_true_or_positive,
@@ -291,13 +280,7 @@ def count_option(
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """Return ``NAME=VALUE`` as a pair; dashes in names may stand for underscores.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If the text has another form.
-    """
+    """Return ``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
@@ -305,13 +288,7 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def pair(text: str) -> tuple[int, int]:
-    """Read two numbers of rows, ``I,J``.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If the text has another form.
-    """
+    """Read two numbers of rows, ``I,J``."""
     first, comma, second = text.partition(",")
     if not (comma and first.strip().isdigit() and second.strip().isdigit()):
         raise argparse.ArgumentTypeError(f"expected two numbers of rows such as 3,7, got {text!r}")
@@ -319,13 +296,7 @@ def pair(text: str) -> tuple[int, int]:
 
 
 def line_numbers(text: str) -> list[int]:
-    """Read numbers of lines, ``1-3,5``; 0 alone stands for none.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If the text has another form.
-    """
+    """Read numbers of lines, ``1-3,5``; 0 alone stands for none."""
     if text.strip() == "0":
         return []
     lines: list[int] = []
@@ -340,13 +311,7 @@ def line_numbers(text: str) -> list[int]:
 
 
 def strength(text: str) -> float | str:
-    """Read a number, or the word "cv".
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If the text is neither.
-    """
+    """Read a number, or the word "cv"."""
     try:
         return text if text == "cv" else float(text)
     except ValueError:
@@ -354,13 +319,7 @@ def strength(text: str) -> float | str:
 
 
 def positive(text: str) -> int:
-    """Read a whole number of at least 1.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If the text is something else.
-    """
+    """Read a whole number of at least 1."""
     try:
         number = int(text)
     except ValueError:

@@ -12,24 +12,18 @@ from numpy.typing import NDArray
 from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.settings import Kind, settings_of
 from structsvm.cli.terminal import Terminal
+from structsvm.data.words import IMAGES, RECORDINGS
 from structsvm.errors import DataError
 from structsvm.io.recording import Recording, listed
 from structsvm.io.regions import read_regions
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
-from structsvm.partitions.traits import IMAGES, RECORDINGS
 
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Classes whose names elsewhere mean that there is none, in lower case."""
 
 
 def labels_of(given: Given, regions: Path | None) -> list[Any]:
-    """The labels of each sample, with what is known of regions and chunks of recordings.
-
-    Raises
-    ------
-    DataError
-        Naming the file.
-    """
+    """The labels of each sample, with what is known of regions and chunks of recordings."""
     times = dict(zip(given.names, given.times, strict=True))
     known = {} if regions is None else read_regions(regions, times)
     strangers = [name for name in known if name not in given.names]
@@ -50,10 +44,7 @@ def labels_of(given: Given, regions: Path | None) -> list[Any]:
 
 
 def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Terminal) -> Kind:
-    """The kind with its number of clusters unknown where images differ in it.
-
-    Unless it was typed whether it is known: then it is given when predicting.
-    """
+    """The kind with its number of clusters unknown where images differ in it."""
     counts = [0]
     if takes_images(kind.problem):
         counts = [np.unique(y[~unlabelled(y)]).size for y in given.ys]
@@ -71,7 +62,6 @@ def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Te
 
 
 def unlabelled_samples(given: Given) -> int:
-    """How many samples, rows or pixels have no label."""
     # What is read later has labels, if it is known by now.
     sizes = [0] * len(given.ys) if given.files is not None else _sizes(given)
     return sum(
@@ -81,7 +71,6 @@ def unlabelled_samples(given: Given) -> int:
 
 
 def tell_unlabelled(given: Given, terminal: Terminal) -> None:
-    """How many samples have no label, and which classes are called as if they had none."""
     n = unlabelled_samples(given)
     if n:
         terminal.note(f"unlabelled: {n} of {given.words.items(sum(_sizes(given)))}")
@@ -101,7 +90,6 @@ def tell_unlabelled(given: Given, terminal: Terminal) -> None:
 
 
 def _stand_alone(known: Sequence[NDArray[np.bool_]]) -> bool:
-    """Whether there are several known labels in a recording, and never two in a row."""
     several = any(there.sum() > 1 for there in known)
     return several and not any((there[1:] & there[:-1]).any() for there in known)
 
@@ -113,7 +101,6 @@ def _sizes(given: Given) -> list[int]:
 
 
 def _labels(recording: Recording, regions: Sequence[Any], some: bool) -> Any:
-    """What is known of one recording."""
     if not regions and recording.chunks is None and not (some and recording.y is None):
         return recording.y
     return PartialLabels(recording.y, regions=regions, chunks=recording.chunks)

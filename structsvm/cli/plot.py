@@ -13,11 +13,11 @@ from structsvm.cli.inputs import Given, read_for
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
+from structsvm.data.words import IMAGES
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.partial_labels.labels import unlabelled
-from structsvm.partitions.traits import IMAGES
 from structsvm.plotting import (
     plot_clusters,
     plot_cut,
@@ -46,13 +46,7 @@ DRAWN: dict[str, Callable[..., Axes]] = {
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Draw a model or a sample, and say where the figure is.
-
-    Raises
-    ------
-    DataError
-        If there are several samples.
-    """
+    """Draw a model or a sample, and say where the figure is."""
     check_output(args, args.output, FIGURES)
     learner = load_metric_learner(args.model)
     figure = new_figure()
@@ -121,7 +115,6 @@ def _a(noun: str) -> str:
 
 
 def _shown(asked: str | None, known: tuple[str, ...], what: str) -> str:
-    """What was asked for, or the first of what there is."""
     if asked is None:
         return known[0]
     if asked not in known:

@@ -18,6 +18,8 @@ from structsvm.cli.outputs import (
 )
 from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 from structsvm.learner.consensus import partitions_with, samples_with_states, ways_besides_metrics
@@ -30,20 +32,12 @@ from structsvm.learner.states import segment_tables
 from structsvm.partitions.candidates import CONSENSUS
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Partition the samples, and write or print their partitions.
-
-    Raises
-    ------
-    SettingsError
-        If there are several samples for one file that holds only one.
-    """
+    """Partition the samples, and write or print their partitions."""
     learner, output = load_metric_learner(args.model), args.output
     writer = writer_for(learner.problem_, args.maps)
     one_file = output is not None and output.suffix.lower() in writer.suffixes
@@ -113,26 +107,6 @@ def answers_of(
     margins: bool = False,
     prepared: list[Sample] | None = None,
 ) -> list[Answer]:
-    """What is said of the partition of each sample.
-
-    Parameters
-    ----------
-    measured : list of Sample
-        The samples that were given, as ``learner.measured`` has them.
-    rival : str, optional
-        Partition as this tuned rival does, not in the learned metric.
-    rules : Rules, optional
-        Which partitions are allowed.
-    margins : bool
-        Whether to say how sure each change is.
-    prepared : list of Sample, optional
-        The same samples as the metric sees them, if that is known already.
-
-    Raises
-    ------
-    SettingsError
-        When the model has no such rival, or that is no metric and there are rules or margins.
-    """
     rules = {} if rules is None else rules
     if rival is not None and (margins or (rules and rival in ways_besides_metrics(learner))):
         raise SettingsError(
@@ -192,10 +166,7 @@ def _states(
     rival: str | None,
     n_clusters: Counts,
 ) -> list[list[dict[str, Any]]]:
-    """State and probability of each segment, by the metric's scores or by the rival itself.
-
-    Empty where no states are known.
-    """
+    """State and probability of each segment, by the metric's scores or by the rival itself."""
     if rival not in learner.rivals_:
         naming, states, apart = samples, learner.classes_, rival == CONSENSUS
         if apart:
@@ -214,18 +185,7 @@ def _partitions(
     n_clusters: Counts,
     rules: Rules,
 ) -> list[EquivalenceMatrix]:
-    """Partitions in the learned metric, or by a tuned rival.
-
-    Parameters
-    ----------
-    given, samples : lists of Sample
-        As they were measured, and as the metric sees them.
-
-    Raises
-    ------
-    SettingsError
-        When the model has no such rival.
-    """
+    """Partitions in the learned metric, or by a tuned rival."""
     if rival in ways_besides_metrics(learner):
         return partitions_with(learner, rival, given, samples, n_clusters)
     metric = learner.metric_ if rival is None else learner.baselines_.get(rival)

@@ -122,25 +122,7 @@ FILES = {
 
 
 def new_problem(name: str, folder: Path) -> list[Path]:
-    """Write a distribution with one problem into a new folder.
-
-    Parameters
-    ----------
-    name : str
-        What the command line will call the problem: lower-case words joined by dashes.
-    folder : Path
-        Must not exist, or be empty.
-
-    Returns
-    -------
-    list of Path
-        The files written.
-
-    Raises
-    ------
-    SettingsError
-        For a name or a folder that cannot be used.
-    """
+    """Write a distribution with one problem into a new folder."""
     if not NAME.fullmatch(name):
         raise SettingsError(f"a name is lower-case words joined by dashes, got {name!r}")
     reason = unwritable(folder)

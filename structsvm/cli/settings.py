@@ -34,15 +34,7 @@ class Kind:
 
     @classmethod
     def typed(cls, name: str, given: Mapping[str, Any]) -> Kind:
-        """The kind of a name with the settings that were given, as texts or as values.
-
-        Raises
-        ------
-        SettingsError
-            Naming the setting that there is not, that is missing, or that has a wrong value.
-        PluginError
-            When no problem has that name, or it is not what a problem has to be.
-        """
+        """The kind of a name with the settings that were given, as texts or as values."""
         if name not in FEATURES:
             return cls(name, problem_with(name, given))
         parameters = _parameters(FEATURES[name])
@@ -59,13 +51,6 @@ class Kind:
 
 
 def typed_settings(args: argparse.Namespace) -> dict[str, Any]:
-    """What ``--set`` and ``--missing mask`` say about the problem ``args.problem``.
-
-    Raises
-    ------
-    SettingsError
-        When missing values are to be left out and the problem has no setting for it.
-    """
     found = dict(args.set)
     if getattr(args, "missing", None) == "mask":
         cls: Any = problem_class(FEATURED.get(args.problem, args.problem))
@@ -85,7 +70,6 @@ def typed_metric(args: argparse.Namespace, problem: PartitionProblem) -> str:
 
 
 def kind_name(learner: Any) -> str:
-    """What kind of problem a fitted learner has learned, as it is typed."""
     for name, features in FEATURES.items():
         is_it = problem_name(learner.problem_) == FEATURED[name]
         if is_it and isinstance(learner.inputs_.features, features):
@@ -135,16 +119,7 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def problem_with(name: str, given: Mapping[str, Any], more: Iterable[str] = ()) -> PartitionProblem:
-    """The problem of a name with the settings that were given, as texts or as values.
-
-    ``more`` are the settings of what is in front of it, which messages list as well. Errors are
-    those of :meth:`Kind.typed`.
-
-    Raises
-    ------
-    SettingsError
-        If the problem has no such setting, or needs one that was not given.
-    """
+    """The problem of a name with the settings that were given, as texts or as values."""
     cls = problem_class(name)
     own = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]
     groups = setting_groups(cls)

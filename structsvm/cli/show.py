@@ -79,7 +79,6 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
 
 
 def _solution(learner: MetricLearner) -> dict[str, Any]:
-    """How learning ended: with a certificate, or in a local minimum."""
     solution = learner.solution_
     plain = {
         "status": solution.status.name,
@@ -158,7 +157,6 @@ def _states(learner: MetricLearner) -> dict[str, str]:
 
 
 def _price(learner: MetricLearner) -> str:
-    """What one more cluster costs, or how else their number is decided."""
     words, price = words_for(learner.problem_), learner.penalty_
     if price is None:
         usual = learner.metric_.n_clusters
@@ -172,7 +170,6 @@ def _price(learner: MetricLearner) -> str:
 
 
 def _features(learner: MetricLearner) -> str:
-    """How many features the metric weighs, and of how many channels they are made."""
     size, given = learner.n_metric_features_, learner.n_features_in_
     made = f" made of {counted(given, 'channel')}" if size != given else ""
     return f"{counted(size, 'feature')}{made}"

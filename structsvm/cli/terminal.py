@@ -34,17 +34,7 @@ PART_UNTIL_ESTIMATE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Terminal:
-    """The console of one run of a command.
-
-    Parameters
-    ----------
-    as_json : bool
-        Whether the report is JSON, and then the only thing on stdout.
-    quiet : bool
-        Whether progress and notes are left out; warnings and errors are not.
-    verbose : bool
-        Whether every warning is shown, also where there are many of a kind.
-    """
+    """The console of one run of a command."""
 
     as_json: bool = False
     quiet: bool = False
@@ -111,10 +101,7 @@ class Terminal:
 
     @contextmanager
     def working(self, task: str, left: Callable[[float], str] | None = None) -> Iterator[None]:
-        """Show that something is going on, how far it has come, and how long it will take.
-
-        ``left`` tells the time left, as :meth:`Clock.left`, if the task is a part of a whole.
-        """
+        """Show that something is going on, how far it has come, and how long it will take."""
         left = Clock().left if left is None else left
         if self.quiet:
             yield
@@ -157,13 +144,7 @@ def _kind(text: str) -> str:
 
 
 def safe_console(**settings: Any) -> Console:
-    """A console on which names of files, features and labels cannot command the terminal.
-
-    Parameters
-    ----------
-    **settings
-        Those of :class:`rich.console.Console`.
-    """
+    """A console on which names of files, features and labels cannot command the terminal."""
     console = Console(**settings)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = WIDE
@@ -220,10 +201,7 @@ def _timed(task: str, show: Callable[[Text], None], left: Callable[[float], str]
 
 
 class Clock:
-    """How much longer something takes, by how long its part so far has taken.
-
-    What is done once, such as compiling, is left out.
-    """
+    """How much longer something takes, by how long its part so far has taken."""
 
     def __init__(self) -> None:
         self._latest = math.inf

@@ -128,7 +128,6 @@ class Judged(NamedTuple):
 
 
 def _against(verdict: Verdict, held_out: Verdict) -> str:
-    """That the held-out data contradict a verdict from the cross-validation, if they do."""
     gain = held_out.untrained.mean
     if not ((verdict.pays and gain < 0) or (verdict.harms and gain > 0)):
         return ""
@@ -141,15 +140,7 @@ def _joined(*sentences: str) -> str:
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Split, choose, compare, write, and say what to do.
-
-    Raises
-    ------
-    SettingsError
-        When an option does not suit the problem.
-    DataError
-        When there is too little to hold anything out.
-    """
+    """Split, choose, compare, write, and say what to do."""
     kind = Kind.typed(args.problem, typed_settings(args))
     refuse_foreign_options(args, kind.problem)
     folder = args.output
@@ -190,9 +181,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 def _check_predictions(
     args: argparse.Namespace, terminal: Terminal, kind: Kind, folder: Path, names: Sequence[str]
 ) -> None:
-    """Refuse predictions that exist, as other outputs; a warning names those of other recordings.
-
-    Which recordings are held out, and predicted, is known only now.
+    """Refuse predictions that exist, as other outputs; a warning names those of other
+    recordings.
     """
     places = writer_for(kind.problem, "png").places(folder, names)
     inside = folder.iterdir() if folder.is_dir() else ()
@@ -229,7 +219,6 @@ def _chosen(
     clock: Clock,
     keep: Callable[[MetricLearner], object],
 ) -> MetricLearnerCV:
-    """What is chosen and learned from one share, every rival tuned."""
     search = MetricLearnerCV(
         kind.problem,
         features=kind.features,
@@ -247,7 +236,6 @@ def _chosen(
 
 
 def _takes_long(data: TrainingSet) -> bool:
-    """Whether five folds would take long."""
     rows = sum(sample.n_samples for sample in data.samples)
     long_table = data.has_rows and rows >= LONG_ROWS
     return len(data) >= LONG_SAMPLES or long_table or rows * data.n_features >= LONG_VALUES
@@ -328,14 +316,12 @@ def _tell(
 
 
 def _wanted(verdict: Verdict) -> str:
-    """How many samples, or groups of them, a verdict takes."""
     what = f"{'groups of ' if verdict.grouped else ''}{verdict.words.whole}s"
     told = "those that are learned from support a verdict, by cross-validation"
     return f"With {_enough()} independent {what} in all, {told}."
 
 
 def _enough() -> int:
-    """How many independent samples leave enough to learn from for a verdict on these."""
     return next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
 
 
@@ -344,13 +330,6 @@ def _is_one_table(given: Given, kind: Kind) -> bool:
 
 
 def _question(given: Given, args: argparse.Namespace, kind: Kind) -> str | None:
-    """What is asked: of a single table about its rows, if nothing else was typed.
-
-    Raises
-    ------
-    SettingsError
-        When ``--split`` or ``--groups`` does not suit what was given.
-    """
     if args.split is not None:
         refuse_split(args.split, args.problem, kind.problem)
     if args.split not in (None, STATES) and len(given) != 1:
@@ -365,15 +344,6 @@ def _question(given: Given, args: argparse.Namespace, kind: Kind) -> str | None:
 
 
 def _divided(whole: Checked, split: str | None, kind: Kind) -> tuple[Checked, Checked]:
-    """What is learned from, and what is held out.
-
-    Whole samples are held out, by groups if there are any; of a single table rows or clusters.
-
-    Raises
-    ------
-    DataError
-        When there is too little to hold anything out.
-    """
     if not _is_one_table(whole.given, kind):
         away = _samples_away(whole)
         return whole.at(np.flatnonzero(~away)), whole.at(np.flatnonzero(away))
@@ -429,7 +399,6 @@ def _rows_away(whole: Checked, split: str | None) -> NDArray[np.bool_]:
 
 
 def _about(train: Checked, test: Checked, split: str | None) -> str:
-    """What is learned from and what is held out, and what to do if they are not independent."""
     words, groups = train.given.words, train.data.groups
     if split in (ROWS, CLUSTERS):
         sizes = [share.data.samples[0].n_samples for share in (train, test)]
@@ -446,7 +415,6 @@ def _about(train: Checked, test: Checked, split: str | None) -> str:
 
 
 def _is_told_how_many(learner: MetricLearner) -> bool:
-    """Whether what is held out is compared with as many clusters or parts as its labels have."""
     traits = learner.problem_.traits
     return traits.given_k and not traits.contiguous
 
@@ -478,17 +446,7 @@ def _predicting(model: Path, asked: str = "") -> str:
 def _next(
     verdict: Verdict, best: str, rivals: Collection[str], model: Path, asked: str = ""
 ) -> str:
-    """One sentence, and the next command, which does what the sentence says.
-
-    Parameters
-    ----------
-    best : str
-        What did best in cross-validation; it is not taken where it is worse on what was held out.
-    rivals : collection of str
-        What the model can partition with beside the metric.
-    asked : str
-        The option for the number of clusters.
-    """
+    """One sentence, and the next command, which does what the sentence says."""
     command = _predicting(model, asked)
     if verdict.use in rivals:
         return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"

@@ -46,9 +46,8 @@ def activity(name: str, fetch: Fetch) -> Recording:
 
 
 def activity_features(channels: Floats) -> tuple[Floats, tuple[str, ...]]:
-    """Mean and log(std + 0.01) over half a second, ten times a second, of channels and magnitudes.
-
-    ``channels`` are (n, 12) at 50 Hz: acceleration and rotation of the phone, then of the watch.
+    """Mean and log(std + 0.01) over half a second, ten times a second, of channels and
+    magnitudes.
     """
     names = [f"{device}.{axis}" for device in ("phone", "watch") for axis in AXES]
     names += [f"{device}.|{kind}|" for device in ("phone", "watch") for kind in ("acc", "gyro")]

@@ -89,13 +89,7 @@ class PublicSet:
         return _data_home(data_home) / self.name
 
     def fetch(self, path: str, data_home: str | PathLike[str] | None = None) -> Path:
-        """One file of the repository, from the cache or else from the network.
-
-        Raises
-        ------
-        DownloadError
-            If it cannot be had, or has not the content that it should have. Nothing is left behind.
-        """
+        """One file of the repository, from the cache or else from the network."""
         pooch = require("pooch", "datasets", "downloading a public set")
         require("requests", "datasets", "downloading a public set")
         raw = self.folder(data_home) / "raw"

@@ -7,6 +7,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.gaps import filled
+from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.words import Words
 from structsvm.diagnosis import fit, leakage, samples
 from structsvm.diagnosis.findings import Diagnosis, Finding
 from structsvm.diagnosis.samples import Examined
@@ -16,9 +19,6 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of, unscaled, words_of
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
-from structsvm.partitions.gaps import filled
-from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.traits import Words
 from structsvm.support.typed import refuse_other_types
 
 OF_THE_FIT: dict[str, Callable[[MetricLearner], Iterator[Finding]]] = {
@@ -117,10 +117,7 @@ def diagnose_measured(
     names: Sequence[str] | None = None,
     prepared: Sequence[Sample] | None = None,
 ) -> Diagnosis:
-    """As :func:`diagnose`, of samples that ``learner.measured`` has checked already.
-
-    ``prepared`` are the same as the metric sees them, if that is known.
-    """
+    """As :func:`diagnose`, of samples that ``learner.measured`` has checked already."""
     fitted = learner.best_estimator_ if hasattr(learner, "best_estimator_") else learner
     checks = {name: check(fitted) for name, check in OF_THE_FIT.items()}
     if hasattr(learner, "best_estimator_"):

@@ -27,7 +27,6 @@ WAYS_OUT = {
 
 
 def certificate(learner: MetricLearner) -> Iterator[Finding]:
-    """How far from the best metric for these labels the learned one may be."""
     solution = learner.solution_
     status, gap = solution.status, float(solution.gap)
     wide = learner.problem_.traits.convex and np.isfinite(solution.lower) and gap > OPEN
@@ -43,7 +42,6 @@ def certificate(learner: MetricLearner) -> Iterator[Finding]:
 
 
 def price(learner: MetricLearner) -> Iterator[Finding]:
-    """Whether the price of a cluster is where the grid of prices ends."""
     calibration = learner.calibration_
     prices = calibration.penalties
     if not learner.problem_.traits.convex or prices.size < 2 * calibration.smoothing + 2:
@@ -77,7 +75,6 @@ def price(learner: MetricLearner) -> Iterator[Finding]:
 
 
 def path(search: MetricLearnerCV) -> Iterator[Finding]:
-    """Whether the strength that was chosen is the first or the last of its path."""
     lam, kind = search.best_lam_, search.best_learned_
     assert lam is not None
     lams = sorted(c.lam for c in search.candidates_ if c.name == kind and c.lam is not None)
@@ -100,7 +97,6 @@ def path(search: MetricLearnerCV) -> Iterator[Finding]:
 
 
 def few_labels(learner: MetricLearner) -> Iterator[Finding]:
-    """Whether a metric has more weights than there are labels to tell them by."""
     data, traits = learner.training_data_, learner.problem_.traits
     P, N, words = learner.n_metric_features_, len(data), traits.words
     weights = P if learner.metric == "diagonal" else P * (P + 1) // 2

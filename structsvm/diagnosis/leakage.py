@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.copies import contents
 from structsvm.diagnosis.findings import Finding
 from structsvm.diagnosis.samples import Examined
 from structsvm.evaluation.verdict import MIN_UNITS
-from structsvm.partitions.copies import contents
 from structsvm.support.arrays import Ints
 from structsvm.support.plain import some_of
 
@@ -43,7 +43,6 @@ def copies(given: Examined) -> Iterator[Finding]:
 
 
 def leakage(given: Examined) -> Iterator[Finding]:
-    """What lets held-out figures be better than those on new samples."""
     yield from _seen(given)
     yield from _overlaps(given)
     if given.groups is not None:
@@ -112,11 +111,6 @@ def _few_groups(given: Examined) -> Iterator[Finding]:
 
 
 def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
-    """How much of the shorter one is in both, of each pair that is no pair of copies.
-
-    Stretches are compared by their values, ``WINDOW`` items at a time; those that occur more than
-    once in one sample, as a sensor that is off gives them, tell nothing.
-    """
     window = WINDOW if given.learner.problem_.traits.contiguous else 1
     numbers = contents([sample.data for sample in given.measured])
     runs = _runs([sample.X for sample in given.measured], window)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import is_constant
+from structsvm.data.words import Words
 from structsvm.diagnosis.findings import Finding
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import is_constant
-from structsvm.partitions.traits import Words
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import some_of
 
@@ -277,7 +277,6 @@ def _shares(known: Sequence[tuple[Floats, EquivalenceMatrix]], labels: Sequence[
 
 
 def _moved(labels: Any, rng: np.random.Generator, contiguous: bool) -> Any:
-    """The same sizes of parts at other places; what leaves at the end comes in at the start."""
     if not contiguous:
         return rng.permutation(labels)
     moved = np.roll(labels, int(rng.integers(1, labels.size)))

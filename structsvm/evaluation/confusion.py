@@ -157,7 +157,6 @@ def _places(numbers: Sequence[int], whole: str) -> str:
 
 
 def _counted(true: Ints, found: Ints, C: int) -> Ints:
-    """How often each pair occurs, (C, C), without those whose truth is not known."""
     named = true >= 0
     pairs = np.bincount(true[named] * C + found[named], minlength=C * C)
     return pairs.reshape(C, C).astype(np.int64)

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.copies import contents, joined
+from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.samples import Counts, asked_counts, units_of
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.confusion import (
     STATE_SCORES,
@@ -34,13 +38,9 @@ from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.candidates import names_states
-from structsvm.partitions.copies import contents, joined
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
-from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.samples import Counts, asked_counts, units_of
-from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.contract import returned
 from structsvm.support.plain import counted
@@ -285,10 +285,6 @@ class Evaluation(Printed):
 
     @property
     def _judged(self) -> dict[str, NDArray[np.float64]]:
-        """What the verdict goes by, of each different sample, by name of the metric.
-
-        Of groups it is that of each sample: they say themselves what counts how often.
-        """
         judged = {
             name: np.array([row.scores[name]["disagreement"] for row in self.samples])
             for name in self.samples[0].scores
@@ -300,7 +296,6 @@ class Evaluation(Printed):
 
     @property
     def _units(self) -> NDArray[np.int64] | None:
-        """What is independent of each other, by number; None where every sample is."""
         if not self.units:
             return None
         units = np.array(self.units)
@@ -578,14 +573,12 @@ def confusions_of(
 def _accuracy(
     named: Mapping[str, Sequence[Confusion]], metric: str, i: int
 ) -> dict[str, float | None]:
-    """That of one sample; None for what gives no names, nothing where nothing does."""
     if not named:
         return {}
     return {"accuracy": named[metric][i].accuracy if metric in named else None}
 
 
 def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> Any:
-    """What another estimator predicts."""
     predict = getattr(rival, method, None)
     if not callable(predict):
         raise SettingsError(f"rivals: {name!r} is {rival!r}, which has no method {method}")
@@ -602,7 +595,6 @@ def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> An
 def _counts(
     learner: MetricLearner, truths: Sequence[EquivalenceMatrix], n_clusters: Counts | str
 ) -> Counts:
-    """What is asked for, which is the true number where it is known and nothing else decides it."""
     traits = learner.problem_.traits
     if n_clusters is None and traits.given_k and not traits.contiguous:
         n_clusters = "true"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.partitions.candidates import CONSENSUS
-from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import finite
 
@@ -48,7 +48,7 @@ def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> F
     ----------
     values : array of shape (N,)
     numbers : array of shape (N,)
-        As from :func:`structsvm.partitions.copies.contents`.
+        As from :func:`structsvm.data.copies.contents`.
     weights : array of shape (N,), optional
         Of the copies in their mean; where all of them are 0, the mean is 0.
     """
@@ -86,7 +86,6 @@ def standard_error(
 
 
 def _count(units: Ints, weights: Floats) -> int:
-    """How many units have any weight."""
     return int(np.unique(units[weights > 0]).size)
 
 
@@ -239,13 +238,7 @@ class Contrast:
 
 
 def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tuple[float, float]:
-    """Standard error of the mean, and the degrees of freedom of its interval.
-
-    A unit that weighs much draws the mean towards itself, which hides how far it is from the
-    others. Its deviation counts for more therefore, and the interval has fewer degrees of freedom
-    (Bell and McCaffrey, 2002; Imbens and Kolesar, 2016). Of units that weigh the same, both are as
-    in :func:`standard_error`. Arguments are those of that function.
-    """
+    """Standard error of the mean, and the degrees of freedom of its interval."""
     mean, total = np.average(differences, weights=weights), weights.sum()
     sums = np.bincount(units, weights=weights * (differences - mean)) / total
     shares = np.bincount(units, weights=weights) / total
@@ -435,7 +428,6 @@ class Verdict:
 
     @property
     def _is_undecided(self) -> bool:
-        """Whether every difference from the untrained metric is the same, and not 0."""
         return self.untrained.is_constant and not self.untrained.is_equal
 
     @property
@@ -451,7 +443,6 @@ class Verdict:
 
     @property
     def _nothing_held_out(self) -> bool:
-        """Whether the metric was learned from all of them."""
         return self.seen >= self.untrained.n + self.copies
 
     @property
@@ -484,7 +475,6 @@ class Verdict:
 
     @property
     def _reach(self) -> str:
-        """That figures of few recordings, or groups, do not describe others."""
         n = self.untrained.units
         if self.seen or n >= MIN_UNITS:
             return ""
@@ -589,7 +579,6 @@ class Verdict:
         return f"{guess}{shown} Label {more} to find out."
 
     def _way_to(self, rival: str) -> str:
-        """How to partition with a rival."""
         way = f"partition_with({rival!r}, ...)"
         if self.way:
             way = f"{self.way} {rival}"
@@ -617,5 +606,4 @@ class Verdict:
 
 
 def _as_well(contrast: Contrast) -> str:
-    """That a rival does as well, or better where that is beyond chance."""
     return f"{rival_in_words(contrast.rival)} does {'better' if contrast.is_harm else 'as well'}"

@@ -11,6 +11,8 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import Standardizer
+from structsvm.data.values import label_values
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import integers, read_recordings
@@ -18,8 +20,6 @@ from structsvm.features.context import Lags, MovingStatistics
 from structsvm.features.frames import FrameModel, FrameRecipe, held_out_scorers
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import Standardizer
-from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order
 from structsvm.support.plain import counted
@@ -52,12 +52,10 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def _boundary_recipe(self) -> FrameRecipe:
-        """How the classifier is learned; SettingsError for settings that it cannot have."""
         windows = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
         return FrameRecipe.of(self, Surroundings(windows, self.standardize), standardize=None)
 
     def _near(self, states: States, times: int = 1) -> States:
-        """What it learns: whether a boundary is within so many tolerances of a sample."""
         (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
         near = [_widened(begins, times * tolerance) for begins in states.codes]
         return States(states.classes, near)
@@ -197,7 +195,6 @@ class Surroundings(RecordingTransformer):
 
     @property
     def learns(self) -> bool:
-        """Whether the scales are those of all recordings together."""
         return self.standardize == "training"
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
@@ -229,13 +226,6 @@ class Surroundings(RecordingTransformer):
 
 
 def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:
-    """Whether a segment begins at each sample but the first, -1 where that is not known.
-
-    Raises
-    ------
-    DataError
-        When labels or breakpoints cannot be read, or nothing changes.
-    """
     given = [] if ys is None else list(ys)
     if len(given) != len(Xs):
         raise DataError(

@@ -7,30 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.gaps import has_gaps
+from structsvm.data.samples import check_samples
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, SettingsError
-from structsvm.partitions.gaps import has_gaps
-from structsvm.partitions.samples import check_samples
-from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
 
 def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = False) -> list[Floats]:
-    """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied.
-
-    Parameters
-    ----------
-    Xs : list of arrays or data frames of shape (T_i, P)
-    n_features : int, optional
-        The number of columns they must have.
-    gaps : bool
-        Whether values may be missing, NaN.
-
-    Raises
-    ------
-    DataError
-        Naming the recording and what is wrong with it.
-    """
+    """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied."""
     if isinstance(Xs, list | tuple) and Xs and all(_is_ready(X, gaps) for X in Xs):
         widths = {X.shape[1] for X in Xs} | ({n_features} if n_features is not None else set())
         if len(widths) == 1:
@@ -45,27 +31,7 @@ def check_features(
     words: Words = RECORDINGS,
     gaps: bool = False,
 ) -> list[Floats]:
-    """Features of recordings, if a metric can be learned from them.
-
-    Parameters
-    ----------
-    found : sequence of arrays (T_i, P')
-        What the transformer returned.
-    Xs : sequence of arrays (T_i, P)
-        What it was given.
-    maker : str
-        What to call the transformer in messages.
-    words : Words
-        What to call recordings and samples there.
-    gaps : bool
-        Whether features may be missing of recordings with missing values.
-
-    Raises
-    ------
-    DataError
-        When a recording has no features or other than T_i rows of them, when the numbers of columns
-        differ, or when a feature is not finite.
-    """
+    """Features of recordings, if a metric can be learned from them."""
     if len(found) != len(Xs):
         raise DataError(f"{maker} returned features of {len(found)} of {words.wholes(len(Xs))}")
     for i, (F, X) in enumerate(zip(found, Xs, strict=True)):
@@ -91,13 +57,7 @@ def check_features(
 
 
 def column_names(input_features: Any, n_features: int) -> list[str]:
-    """Names of the columns that a stage sees; ``x0, x1, ...`` where none are given.
-
-    Raises
-    ------
-    DataError
-        If the number of names is not ``n_features``.
-    """
+    """Names of the columns that a stage sees; ``x0, x1, ...`` where none are given."""
     if input_features is None:
         return [f"x{j}" for j in range(n_features)]
     names = [str(name) for name in input_features]
@@ -109,13 +69,7 @@ def column_names(input_features: Any, n_features: int) -> list[str]:
 
 
 def integers(name: str, values: Any, example: str, least: int | None = None) -> tuple[int, ...]:
-    """A parameter that is a non-empty sequence of different whole numbers.
-
-    Raises
-    ------
-    SettingsError
-        When it is not, naming it and showing one that is.
-    """
+    """A parameter that is a non-empty sequence of different whole numbers."""
     found = [values] if np.ndim(values) == 0 else list(values)
     whole = [isinstance(v, int | np.integer) and not isinstance(v, bool | np.bool_) for v in found]
     if not found or not all(whole) or len(set(found)) < len(found):

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
-from structsvm.partitions.samples import Standardizer
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole
 

@@ -289,12 +289,7 @@ class _Windows:
 
 @dataclass(frozen=True, eq=False)
 class _BlockSums:
-    """Sums over the beginnings and the ends of blocks of ``width`` samples.
-
-    A window of at most that width, cut off at the ends of the recording alone, is the end of one
-    block and the beginning of the next, or one of them. Sums are of the differences from the first
-    sample of the block.
-    """
+    """Sums over the beginnings and the ends of blocks of ``width`` samples."""
 
     width: int
     first: Floats
@@ -321,10 +316,7 @@ class _BlockSums:
         return cls(w, first, head, tail)
 
     def window(self, start: Ints, end: Ints) -> _Moments:
-        """The samples ``start, ..., end - 1`` of each window.
-
-        They are the end of one block, and the beginning of another.
-        """
+        """The samples ``start, ..., end - 1`` of each window."""
         w = self.width
         b, last = start // w, (end - 1) // w
         only_head = (b == last) & (start % w == 0)

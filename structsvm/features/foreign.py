@@ -180,7 +180,6 @@ def _check(given: Any, owner: str) -> None:
 
 
 def _run(transformer: Any, X: Floats, fit: bool, owner: str) -> Any:
-    """What it makes of a series or of a collection, fitted to it first if so."""
     try:
         if not fit:
             return transformer.transform(X)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 
+from structsvm.data.copies import contents, joined
+from structsvm.data.samples import Standardizer, units_of
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States
 from structsvm.parallel import single_threaded
-from structsvm.partitions.copies import contents, joined
-from structsvm.partitions.samples import Standardizer, units_of
-from structsvm.partitions.traits import RECORDINGS, Words
-from structsvm.solvers.fingerprint import fingerprint
+from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_whole
 
@@ -64,13 +64,7 @@ def _classifier(estimator: Any, usual: str, random_state: int | None, owner: str
 
 
 def check_smoothing(smoothing: Any) -> None:
-    """Check what is added to probabilities before their logarithms are taken.
-
-    Raises
-    ------
-    SettingsError
-        When it is not between 0 and 1.
-    """
+    """Check what is added to probabilities before their logarithms are taken."""
     if isinstance(smoothing, bool | str) or not 0 < smoothing < 1:
         raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {smoothing!r}")
 
@@ -129,15 +123,7 @@ class FrameModel:
         words: Words = RECORDINGS,
         made: Sequence[Floats] | None = None,
     ) -> list[Floats]:
-        """Of each state for each sample, 0 for those it does not know, (T_i, C) each.
-
-        ``made`` are the features of the recordings, if they are known.
-
-        Raises
-        ------
-        LearningError
-            When the classifier returns something else, naming the recording.
-        """
+        """Of each state for each sample, 0 for those it does not know, (T_i, C) each."""
         found = []
         for i, F in enumerate(self.features.transform(Xs) if made is None else made):
             with _threads_for(F):
@@ -182,11 +168,7 @@ _LEARNED: ContextVar[dict[str, FrameModel] | None] = ContextVar("learned", defau
 
 @contextmanager
 def learning_once() -> Iterator[None]:
-    """Within this, what several ask for that learns alike from the same samples is learned once.
-
-    A frame classifier and the scores of states that a metric sees are made by the same classifiers,
-    and so are a boundary classifier and the scores of boundaries. Processes do not share them.
-    """
+    """Within this, what several ask for that learns alike from the same samples is learned once."""
     if _LEARNED.get() is not None:
         yield
         return
@@ -227,14 +209,7 @@ class FrameRecipe:
         words: Words = RECORDINGS,
         averaged: bool = True,
     ) -> FrameRecipe:
-        """The recipe of an estimator, from its own estimator, folds and seed.
-
-        Parameters
-        ----------
-        learner : object with ``estimator``, ``n_folds`` and ``random_state``
-        usual : str
-            The classifier where it has none.
-        """
+        """The recipe of an estimator, from its own estimator, folds and seed."""
         owner, seed = type(learner).__name__, learner.random_state
         classifier = _classifier(learner.estimator, usual, seed, owner)
         return cls(features, standardize, classifier, owner, learner.n_folds, seed, words, averaged)
@@ -247,20 +222,7 @@ class FrameRecipe:
         where: str = "",
         made: Sequence[Floats] | None = None,
     ) -> FrameModel:
-        """Learn from the samples that have names.
-
-        Parameters
-        ----------
-        where : str
-            For messages: in which fold.
-        made : sequence of arrays, optional
-            The features of the recordings, if they are known.
-
-        Raises
-        ------
-        LearningError
-            When the classifier fails, with its own message.
-        """
+        """Learn from the samples that have names."""
         learned = _LEARNED.get()
         if learned is None:
             return self._fit(Xs, states, groups, where, made)
@@ -305,15 +267,7 @@ class FrameRecipe:
     def learn(
         self, Xs: Sequence[Floats], states: States, groups: Any = None, near: States | None = None
     ) -> tuple[list[Floats] | None, FrameModel | FrameModels]:
-        """As :meth:`cross_fit`, but for the models of folds.
-
-        It is one model of all, and None, where nothing can be held out.
-
-        Parameters
-        ----------
-        near : States, optional
-            What is learned in place of ``states``, by which the folds are drawn then, too.
-        """
+        """As :meth:`cross_fit`, but for the models of folds."""
         learned = states if near is None else near
         if len(units_of(groups, len(Xs))[0]) < 2:
             return None, self.fit(Xs, learned, groups)
@@ -324,23 +278,8 @@ class FrameRecipe:
     def draw(
         self, Xs: Sequence[Floats], states: States, groups: Any, every_state: bool
     ) -> DrawnFolds:
-        """Folds of recordings, or of groups of them, drawn so that states are known in all of them.
-
-        There are no more than there are groups, or recordings where there are no groups. As few
-        states as possible are unknown in any fold. Copies of a recording are in one fold, unless
-        there is nothing but copies of one.
-
-        Parameters
-        ----------
-        every_state : bool
-            Whether to refuse states that occur in one group only, which no folds can do for.
-
-        Raises
-        ------
-        SettingsError
-            When ``n_folds`` is below 2.
-        DataError
-            When there is one group only, or a state occurs in one only, naming both.
+        """Folds of recordings, or of groups of them, drawn so that states are known in all of
+        them.
         """
         if not (is_whole(self.n_folds) and self.n_folds >= 2):
             raise SettingsError(
@@ -392,11 +331,7 @@ class FrameRecipe:
     def cross_fit(
         self, Xs: Sequence[Floats], states: States, folds: DrawnFolds, groups: Any = None
     ) -> tuple[list[Floats], list[FrameModel], FrameModel | FrameModels]:
-        """Probabilities of the states of each recording by a model that has not seen its fold.
-
-        Then that model, of each recording. And what others are to be scored by: the mean of the
-        models of the folds and one of all, or the latter.
-        """
+        """Probabilities of the states of each recording by a model that has not seen its fold."""
         found: list[Any] = [None] * len(Xs)
         models = []
         made = None if self.features.learns else clone(self.features).fit_transform(Xs)
@@ -422,7 +357,6 @@ Scorer = TypeVar("Scorer", bound=BaseEstimator)
 
 
 def held_out_scorers(scorer: Scorer, models: Sequence[FrameModel]) -> list[Scorer]:
-    """What scores each training recording: the fitted transformer with a model for it, in turn."""
     of_model: dict[int, Scorer] = {}
     for model in models:
         if id(model) not in of_model:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.values import label_values, of_one_kind
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
-from structsvm.partitions.traits import RECORDINGS, Words
-from structsvm.partitions.values import label_values, of_one_kind
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted
 
@@ -31,26 +31,7 @@ class States:
 
     @classmethod
     def read(cls, ys: Any, Xs: Sequence[Floats], user: str, words: Words = RECORDINGS) -> States:
-        """Read a name for each sample of each recording.
-
-        A sample is without a name where it is None, blank or NaN, or -1.
-
-        Parameters
-        ----------
-        ys : sequence of N sequences (T_i,)
-        Xs : sequence of arrays (T_i, P)
-        user : str
-            What needs the names, for messages.
-        words : Words
-            What recordings and samples are called there.
-
-        Raises
-        ------
-        DataError
-            When there are no names, or not one for each sample, naming the recording; when they
-            are text in one recording and numbers in another, or do not compare; when there are
-            fewer than 2 states.
-        """
+        """Read a name for each sample of each recording."""
         if ys is None:
             raise DataError(
                 f"{user} learns the {words.named}s of {words.item}s by name: give ys, a name for "
@@ -91,27 +72,11 @@ class States:
         return int(self.classes.size)
 
     def occurs(self) -> NDArray[np.bool_]:
-        """Whether each recording has each state, (N, C)."""
         return np.array([np.isin(np.arange(self.n_classes), code) for code in self.codes])
 
 
 def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Objects] | None:
-    """The name of each item of each sample, None where it has none; None if none has names.
-
-    Parameters
-    ----------
-    ys : sequence of labellings
-        A name for each item, or breakpoints, which have no names.
-    sizes : sequence of int
-        The numbers of items, T_i.
-    whole : str
-        What a sample is called in messages.
-
-    Raises
-    ------
-    DataError
-        When some have names and others breakpoints, naming one of either.
-    """
+    """The name of each item of each sample, None where it has none; None if none has names."""
     vectors = [_labels(y, i, whole) for i, y in enumerate(ys)]
     have = [v is not None and v.shape == (T,) for v, T in zip(vectors, sizes, strict=True)]
     if not any(have):
@@ -156,7 +121,6 @@ def _labels(y: Any, i: int, whole: str) -> NDArray[Any] | None:
 
 
 def is_missing(name: Any) -> bool:
-    """Whether a label says that there is none: None, blank text, NaN, pandas.NA, or -1."""
     if name is None or name is np.ma.masked:
         return True
     if isinstance(name, str):

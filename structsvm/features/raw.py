@@ -10,10 +10,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from structsvm.data.samples import check_samples
+from structsvm.data.values import label_values
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.checks import column_names
-from structsvm.partitions.samples import check_samples
-from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
 from structsvm.support.plain import counted
@@ -85,7 +85,6 @@ class Windows:
         return len(self.X)
 
     def __repr__(self) -> str:
-        """How many there are, how long, and of what."""
         return (
             f"<{counted(len(self), 'window')} of {self.width / self.rate:g} s at {self.rate:g} Hz, "
             f"{counted(len(self.names), 'feature')}>"
@@ -302,7 +301,6 @@ def _band(band: Any, rate: float, W: int) -> Maker:
 def _features(
     signal: Floats, starts: Ints, W: int, makers: Sequence[Callable[[Floats], Any]]
 ) -> list[Floats]:
-    """What each maker says of all windows, (n, F) each."""
     views = sliding_window_view(signal, W, axis=0)  # (T - W + 1, P, W), no copy
     step = max(1, CHUNK // (W * signal.shape[1]))
     parts: list[list[Floats]] = [[] for _ in makers]

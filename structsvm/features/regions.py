@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.words import GRAPHS
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import column_names, read_recordings
 from structsvm.features.context import Columns
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.scores import NamedScores
-from structsvm.partitions.traits import GRAPHS
 from structsvm.support.arrays import Floats
 
 
@@ -114,17 +114,6 @@ class RegionScores(NamedScores):
 
 
 def region_recipe(learner: Any) -> FrameRecipe:
-    """How a classifier of nodes is learned.
-
-    Parameters
-    ----------
-    learner : object with the parameters of :class:`RegionScores`
-
-    Raises
-    ------
-    SettingsError
-        When one has a value it cannot have.
-    """
     if not isinstance(learner.relative, bool):
         raise SettingsError(f"relative must be True or False, got {learner.relative!r}")
     context = Deviations() if learner.relative else Columns()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
@@ -21,7 +22,6 @@ from structsvm.features.frames import (
     held_out_scorers,
 )
 from structsvm.features.names import States
-from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.support.arrays import Floats
 from structsvm.support.frames import each_in_order
 

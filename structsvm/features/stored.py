@@ -16,6 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from structsvm.data.samples import Standardizer
 from structsvm.errors import ModelFileError
 from structsvm.features.boundaries import BoundaryScores, Surroundings
 from structsvm.features.components import Components
@@ -27,7 +28,6 @@ from structsvm.features.moments import HermiteMoments
 from structsvm.features.regions import Deviations, RegionScores
 from structsvm.features.scores import StateScores
 from structsvm.features.trees import BoostedTrees, Forest
-from structsvm.partitions.samples import Standardizer
 from structsvm.storage.codec import Arrays, Codec, lost_in
 
 STAGES: dict[str, type] = {
@@ -68,37 +68,12 @@ STORED_ESTIMATORS = {
 
 
 def stage_codec(classes: Mapping[str, type], more: Mapping[str, type]) -> Codec:
-    """What writes values of these classes, transformers, and estimators of scikit-learn.
-
-    Parameters
-    ----------
-    classes : mapping of dataclasses by name
-    more : mapping of classes by name
-        Further estimators whose attributes are what can be written.
-    """
     stages = STAGES | _TREES | dict(more)
     return Codec(VALUES | dict(classes), partial(_apart, stages), partial(_together, stages))
 
 
 def pack_stage(codec: Codec, stage: BaseEstimator | None, arrays: Arrays) -> Any:
-    """An estimator as JSON has it, all of it; its arrays go into ``arrays``.
-
-    Raises
-    ------
-    ModelFileError
-        When it holds something that is no plain value, such as a function, saying which and the
-        way out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.features import Lags
-    >>> from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
-    >>> X, codec, arrays = np.arange(6.0).reshape(3, 2), stage_codec({}, {}), {}
-    >>> plain = pack_stage(codec, Lags(lags=(-1, 0)).fit([X]), arrays)
-    >>> unpack_stage(codec, plain, arrays).transform([X])[0].shape
-    (3, 4)
-    """
+    """An estimator as JSON has it, all of it; its arrays go into ``arrays``."""
     own = dict(arrays)
     plain = codec.pack(stage, own)
     lost = lost_in(plain, type(stage).__name__)
@@ -112,13 +87,7 @@ def pack_stage(codec: Codec, stage: BaseEstimator | None, arrays: Arrays) -> Any
 
 
 def unpack_stage(codec: Codec, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The inverse of :func:`pack_stage`.
-
-    Raises
-    ------
-    ModelFileError
-        When the file is damaged or names a class that is not in the list.
-    """
+    """The inverse of :func:`pack_stage`."""
     try:
         return codec.unpack(plain, arrays)
     except ModelFileError:

@@ -39,13 +39,7 @@ class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: i
         return True
 
     def fit(self, X: Floats, y: Any) -> Self:
-        """Refuse to learn, because stored trees can only predict.
-
-        Raises
-        ------
-        ModelFileError
-            Always: the trees were read from a file, and can only predict.
-        """
+        """Refuse to learn, because stored trees can only predict."""
         raise ModelFileError("stored trees cannot be fitted: use the estimator they come from")
 
     @abstractmethod
@@ -57,13 +51,7 @@ class _Trees(ClassifierMixin, BaseEstimator, metaclass=ContractMeta):  # type: i
         return np.asarray(self.classes[self.predict_proba(X).argmax(axis=1)])
 
     def _check(self, rows: Floats) -> None:
-        """Refuse trees that lead out of their arrays, or never to a leaf, and other columns.
-
-        Raises
-        ------
-        ModelFileError
-            When there are such, because the file is damaged.
-        """
+        """Refuse trees that lead out of their arrays, or never to a leaf, and other columns."""
         n, roots = self.feature.size, self.roots
         numbers = (roots, self.feature, self.left, self.right)
         node = np.flatnonzero(self.feature >= 0)
@@ -103,34 +91,13 @@ def _arrivals(
 
 @dataclass(eq=False, repr=False)
 class BoostedTrees(_Trees):
-    """What a fitted ``HistGradientBoostingClassifier`` predicts, from arrays alone.
-
-    It cannot be fitted: a loaded transformer that is fitted again does so by its own estimator.
-
-    Parameters
-    ----------
-    classes : array of shape (C,)
-    roots : array of shape (n_rounds, C), or (n_rounds, 1) for two classes
-        Number of the first node of each tree.
-    feature, left, right : arrays of shape (n_nodes,)
-        A row goes left where its feature is at most the threshold; ``feature`` is -1 at leaves.
-    threshold, value : arrays of shape (n_nodes,)
-    baseline : array of shape (C,), or (1,) for two classes
-        Score before the first tree.
-    """
+    """What a fitted ``HistGradientBoostingClassifier`` predicts, from arrays alone."""
 
     baseline: Floats
 
     @classmethod
     def of(cls, fitted: Any) -> Self:
-        """The trees of a fitted ``HistGradientBoostingClassifier``, without categories.
-
-        Raises
-        ------
-        ModelFileError
-            When it has categorical features, or keeps its trees in another way than the versions
-            of scikit-learn known to this one.
-        """
+        """The trees of a fitted ``HistGradientBoostingClassifier``, without categories."""
         try:
             nodes = [[tree.nodes for tree in trees] for trees in fitted._predictors]
             flat = np.concatenate([tree for trees in nodes for tree in trees])
@@ -170,33 +137,13 @@ class BoostedTrees(_Trees):
 
 
 class Forest(_Trees):
-    """What a fitted ``RandomForestClassifier`` or ``ExtraTreesClassifier`` predicts, from arrays.
-
-    It cannot be fitted, as :class:`BoostedTrees` cannot.
-
-    Parameters
-    ----------
-    classes : array of shape (C,)
-    roots : array of shape (n_trees,)
-        Number of the first node of each tree.
-    feature, left, right : arrays of shape (n_nodes,)
-        A row goes left where its feature, in single precision, is at most the threshold;
-        ``feature`` is -1 at leaves.
-    threshold : array of shape (n_nodes,)
-    value : array of shape (n_nodes, C)
-        Shares of the classes at the node.
+    """What a fitted ``RandomForestClassifier`` or ``ExtraTreesClassifier`` predicts, from
+    arrays.
     """
 
     @classmethod
     def of(cls, fitted: Any) -> Self:
-        """The trees of a fitted forest of scikit-learn.
-
-        Raises
-        ------
-        ModelFileError
-            When it keeps its trees in another way than the versions of scikit-learn known to this
-            one.
-        """
+        """The trees of a fitted forest of scikit-learn."""
         try:
             trees = [estimator.tree_ for estimator in fitted.estimators_]
             sizes = np.array([tree.node_count for tree in trees])

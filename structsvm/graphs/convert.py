@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from structsvm.data.values import refuse_hidden
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.images import GraphOfImage, from_image
-from structsvm.partitions.values import refuse_hidden
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from structsvm.data.values import refuse_hidden, refuse_no_array
 from structsvm.errors import DataError, DataWarning, warn
-from structsvm.partitions.values import refuse_hidden, refuse_no_array
 from structsvm.support.arrays import Floats, Ints
 
 ALIKE = 1e-5

@@ -31,18 +31,11 @@ LOSSY, NEAR = (".jpg", ".jpeg"), 8
 
 
 def is_picture(x: Any) -> bool:
-    """Whether this is the path of an image, or an image of Pillow."""
     return isinstance(x, str | PathLike) or hasattr(x, "getbands")
 
 
 def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
-    """Grey (H, W) or RGB (H, W, 3), in 8 bits, of the path of an image or an image of Pillow.
-
-    Raises
-    ------
-    DataError
-        Naming the file.
-    """
+    """Grey (H, W) or RGB (H, W, 3), in 8 bits, of the path of an image or an image of Pillow."""
     _refuse_other_files(picture, KINDS)
     values = _values(picture, max_pixels)
     if values.dtype == np.uint8:
@@ -64,16 +57,7 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
 
 
 def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int64]:
-    """The values of a label map, (H, W): one colour is one label, in every image.
-
-    A grey is its value, and a colour is the number that is written #rrggbb. The number -1 of an
-    array marks pixels without a label.
-
-    Raises
-    ------
-    DataError
-        Naming the file.
-    """
+    """The values of a label map, (H, W): one colour is one label, in every image."""
     _refuse_other_files(picture, MASK_KINDS)
     is_array = _suffix(picture) == ".npy"
     values = _array(Path(picture), max_pixels) if is_array else _colours(picture, max_pixels)
@@ -116,10 +100,7 @@ def _colours(picture: Any, max_pixels: int | None) -> NDArray[Any]:
 
 
 def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
-    """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits.
-
-    A photograph that says how it was held is turned as viewers show it, and masks are drawn on it.
-    """
+    """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits."""
     pillow: Any = require("PIL.Image", "images", "reading images")
     upright: Any = require("PIL.ImageOps", "images", "reading images").exif_transpose
     name = _called(picture)

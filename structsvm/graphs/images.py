@@ -189,13 +189,7 @@ def _reduced(image: NDArray[Any], factor: int) -> Floats:
 
 
 def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
-    """An image as (H, W, C) in [0, 1], reduced by a factor.
-
-    Raises
-    ------
-    DataError
-        If it is no image, has missing values, or nobody knows what is white.
-    """
+    """An image as (H, W, C) in [0, 1], reduced by a factor."""
     if np.ma.is_masked(image):
         raise DataError("the image has masked pixels: fill them first (image.filled(...))")
     if image.ndim == 2:

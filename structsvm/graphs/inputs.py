@@ -32,7 +32,6 @@ NOTHING_TO_CUT = (
 
 
 def is_one(Xs: Any) -> bool:
-    """Whether this is one graph or image, or the file of one, and no list of them."""
     if isinstance(Xs, np.ndarray):
         return Xs.dtype != object and Xs.ndim in (2, 3)
     if isinstance(Xs, tuple) and len(Xs) == 2:
@@ -44,13 +43,7 @@ def is_one(Xs: Any) -> bool:
 
 
 def as_list(Xs: Any) -> list[Any]:
-    """One graph or image is a list of one.
-
-    Raises
-    ------
-    DataError
-        If ``Xs`` is neither a graph, nor an image, nor an iterable of them.
-    """
+    """One graph or image is a list of one."""
     if is_one(Xs):
         return [Xs]
     try:
@@ -60,13 +53,7 @@ def as_list(Xs: Any) -> list[Any]:
 
 
 def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
-    """The graphs whose nodes have more than one label; a warning for the others.
-
-    Raises
-    ------
-    DataError
-        If no graph has two labels, or every node has a label of its own.
-    """
+    """The graphs whose nodes have more than one label; a warning for the others."""
     if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
         raise DataError(
             "every node has its own label, and any metric cuts them correctly: labels say "
@@ -86,13 +73,7 @@ def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> li
 
 
 def start_scale(graphs: Sequence[FeatureGraph], weights: Floats) -> Floats:
-    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` (N,).
-
-    Raises
-    ------
-    DataError
-        If every feature is constant in every graph.
-    """
+    """Square root of the diagonal metric at which learning starts, (P,); ``weights`` (N,)."""
     spatial = graphs[0].spatial
     start = np.where(spatial, SPATIAL, APPEARANCE)
     if not all(graph.in_units for graph in graphs):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.values import label_values, missing_labels, of_one_kind
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.partial_labels.labels import UNKNOWN, PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_of
-from structsvm.partitions.values import label_values, missing_labels, of_one_kind
 from structsvm.support.arrays import Floats, Ints
 
 
@@ -72,7 +72,6 @@ class NodeLabels:
         return cls(EquivalenceMatrix.from_labels(counts.argmax(axis=1)), counts)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both group the nodes, and what they are made of, in the same way."""
         if not isinstance(other, NodeLabels):
             return NotImplemented
         return self.M == other.M and np.array_equal(self.counts, other.counts)
@@ -129,26 +128,7 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
 
 
 def node_names(y: Any, graph: FeatureGraph) -> Any:
-    """The name of each node, (T,), None where it has none: that of most of what it is made of.
-
-    Parameters
-    ----------
-    y : as for :func:`node_labels`, or PartialLabels, which are taken as they are
-
-    Raises
-    ------
-    DataError
-        When they do not fit the graph.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.graphs import FeatureGraph
-    >>> from structsvm.graphs.labels import node_names
-    >>> graph = FeatureGraph(np.zeros((2, 1)), regions=np.array([[0, 0, 0, 1, 1]]))
-    >>> node_names(np.array([[7, 7, 4, 4, -1]]), graph).tolist()
-    [7, 4]
-    """
+    """The name of each node, (T,), None where it has none: that of most of what it is made of."""
     if isinstance(y, PartialLabels):
         return y
     if isinstance(y, NodeLabels):
@@ -175,21 +155,7 @@ def node_names(y: Any, graph: FeatureGraph) -> Any:
 
 
 def node_codes(y: Any, graph: FeatureGraph) -> Any:
-    """Labels of which some are missing, as one number for each node, -1 for a node without any.
-
-    A superpixel has the label of most of its labelled pixels; NodeLabels where each has some. What
-    is complete is left as it is.
-
-    Parameters
-    ----------
-    y : as for :func:`node_labels`; -1 in a map or vector of numbers marks what has no label
-        Nodes that a mapping does not name, or for which it has -1, have none.
-
-    Raises
-    ------
-    DataError
-        When labels are of several kinds, a mapping has None or NaN, or none of them is of a node.
-    """
+    """Labels of which some are missing, as one number for each node, -1 for a node without any."""
     if isinstance(y, NodeLabels) or hasattr(y, "constraint"):
         return y
     if isinstance(y, Mapping):
@@ -212,10 +178,7 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
 
 
 def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | None:
-    """``1 - |A n B| / |A u B|``, A the larger of two labels and B the cluster that fits it best.
-
-    As in the paper's table of horses. None unless there are two true labels.
-    """
+    """``1 - |A n B| / |A u B|``, A the larger of two labels and B the cluster that fits it best."""
     if truth.n_clusters != 2:
         return None
     common = _common(truth, guess)
@@ -260,12 +223,10 @@ def _placed(values: NDArray[Any], graph: FeatureGraph) -> tuple[NDArray[Any], In
 
 
 def _counted(codes: Ints, regions: Ints, T: int, K: int) -> Ints:
-    """How often each of K codes occurs in each of T nodes, (T, K)."""
     return np.bincount(regions * K + codes, minlength=T * K).reshape(T, K)
 
 
 def _common(truth: NodeLabels, guess: EquivalenceMatrix) -> Floats:
-    """How much the true and the guessed clusters have in common, (K, K')."""
     assert guess.labels is not None
     table = np.zeros((guess.n_clusters, truth.n_clusters))
     np.add.at(table, guess.labels, truth.counts)

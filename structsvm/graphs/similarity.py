@@ -33,11 +33,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """``W_ij = exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of a graph, 1 on the diagonal.
-
-    Lajugie et al., section "Spectral clustering and normalized cuts". Sparse graphs cost their
-    edges, never T x T.
-    """
+    """``W_ij = exp(-(x_i - x_j)^T B (x_i - x_j))`` on the edges of a graph, 1 on the diagonal."""
 
     X: Floats
     """Centred, (T, P): what cannot change a difference only costs accuracy."""
@@ -69,16 +65,7 @@ class Similarity:
         return Weights(self._matrix(values, 1.0), values)
 
     def gradient(self, W: Weights, plus: Floats, minus: Floats, degree: Floats) -> Floats:
-        """Gradient with respect to ``B``, (P, P), of a function of ``W``.
-
-        Parameters
-        ----------
-        W : Weights
-        plus, minus : arrays of shape (T, m) and (T, n)
-        degree : array of shape (T,)
-            The gradient with respect to ``W`` is ``plus plus^T - minus minus^T`` and, through
-            ``d = W 1``, ``degree`` in every column.
-        """
+        """Gradient with respect to ``B``, (P, P), of a function of ``W``."""
         X = self.X
         if self.edges is None:
             H = plus @ plus.T

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from structsvm.data.values import full_labels, refuse_hidden, refuse_no_array
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.values import full_labels, refuse_hidden, refuse_no_array
 from structsvm.support.arrays import Floats, Ints
 
 

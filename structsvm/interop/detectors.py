@@ -10,12 +10,12 @@ from ruptures.base import BaseEstimator
 from ruptures.costs import CostMl
 from ruptures.detection import KernelCPD
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import centred
 from structsvm.errors import DataError
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import centred
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 
@@ -38,13 +38,7 @@ class MetricCost(CostMl):  # type: ignore[misc]
         self.min_size = 1
 
     def fit(self, signal: Any) -> MetricCost:
-        """Standardise the signal (T, P) as the learner does, and prepare its costs.
-
-        Raises
-        ------
-        DataError
-            When the signal cannot be used, or the learner partitions it under rules.
-        """
+        """Standardise the signal (T, P) as the learner does, and prepare its costs."""
         super().fit(_signal(self.problem, self.prepare, signal))
         return self
 
@@ -58,33 +52,14 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         self.n_samples: int | None = None
 
     def fit(self, signal: Any) -> MetricDetector:
-        """Transform a signal (T, P) into the metric and hand it to the detector.
-
-        Raises
-        ------
-        DataError
-            When the signal cannot be used, or the learner partitions it under rules.
-        """
+        """Transform a signal (T, P) into the metric and hand it to the detector."""
         Z = self.metric.transform(_signal(self.problem, self.prepare, signal))
         self.n_samples = Z.shape[0]
         self.detector = KernelCPD(kernel="linear", min_size=1, jump=1).fit(np.ascontiguousarray(Z))
         return self
 
     def predict(self, n_bkps: int | None = None, pen: float | None = None) -> list[int]:
-        """Return the sorted segment ends, the last being T.
-
-        Parameters
-        ----------
-        n_bkps : int, optional
-            Number of changes, one less than that of segments.
-        pen : float, optional
-            Price of a change; by default, if there is no ``n_bkps`` either, the learned one.
-
-        Raises
-        ------
-        DataError
-            If :meth:`fit` has not been called.
-        """
+        """Return the sorted segment ends, the last being T."""
         if self.n_samples is None:
             raise DataError("the detector has no signal: call fit first")
         if n_bkps == 0 or self.n_samples == 1:
@@ -101,13 +76,7 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
 
 
 def _signal(problem: PartitionProblem, prepare: Prepare, signal: Any) -> Floats:
-    """One standardised signal, (T, P), whose sums keep their digits; a vector is univariate.
-
-    Raises
-    ------
-    DataError
-        When the learner does not partition it into any segments of its values, as ruptures does.
-    """
+    """One standardised signal, (T, P), whose sums keep their digits; a vector is univariate."""
     if isinstance(signal, np.ndarray) and signal.ndim == 1:
         signal = signal[:, None]
     (sample,) = prepare([signal])

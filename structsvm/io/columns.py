@@ -28,16 +28,7 @@ PREDICTED, AGAIN = ("segment", "cluster"), "_predicted"
 
 
 def warn_about_columns(recordings: Sequence[Recording]) -> None:
-    """Warn of features that look like time, row numbers or identifiers; none is left out.
-
-    And of names of features that look like values.
-
-    Parameters
-    ----------
-    recordings : sequence of Recording
-        With the same features. A column is told when it is odd in every recording that has ten
-        rows or more.
-    """
+    """Warn of features that look like time, row numbers or identifiers; none is left out."""
     arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
     if not arrays:
         return
@@ -100,7 +91,6 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def _are_values(names: Sequence[str]) -> bool:
-    """Whether names are numbers, and not those of columns or of wavelengths, which rise."""
     try:
         values = np.array(names, dtype=np.float64)
     except ValueError:
@@ -111,7 +101,6 @@ def _are_values(names: Sequence[str]) -> bool:
 
 
 def _is_identifier(name: str) -> bool:
-    """Whether a word of the name is that of an identifier: ``subject_id``, ``trialNumber``."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return not IDENTIFIERS.isdisjoint(re.findall(r"[a-z]+", spaced.lower()))
 

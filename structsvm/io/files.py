@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.values import full_labels, of_one_kind
 from structsvm.errors import DataError, printable
 from structsvm.io.columns import warn_about_columns
 from structsvm.io.indicators import read_labels_as, warn_about_spellings
@@ -22,7 +23,6 @@ from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_
 from structsvm.io.recording import Recording, listed, share_features, spelled
 from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
 from structsvm.io.times import stored_axis, warn_about_times
-from structsvm.partitions.values import full_labels, of_one_kind
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
 from structsvm.support.plain import some_of
@@ -203,7 +203,6 @@ def read_recordings(
 
 
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
-    """How the text of the files was read, a line for all files that are alike; none as usual."""
     files: dict[str, dict[Path, None]] = {}
     for recording in recordings:
         if recording.origin is not None and recording.origin.format is not None:
@@ -413,22 +412,7 @@ def read_file(
     wanted: Sequence[str] = (),
     alone: bool = True,
 ) -> list[Recording]:
-    """Read the recordings of one file, which are several if a column tells them apart.
-
-    Parameters
-    ----------
-    name : str, optional
-        Of the recording; that of the file by default.
-    wanted : sequence of str
-        Of the features, these suffice, if the file has all of them.
-    alone : bool
-        Whether no other file is read with it: several recordings of one then need no longer names.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or an ``.npz`` file is asked for the recordings of a column.
-    """
+    """Read the recordings of one file, which are several if a column tells them apart."""
     file = _checked(Path(path))
     name = printable(stem_of(file)) if name is None else name
     if kind_of(file) in (".npz", *MEDIA):
@@ -523,11 +507,7 @@ def _checked(path: Path) -> Path:
 
 
 def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path], list[Path]]:
-    """The recordings of a folder, its other files, and predictions among those, by name.
-
-    What may be recordings is read, or there is an error: a metric that was learned from half of a
-    folder looks like any other.
-    """
+    """The recordings of a folder, its other files, and predictions among those, by name."""
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith(UNSEEN))
     files = [path for path in inside if path.is_file() and path.resolve() not in apart]
     chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]

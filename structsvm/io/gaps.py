@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from structsvm.data.gaps import blocks, filled
+from structsvm.data.samples import MISSING
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.io.recording import Recording
-from structsvm.partitions.gaps import blocks, filled
-from structsvm.partitions.samples import MISSING
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
@@ -36,14 +36,6 @@ def without_gaps(
     after it, in the time of the recording if that is known; at either end it is the nearest. A
     masked one is for ``ChangePoint(missing="mask")``, to which it adds nothing. Errors offer this
     where samples are ``in_order``, and not the rows of a table.
-
-    Raises
-    ------
-    DataError
-        Naming the recording, the rows and the columns; for values that are infinite; and for a
-        column without any value, which cannot be interpolated.
-    SettingsError
-        For an unknown ``missing``.
     """
     if missing not in MISSING:
         raise SettingsError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")

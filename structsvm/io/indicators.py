@@ -27,25 +27,7 @@ MOST_MARKS = 0.1
 def read_labels_as(
     recordings: Sequence[Recording], labels_are: str | None, *, ask: bool
 ) -> list[Recording]:
-    """The recordings with a label for each sample, whatever their labels said.
-
-    Parameters
-    ----------
-    labels_are : {"states", "changes"} or None
-        States are the labels of samples, and a segment ends where they change. Changes are 1 at
-        the first sample of every new segment and 0 elsewhere. None takes them for states, unless
-        they look like changes.
-    ask : bool
-        Whether labels that look like changes are an error when nobody has said what they are.
-
-    Raises
-    ------
-    SettingsError
-        For another word.
-    DataError
-        For changes that are neither 0 nor 1, naming the recording; and where there is something to
-        ask.
-    """
+    """The recordings with a label for each sample, whatever their labels said."""
     if labels_are not in (None, *LABELS_ARE):
         raise SettingsError(f"labels_are must be 'states' or 'changes', got {labels_are!r}")
     if labels_are == "changes":
@@ -85,7 +67,6 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
 
 
 def looks_like_changes(recordings: Sequence[Recording]) -> bool:
-    """Whether all labels are 0 or 1, and the ones are few and never two in a row."""
     found = [_marks(recording) for recording in recordings if recording.y is not None]
     ones = [marks for marks in found if marks is not None]
     if not ones or len(ones) < len(found):
@@ -96,7 +77,6 @@ def looks_like_changes(recordings: Sequence[Recording]) -> bool:
 
 
 def _spelled(recordings: Sequence[Recording]) -> tuple[str, str]:
-    """How the labels of samples without and with a mark are written, where they are words."""
     labels = [label for one in recordings if one.y is not None for label in one.y.tolist()]
     words = {str(label).lower(): label for label in labels if isinstance(label, str)}
     no, yes = (next((words[w] for w in known if w in words), None) for known in (NO, YES))

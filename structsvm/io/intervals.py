@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.values import label_values, missing_labels
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.readers import EXCEL, read_frame
 from structsvm.io.text import decimal_of, decoded
 from structsvm.io.times import TimeAxis, time_axis
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.oracle import Region
-from structsvm.partitions.values import label_values, missing_labels
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
 from structsvm.support.plain import counted
@@ -135,16 +135,6 @@ def placed(
     tolerance: float = 0.0,
     outside: str | None = None,
 ) -> tuple[PartialLabels, str]:
-    """What :func:`labels_of` returns, and which intervals are elsewhere than the samples, in words.
-
-    An interval may reach two steps beyond the first sample or the last: where a sample ends, and
-    how long tools take their own to be, is not known so well.
-
-    Raises
-    ------
-    DataError, SettingsError
-        As there.
-    """
     if not is_number(tolerance) or not 0 <= tolerance < np.inf:
         raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
     if isinstance(intervals, Mapping):
@@ -183,7 +173,6 @@ def placed(
 
 
 def _blurred(named: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
-    """How many changes there are among the samples near to one, which lose their labels."""
     regions: list[Region] = []
     changes = [
         t
@@ -311,13 +300,7 @@ def read_intervals(
 
 
 def text_of_labels(path: Path) -> str:
-    """The text of a file of labels, with points in its numbers; that of a sheet has commas.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, or a comma in it may as well stand between thousands.
-    """
+    """The text of a file of labels, with points in its numbers; that of a sheet has commas."""
     if path.suffix.lower() in EXCEL:
         return str(read_frame(path, as_text=True)[0].to_csv(index=False))
     try:
@@ -339,19 +322,14 @@ def text_of_labels(path: Path) -> str:
 
 
 def separator_of(header: str) -> str:
-    """What separates the columns of a table of labels."""
     if "\t" in header:
         return "\t"
     return "," if header.count(",") > header.count(";") else ";"  # also of a single column
 
 
 def refuse_longer(path: Path, line: int, row: Mapping[Any, Any]) -> None:
-    """Refuse a row of values that no column has, as where decimal commas are taken for separators.
-
-    Raises
-    ------
-    DataError
-        Naming the line.
+    """Refuse a row of values that no column has, as where decimal commas are taken for
+    separators.
     """
     if any(value.strip() for value in row.get(None, ())):
         n = len(row) - 1
@@ -471,7 +449,6 @@ def _task_name(task: Mapping[str, Any]) -> str:
 
 
 def _is_track(text: str) -> bool:
-    """Whether the first line is two times and a label."""
     parts = text.partition("\n")[0].split("\t")
     try:
         return len(parts) in (2, 3) and float(parts[0]) <= float(parts[1])
@@ -492,17 +469,13 @@ def _from_audacity(path: Path, text: str) -> list[Interval]:
 
 
 def _is_plain_elan(text: str) -> bool:
-    """Whether this is ELAN's text without a header: its first line has times on a clock."""
     lines = (line for line in text.splitlines() if line and not line.startswith(COMMENT))
     parts = next(lines, "").split("\t")
     return len(parts) >= 4 and any(CLOCK.fullmatch(part) for part in parts[:3])
 
 
 def _from_elan(path: Path, text: str, tier: str | None) -> list[Interval]:
-    """ELAN's text without a header: tier, participant, times, duration, annotation.
-
-    Begin, end and duration stand on a clock and in seconds, or in either form.
-    """
+    """ELAN's text without a header: tier, participant, times, duration, annotation."""
     found, tiers = [], set()
     for number, line in enumerate(text.splitlines(), start=1):
         parts = line.split("\t")
@@ -557,7 +530,6 @@ def line_of_header(lines: Sequence[str]) -> int:
 
 
 def _values(line: str) -> list[str]:
-    """What is between the tabs or the commas of a line."""
     return re.split("[\t,;]", line.strip())
 
 

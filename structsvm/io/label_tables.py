@@ -115,15 +115,6 @@ def label_files(path: Path) -> list[Path]:
 
 
 def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: Path) -> list[str]:
-    """What the labels call each recording: it, its file, or that without its kind.
-
-    A warning names labels of recordings that are not there.
-
-    Raises
-    ------
-    DataError
-        If they have nothing about a recording, or are of two.
-    """
     of_each: list[str] = []
     for recording in recordings:
         stem = spelled(printable(Path(recording.source or "").stem))
@@ -195,10 +186,7 @@ def _read_file(path: Path) -> dict[str, Marks]:
 def _labels(
     recording: Recording, marks: Marks, blanks: bool, outside: str | None
 ) -> tuple[NDArray[Any], str]:
-    """A label for each sample: names where there are stretches, else numbers of segments.
-
-    And which stretches are elsewhere than the samples, in words.
-    """
+    """A label for each sample: names where there are stretches, else numbers of segments."""
     T = len(recording.X)
     axis = recording.time or TimeAxis("sample", np.arange(T))
     changes = [mark for mark in marks if not isinstance(mark, Interval)]

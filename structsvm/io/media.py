@@ -111,15 +111,7 @@ def read_media(
 def read_streams(
     path: Path, name: str, stream: str | None = None, wanted: Sequence[str] = ()
 ) -> Recording:
-    """As :func:`read_media`; only the streams that the features ``wanted`` are of, if known.
-
-    Raises
-    ------
-    DataError
-        As there.
-    SettingsError
-        For another stream.
-    """
+    """As :func:`read_media`; only the streams that the features ``wanted`` are of, if known."""
     if stream not in (None, *STREAMS):
         raise SettingsError(f"stream must be one of {listed(STREAMS)}, got {stream!r}")
     if wanted and set(wanted) <= {*SOUND, *PICTURE}:
@@ -176,17 +168,13 @@ def _described(
 
 
 def _forgiving(av: Any) -> dict[str, str]:
-    """How PyAV is told to go on where the words in a file are no text; from 19 on it does so."""
     return {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
 
 
 def _streams(
     path: Path, container: Any, asked: Sequence[str], needed: bool, hint: str
 ) -> dict[str, Any]:
-    """The first stream of each kind that is asked for; all of them must be there if ``needed``.
-
-    ``hint`` says what to do where the other kind is there.
-    """
+    """The first stream of each kind that is asked for; all of them must be there if ``needed``."""
     cover = require("av.stream", "media", "reading sound and pictures").Disposition.attached_pic
     there: dict[str, Any] = {}
     for kind in FEATURES:

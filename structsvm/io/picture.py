@@ -34,12 +34,7 @@ LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 
 
 def describe_picture(pixels: Pixels) -> Floats:
-    """The features :data:`PICTURE` of red, green and blue, (SIZE, SIZE, 3).
-
-    Logarithms of the mean energies of the filters in the four quarters of the picture, after Oliva
-    and Torralba (2001) on a coarser grid, and the shares of the pixels in bins of hue, in which a
-    pixel counts by its saturation, of saturation and of value.
-    """
+    """The features :data:`PICTURE` of red, green and blue, (SIZE, SIZE, 3)."""
     grey = pixels @ (LUMA / 255)
     filtered = np.abs(ifft2(fft2(grey - grey.mean()) * _filters()))
     half = SIZE // 2

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.words import LARGEST
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.gaps import without_gaps
 from structsvm.io.recording import Origin, Recording, listed, spelled
@@ -36,7 +37,6 @@ from structsvm.io.text import (
 )
 from structsvm.io.times import STORED, TimeAxis, axis_of, first_of_no_time, read_times
 from structsvm.partial_labels.labels import known_where
-from structsvm.partitions.trace_objective import LARGEST
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
@@ -99,18 +99,7 @@ class TableColumns:
     """Columns that are left out."""
 
     def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-        """The features among the columns that are nothing else.
-
-        Parameters
-        ----------
-        wanted : sequence of str
-            These suffice, if all of them are there.
-
-        Raises
-        ------
-        DataError
-            If a column was named that is not there, or is no feature.
-        """
+        """The features among the columns that are nothing else."""
         for option, names in (("features", self.features), ("ignore", self.ignored)):
             strangers = [name for name in names if name not in there]
             if strangers:
@@ -133,13 +122,8 @@ def read_npz(
     how: HowToRead = AS_USUAL,
     wanted: Sequence[str] = (),
 ) -> Recording:
-    """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; what else is there is left alone.
-
-    Raises
-    ------
-    DataError
-        If there is no ``X`` of numbers of shape (T, P), if labels are needed and missing, or if
-        they do not fit ``X``.
+    """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; what else is there is left
+    alone.
     """
     names = ("X", "y", "bkps", "features", "time", *(f"time.{name}" for name in STORED))
     arrays, present = _load_arrays(path, names, how.max_bytes)
@@ -214,22 +198,7 @@ def table_recordings(
     wanted: Sequence[str] = (),
     written: TextFormat | None = None,
 ) -> list[Recording]:
-    """The recordings of a pandas frame, one unless a column tells several apart.
-
-    Parameters
-    ----------
-    path : Path
-        What to call the frame in messages.
-    name : str
-        Of the recording, if it is one.
-    written : TextFormat, optional
-        How its text was written, if it was a text.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, a value is no number or is missing, or nothing is left to read.
-    """
+    """The recordings of a pandas frame, one unless a column tells several apart."""
     headers = [str(column) for column in frame.columns]
     frame.columns = headers
     _refuse_repeated(path, headers)
@@ -346,7 +315,6 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
 
 
 def _put_back(time: TimeAxis) -> str:
-    """What times that fall once, by an hour, are a sign of, in words."""
     falls = time.steps[time.steps < 0]
     is_local = time.values.dtype.kind == "M" and time.offset is None
     if not is_local or falls.size != 1 or not HOUR / 2 < -falls[0] <= HOUR:
@@ -358,7 +326,6 @@ def _put_back(time: TimeAxis) -> str:
 
 
 def _together(recordings: Sequence[Recording]) -> str:
-    """What times that occur again and again are a sign of, in words."""
     for recording in recordings:
         if recording.time is not None and len(recording.time) >= 2 * len(
             np.unique(recording.time.values)
@@ -470,30 +437,7 @@ def read_frame(
     as_text: bool = False,
     max_bytes: int | None = None,
 ) -> tuple[Any, TextFormat | None]:
-    """The pandas data frame of a file, and how it is written if it is text.
-
-    Labels of text files are text, in which nothing but a blank is missing: elsewhere pandas takes
-    words such as "None" and "null" for missing numbers, which are names of classes here. Names of
-    recordings are text, too: 007 is not 7.
-
-    Parameters
-    ----------
-    typed : Typed
-        What was said of how text is written.
-    label_column, recording_column : str, optional
-    as_text : bool
-        Whether all values are texts, as the file has them.
-    max_bytes : int, optional
-        What the file may expand to.
-
-    Raises
-    ------
-    DataError
-        If the file is empty, damaged or expands to more than ``max_bytes``; if its rows have more
-        or fewer columns than its header, or two columns have one name.
-    MissingExtraError
-        If pandas, or what it needs to read the file, is not installed.
-    """
+    """The pandas data frame of a file, and how it is written if it is text."""
     kind = kind_of(path)
     pandas = require("pandas", "files", f"reading {kind} files")
     try:
@@ -571,10 +515,8 @@ def _excel_frame(
 
 
 def _warn_of_formulas(path: Path, sheet: Any) -> None:
-    """Warn of cells of a sheet that look empty, because the value of their formula is not stored.
-
-    Programs that write sheets do not store it, and those that show sheets do. A text that is empty
-    is stored as such.
+    """Warn of cells of a sheet that look empty, because the value of their formula is not
+    stored.
     """
     openpyxl = require("openpyxl.xml.functions", "excel", "reading .xlsx files")
     cells = []
@@ -655,12 +597,8 @@ def _text_frame(
 
 
 def _refuse_late_thousands(path: Path, text: str, written: TextFormat, frame: Any) -> None:
-    """Refuse thousands with a point that come after many smaller numbers, in text with semicolons.
-
-    Raises
-    ------
-    DataError
-        Naming a value.
+    """Refuse thousands with a point that come after many smaller numbers, in text with
+    semicolons.
     """
     header = [name.strip() for name in next(iter(written.rows(text)))]
     columns = [
@@ -673,7 +611,6 @@ def _refuse_late_thousands(path: Path, text: str, written: TextFormat, frame: An
 
 
 def _may_be_counts(column: Any) -> bool:
-    """Whether a column begins with whole numbers, and has thousandths from one on after them."""
     if getattr(column.dtype, "kind", "O") != "f":
         return False
     values = np.abs(column.dropna().to_numpy())
@@ -693,18 +630,11 @@ def _without_nothing(frame: Any) -> Any:
 
 
 def _has_lines(path: Path) -> bool:
-    """Whether people see the rows of a file as lines."""
     return kind_of(path) in (*TEXT_KINDS, *EXCEL)
 
 
 def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
-    """Columns as floats, (T, P), NaN where a value is missing.
-
-    Raises
-    ------
-    DataError
-        Naming the columns that hold words, times or complex numbers.
-    """
+    """Columns as floats, (T, P), NaN where a value is missing."""
     pandas = require("pandas", "files", "reading tables")
     arrays: list[Floats] = []
     words: dict[str, NDArray[np.intp]] = {}
@@ -747,13 +677,7 @@ def _refuse_huge(name: str, column: Any, origin: Origin) -> None:
 
 
 def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> None:
-    """Raise DataError for columns that hold words, with the options that leave them out.
-
-    Parameters
-    ----------
-    words : mapping of arrays by the name of the column
-        The rows with a word.
-    """
+    """Raise DataError for columns that hold words, with the options that leave them out."""
     (first, rows), *others = words.items()
     row = int(rows[0])
     more = f" (and there are words in {listed([name for name, _ in others])})" if others else ""
@@ -777,7 +701,6 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Ori
 
 
 def _further_down(names: Sequence[str]) -> str:
-    """What helps where the first line is no header, because it does not name the columns."""
     if not any(NO_NAME.fullmatch(name) for name in names[1:]):
         return ""
     return f". If the header is further down, leave out what is above: {SKIP}"
@@ -844,7 +767,6 @@ def _numbered(column: Any, origin: Origin, name: str) -> Any:
 
 
 def _spelled(label: Any, spellings: Sequence[str]) -> bool:
-    """Whether a label is written in one of these ways."""
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return bool(spellings) and str(label).strip() in {spelling.strip() for spelling in spellings}

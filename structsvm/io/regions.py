@@ -26,24 +26,7 @@ IN_TIME = ("recording", "start_time", "end_time", "changes")
 def read_regions(
     path: str | PathLike[str], times: Mapping[str, TimeAxis | None] | None = None
 ) -> dict[str, list[Region]]:
-    """Read a table of regions, by the names of their recordings.
-
-    Parameters
-    ----------
-    path : path
-        A text or the first sheet of an ``.xlsx`` file, written as files of labels may be
-        (:func:`read_intervals`), with columns ``recording``, ``start``, ``end`` and ``changes``:
-        samples start, ..., end - 1 have exactly that many changes among them, or at least one where
-        it says ``1+``. With ``start_time`` and ``end_time`` in the place of ``start`` and ``end``
-        they are the samples from that time on and before that time.
-    times : mapping of TimeAxis by name, optional
-        The times of the recordings.
-
-    Raises
-    ------
-    DataError
-        Naming the line.
-    """
+    """Read a table of regions, by the names of their recordings."""
     found: dict[str, list[Region]] = {}
     lines = text_of_labels(Path(path)).splitlines(keepends=True)
     before = line_of_header(lines)

@@ -29,12 +29,7 @@ SOUND = (
 
 
 def describe_second(samples: Samples) -> Floats:
-    """The features :data:`SOUND` of at least :data:`WINDOW` samples in [-1, 1].
-
-    Mean and standard deviation of the cepstral coefficients over the spectra of the second, and
-    the mean of the strengths of the twelve pitch classes, of which the strongest is 1 in each
-    spectrum.
-    """
+    """The features :data:`SOUND` of at least :data:`WINDOW` samples in [-1, 1]."""
     frames = np.lib.stride_tricks.sliding_window_view(samples, WINDOW)[::HOP]
     spectra = rfft(frames * _window(), axis=1)
     power = (spectra.real**2 + spectra.imag**2).astype(np.float64)
@@ -79,10 +74,7 @@ def _hertz(mels: Floats) -> Floats:
 
 @cache
 def _chroma_filters() -> Floats:
-    """Of each bin of a spectrum, how much it belongs to each pitch class: (12, WINDOW / 2 + 1).
-
-    Ellis (2007): bumps as wide as a bin, most weight on the octaves around 440 Hz.
-    """
+    """Of each bin of a spectrum, how much it belongs to each pitch class: (12, WINDOW / 2 + 1)."""
     frequencies = rfftfreq(WINDOW, 1 / RATE)[1:]
     semitones = 12 * np.log2(frequencies / (440.0 / 16))  # above an A
     semitones = np.concatenate([[semitones[0] - 18.0], semitones])

@@ -141,7 +141,6 @@ AS_DETECTED = Typed()
 
 
 def kind_of(path: Path) -> str:
-    """How the name of a file ends, in lower case, not counting what packs it."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in COMPRESSIONS and suffixes[-2] in TEXT_KINDS:
         return suffixes[-2]
@@ -157,16 +156,7 @@ def stem_of(path: Path) -> str:
 def read_text(
     path: Path, typed: Typed = AS_DETECTED, max_bytes: int | None = None
 ) -> tuple[str, TextFormat]:
-    """The text of a file that may be compressed, and how the table in it is written.
-
-    Raises
-    ------
-    DataError
-        If it is in another encoding than the one that was typed, is no text, or is an archive of
-        several files; or its decimal mark may as well stand between thousands.
-    TooLarge
-        If it expands to more than ``max_bytes``.
-    """
+    """The text of a file that may be compressed, and how the table in it is written."""
     content = _content(path, max_bytes)
     text, encoding = decoded(path, content, typed.encoding)
     if "\n" not in text:
@@ -194,11 +184,7 @@ def _blanked(text: str, lines: Sequence[int]) -> str:
 
 
 def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
-    """The text without the comments before its header, and their lines.
-
-    The last of them is the header, as ``numpy.savetxt`` writes it, if it has a name for each of the
-    values in the line below.
-    """
+    """The text without the comments before its header, and their lines."""
     first = re.search(r"\S", text)
     if first is None or not (text.startswith(COMMENT, first.start()) or OF_EXCEL.match(text)):
         return text, []
@@ -282,7 +268,6 @@ def _numbered_rows(text: str, separator: str) -> Iterator[tuple[int, int, list[s
 
 
 def _is_number(value: str) -> bool:
-    """Whether a text is a number, with a point or a comma."""
     try:
         float(value.replace(",", "."))
     except ValueError:
@@ -304,10 +289,7 @@ def without_blanks(text: str, separator: str) -> str:
 
 
 def lines_of(text: str, separator: str, n_rows: int) -> NDArray[np.int64] | None:
-    """The line of each row of a table, counted from 1; None where it is two more than the row.
-
-    Rows come after the header. Blank lines are no rows, and in quotes a row may have several lines.
-    """
+    """The line of each row of a table, counted from 1; None where it is two more than the row."""
     if text.rstrip("\r\n").count("\n") == n_rows:
         return None
     if separator == SPACES:
@@ -319,18 +301,7 @@ def lines_of(text: str, separator: str, n_rows: int) -> NDArray[np.int64] | None
 
 
 def check_rows(path: Path, text: str, written: TextFormat, suspicious: bool) -> None:
-    """Refuse columns of one name, and rows that are shorter than the header.
-
-    Parameters
-    ----------
-    suspicious : bool
-        Whether a value of the last column is blank, as it is in rows that are too short.
-
-    Raises
-    ------
-    DataError
-        Naming the columns, or the line.
-    """
+    """Refuse columns of one name, and rows that are shorter than the header."""
     rows = iter(written.rows(text))
     header = [name.strip() for name in next(rows, [])]
     repeated = sorted({name for name in header if name and header.count(name) > 1})
@@ -375,13 +346,7 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
 
 
 def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, str]:
-    """The text, and its encoding: the one that was typed, that of its mark, UTF-8, or Western.
-
-    Raises
-    ------
-    DataError
-        If it is in another encoding than the one that was typed, or is no text.
-    """
+    """The text, and its encoding: the one that was typed, that of its mark, UTF-8, or Western."""
     marked = next((name for mark, name in MARKS if content.startswith(mark)), None)
     encoding = typed or marked or "utf-8"
     if encoding == "utf-8" and b"\0" in content:
@@ -428,18 +393,7 @@ def _separator(text: str, decimal: str | None) -> str:
 
 
 def decimal_of(path: Path, text: str, separator: str, *, has_option: bool = True) -> str:
-    """The decimal mark: a comma, if there are numbers with one and none with a point.
-
-    Parameters
-    ----------
-    has_option : bool
-        Whether an option says what it is, for those who do not know.
-
-    Raises
-    ------
-    DataError
-        If it may as well stand between thousands.
-    """
+    """The decimal mark: a comma, if there are numbers with one and none with a point."""
     rows = _head(text, separator)[1:]
     values = [value for row in rows for value in row]
     if _some(COMMA_NUMBER, values) and not _some(POINT_NUMBER, values):
@@ -451,13 +405,7 @@ def decimal_of(path: Path, text: str, separator: str, *, has_option: bool = True
 
 
 def refuse_thousands_in(path: Path, text: str, separator: str, columns: Sequence[int]) -> None:
-    """Refuse columns in which just what is above a thousand has a point, before three digits.
-
-    Raises
-    ------
-    DataError
-        Naming a value.
-    """
+    """Refuse columns in which just what is above a thousand has a point, before three digits."""
     last = max(columns)
     rows = TextFormat(separator).rows(text)
     cells = [[row[j] for j in columns] for row in rows if len(row) > last]

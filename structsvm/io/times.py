@@ -191,13 +191,7 @@ class TimeAxis:
         return value
 
     def _on_clock(self, stamp: Any, moment: Any) -> Any:
-        """A date as the values are; one without a time zone is on the clock of the recording.
-
-        Raises
-        ------
-        DataError
-            If it has a time zone and the recording has none, or cannot do without one.
-        """
+        """A date as the values are; one without a time zone is on the clock of the recording."""
         if stamp.tzinfo is None:
             if self.offset is not None and np.isnat(self.offset):
                 raise DataError(
@@ -213,12 +207,8 @@ class TimeAxis:
         return stamp.tz_convert(None).to_datetime64() + _ahead(self.offset)
 
     def _of_day(self, moment: Any) -> Any:
-        """A time of day, or the seconds since midnight, on the day that is nearer to the samples.
-
-        Raises
-        ------
-        ValueError
-            When it is none.
+        """A time of day, or the seconds since midnight, on the day that is nearer to the
+        samples.
         """
         pandas, first = require("pandas", "files", "reading times"), self.values[0]
         try:
@@ -286,13 +276,7 @@ class TimeAxis:
 
 
 def time_axis(times: Any, n_samples: int) -> TimeAxis:
-    """The times of a recording as users hold them: numbers, dates, or an index of pandas.
-
-    Raises
-    ------
-    DataError
-        When there is not one for each sample, one is missing, or they fall.
-    """
+    """The times of a recording as users hold them: numbers, dates, or an index of pandas."""
     if isinstance(times, TimeAxis):
         found = times
     else:
@@ -324,13 +308,7 @@ def stored_axis(axis: TimeAxis) -> dict[str, NDArray[Any]]:
 
 
 def axis_of(arrays: Mapping[str, NDArray[Any]]) -> TimeAxis:
-    """The time axis that :func:`stored_axis` has stored, or of times alone.
-
-    Raises
-    ------
-    DataError
-        When what is said of the times is nothing that would be stored.
-    """
+    """The time axis that :func:`stored_axis` has stored, or of times alone."""
     values = arrays["time"]
     said: dict[str, Any] = {"name": "time"}
     for name, kind in STORED.items():
@@ -348,16 +326,7 @@ def axis_of(arrays: Mapping[str, NDArray[Any]]) -> TimeAxis:
 
 
 def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:
-    """A column of a pandas frame as times; None for words that are neither numbers nor dates.
-
-    Where some are missing, the rows in which they are.
-
-    Parameters
-    ----------
-    keep_text : bool
-        Whether its values are as the file has them, and are to be shown so. Those of a time zone
-        are anyway.
-    """
+    """A column of a pandas frame as times; None for words that are neither numbers nor dates."""
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
@@ -393,7 +362,6 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
 
 
 def _offset(column: Any) -> np.timedelta64 | None:
-    """How far the clock of dates is ahead of UTC, NaT if it changes; None without a time zone."""
     pandas = require("pandas", "files", "reading times")
     values = column.tolist()
     if not values:
@@ -407,19 +375,16 @@ def _offset(column: Any) -> np.timedelta64 | None:
 
 
 def _ahead(offset: np.timedelta64 | None) -> np.timedelta64:
-    """How far the values of dates are ahead of UTC."""
     is_known = offset is not None and not np.isnat(offset)
     return offset if offset is not None and is_known else np.timedelta64(0, "us")
 
 
 def _all(pattern: re.Pattern[str], column: Any) -> bool:
-    """Whether all values that are there are texts of this form."""
     there = column.dropna()
     return len(there) > 0 and all(pattern.fullmatch(str(value)) for value in there)
 
 
 def _all_begin(pattern: re.Pattern[str], column: Any) -> bool:
-    """Whether all values that are there are texts that begin in this form."""
     return all(pattern.match(str(value)) for value in column.dropna())
 
 
@@ -431,12 +396,8 @@ def _minutes(column: Any) -> Any:
 
 
 def _seconds(text: str, whole: bool) -> float | None:
-    """Minutes and seconds in seconds, None if they are none; whole ones may be hours and minutes.
-
-    Parameters
-    ----------
-    whole : bool
-        Whether seconds may be without decimals.
+    """Minutes and seconds in seconds, None if they are none; whole ones may be hours and
+    minutes.
     """
     found = MINUTES.fullmatch(text)
     if found is None or not (whole or found[3]):
@@ -454,12 +415,7 @@ def first_of_no_time(column: Any) -> int:
 
 
 def _dates(column: Any) -> tuple[Any, bool, bool] | None:
-    """A column as dates in UTC; None if some are none.
-
-    And whether their day is written first, and whether it may be written second as well. Where
-    1/2/2024 may be of January or of February, the dates are those nearer to each other; where both
-    are as near, 1.2.2024 is of February.
-    """
+    """A column as dates in UTC; None if some are none."""
     pandas = require("pandas", "files", "reading tables")
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
     if not column.dropna().astype(str).str.match(YEAR_FIRST).any():
@@ -484,7 +440,6 @@ def _dates(column: Any) -> tuple[Any, bool, bool] | None:
 
 
 def _day_first(column: Any, dates: Any) -> bool:
-    """Whether what is written first in a column is the day of its dates and not their month."""
     first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
     return bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
 
@@ -494,15 +449,7 @@ def warn_about_times(
     axes: Sequence[TimeAxis | None],
     learned: Mapping[str, Sequence[float]] | None = None,
 ) -> None:
-    """Warn of recordings that were sampled irregularly or at several rates: samples count alike.
-
-    And of dates whose day and month may be taken for each other.
-
-    Parameters
-    ----------
-    learned : mapping, optional
-        The :func:`usual_steps` of the recordings that a model was learned from.
-    """
+    """Warn of recordings that were sampled irregularly or at several rates: samples count alike."""
     _warn_about_dates(names, axes)
     _warn_about_rates(names, axes)
     _warn_about_other_rates(names, axes, learned or {})
@@ -531,10 +478,8 @@ def warn_about_times(
 
 
 def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float]]:
-    """The shortest and the longest of the usual steps of recordings, in which a model is at home.
-
-    Those of dates, in seconds, and those of numbers, whose unit nobody knows; each where there are
-    any.
+    """The shortest and the longest of the usual steps of recordings, in which a model is at
+    home.
     """
     found = {kind: _usual(axes, kind) for kind in UNITS}
     ranges = {kind: [step for step, _ in steps] for kind, steps in found.items() if steps}
@@ -552,10 +497,7 @@ def _usual(axes: Sequence[TimeAxis | None], kind: str) -> list[tuple[float, int]
 
 
 def _warn_about_rates(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
-    """Warn of recordings whose usual steps differ more than those of regular sampling do.
-
-    Dates are not compared with numbers, whose unit nobody knows.
-    """
+    """Warn of recordings whose usual steps differ more than those of regular sampling do."""
     for kind, unit in UNITS.items():
         usual = _usual(axes, kind)
         if not usual:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Counts, cluster_counts
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.rivals import ask, labels_by, partitions_of
 from structsvm.partitions.candidates import CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.consensus import nearest_segmentations
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ class MetricBeside:
 
 
 def ways_besides_metrics(learner: MetricLearner) -> list[str]:
-    """What ``learner.partition_with`` takes: the names of its rivals, and "consensus"."""
     return list(dict.fromkeys([*learner.rivals_, *([CONSENSUS] if learner.consensus_ else [])]))
 
 
@@ -42,15 +41,7 @@ def partitions_with(
     samples: Sequence[Sample],
     n_clusters: Counts = None,
 ) -> list[EquivalenceMatrix]:
-    """Partitions by one of the rivals of a learner, or by the consensus of some with its metric.
-
-    Parameters
-    ----------
-    rival : str
-        One of :func:`ways_besides_metrics`.
-    measured, samples : sequences of Sample
-        As they were measured, and as the metric sees them; only a consensus needs the latter.
-    """
+    """Partitions by one of the rivals of a learner, or by the consensus of some with its metric."""
     if rival != CONSENSUS or rival in learner.rivals_:
         labels = labels_by(learner.rivals_[rival], rival, learner.problem_, measured, n_clusters)
         return partitions_of(labels, learner.problem_)
@@ -69,16 +60,7 @@ def with_consensus(
     measured: Sequence[Sample],
     n_clusters: Counts,
 ) -> dict[str, list[EquivalenceMatrix]]:
-    """The consensus with partitions that are known already, by its name; empty if there is none.
-
-    Parameters
-    ----------
-    found : mapping of partitions by the name of what found them
-    learned : str
-        The name of the metric among them.
-    measured : sequence of Sample
-        For the metrics that only a consensus needs.
-    """
+    """The consensus with partitions that are known already, by its name; empty if there is none."""
     names = learner.consensus_
     if not names or not found.keys() >= {learned, *names}:
         return {}
@@ -107,10 +89,8 @@ def _consensus(
 def samples_with_states(
     learner: MetricLearner, measured: Sequence[Sample], samples: Sequence[Sample]
 ) -> tuple[list[Sample], NDArray[Any] | None]:
-    """Samples that know how probable states are, by which a consensus names them; and their names.
-
-    Those are the scores that the metric sees, or else what a classifier of the consensus says; None
-    where neither knows any names.
+    """Samples that know how probable states are, by which a consensus names them; and their
+    names.
     """
     if learner.classes_ is not None:
         return list(samples), learner.classes_

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.deferred import Deferred, of_each
+from structsvm.data.sample import Sample
+from structsvm.data.samples import is_constant
+from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataWarning, warn
-from structsvm.partitions.deferred import Deferred, of_each
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import is_constant
-from structsvm.partitions.traits import GRAPHS, IMAGES
 from structsvm.support.arrays import Bools
 from structsvm.support.plain import some_of
 
@@ -23,11 +23,7 @@ DIFFERENT = 1e-6
 
 
 def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
-    """DataWarning for features of a learned metric that are constant in samples to partition.
-
-    One for each set of features that are constant together, with the samples where they are. What
-    a stage of features makes of the columns may well be constant, and so may a single item.
-    """
+    """DataWarning for features of a learned metric that are constant in samples to partition."""
     words = learner.problem_.traits.words
     if learner.inputs_.features is not None or words in (GRAPHS, IMAGES):
         return
@@ -72,10 +68,6 @@ def _constant_features(samples: Sequence[Sample], relied_on: Bools) -> dict[int,
 
 
 def _alike(samples: Sequence[Sample], there: list[int], relied_on: Bools) -> list[int]:
-    """Those in which one of some features is as good as equal at the beginning and half way.
-
-    That costs little, and few are. What is not in memory is not read for it.
-    """
     Xs = [X for i in there if not isinstance(X := samples[i].data, Deferred)]
     if not there or len(Xs) < len(there):
         return there

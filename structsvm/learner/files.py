@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import STANDARDIZE, Standardizer
+from structsvm.data.words import Words
 from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
 from structsvm.graphs.images import GraphOfImage
@@ -29,8 +31,6 @@ from structsvm.masters.newton import NewtonMaster
 from structsvm.parallel import Auto, Processes, Serial, Threads
 from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
-from structsvm.partitions.samples import STANDARDIZE, Standardizer
-from structsvm.partitions.traits import Words
 from structsvm.plugins import problem_class, problem_name, setting_groups, structured_problem_class
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.rivals.boundary_classifier import BoundaryClassifier
@@ -142,7 +142,6 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
 
 
 def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """What a file says of a :class:`MetricLearner`; its arrays go to the others."""
     codec = _codec(type(learner.problem_))
     features = {"given": learner.features, "fitted": learner.inputs_.features}
     fitted = {name: getattr(learner, name) for name in FITTED}
@@ -163,7 +162,6 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described_svm(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """What a file says of a :class:`StructuredSVM`; its arrays go to the others."""
     codec = _codec(type(learner.problem_))
     named = [("given", learner.problem), ("sized", learner.problem_)]
     names = getattr(learner, "feature_names_in_", None)
@@ -240,13 +238,7 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
 
 
 def load_metric_learner(path: str | PathLike[str]) -> MetricLearner:
-    """Read a fitted :class:`MetricLearner`, which is what all commands are about.
-
-    Raises
-    ------
-    ModelFileError
-        As :func:`load`, and for a file that holds a :class:`StructuredSVM`.
-    """
+    """Read a fitted :class:`MetricLearner`, which is what all commands are about."""
     learner = load(path)
     if not isinstance(learner, MetricLearner):
         raise ModelFileError(
@@ -257,15 +249,10 @@ def load_metric_learner(path: str | PathLike[str]) -> MetricLearner:
 
 
 def read_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a model file says of itself: versions, settings, features, training and certificate.
-
-    Errors are those of :func:`load`.
-    """
     return MODEL.read(Path(path))[0]
 
 
 def _codec(problem: type) -> Codec:
-    """What can be written: our values, stages, and dataclasses among the settings of a problem."""
     own = {cls.__name__: cls for cls in VALUES} | _inner_classes(problem)
     return stage_codec(own, {cls.__name__: cls for cls in RIVALS})
 
@@ -281,10 +268,7 @@ def _inner_classes(problem: type) -> dict[str, type]:
 
 
 def _pack_rivals(codec: Codec, learner: MetricLearner, arrays: dict[str, Any]) -> dict[str, Any]:
-    """The rivals as JSON has them; those that no file can hold are left out, with a warning.
-
-    So is a consensus of which a part is.
-    """
+    """The rivals as JSON has them; those that no file can hold are left out, with a warning."""
     packed: dict[str, Any] = {}
     for name, rival in learner.rivals_.items():
         try:
@@ -399,12 +383,7 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
 
 
 def _check_fitted(learner: MetricLearner) -> None:
-    """Refuse parts that do not fit together; whoever predicts relies on them.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Refuse parts that do not fit together; whoever predicts relies on them."""
     for name, kind in FITTED.items():
         if not isinstance(getattr(learner, name), kind):
             raise TypeError(f"{name} is no {kind}")

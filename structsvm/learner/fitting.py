@@ -11,6 +11,7 @@ from os import PathLike
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.data.sample import all_made_by
 from structsvm.errors import DataError, LearningError, warn
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
@@ -19,7 +20,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, certified_upper
 from structsvm.partitions.problem import learning_units
-from structsvm.partitions.sample import all_made_by
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import Risk
 from structsvm.solution import Solution
@@ -64,13 +64,7 @@ class FitState:
 
     @classmethod
     def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
-        """The objective, in the units in which the untrained metric is the identity.
-
-        Parameters
-        ----------
-        untrained : Metric, optional
-            The untrained metric, if it has been calibrated already.
-        """
+        """The objective, in the units in which the untrained metric is the identity."""
         if settings.metric == "full":
             _refuse_gaps(data)
         problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
@@ -94,10 +88,7 @@ class FitState:
         solution: Solution,
         interrupts: Interrupts | None = None,
     ) -> FitResult:
-        """The metric of a solution, its price calibrated.
-
-        Where ``interrupts`` are given, Ctrl-C ends the calibration alone.
-        """
+        """The metric of a solution, its price calibrated."""
         data = self.data
         factor = self.units.restore(usable_factor(self.objective, solution, settings))
         calibrated = partial(
@@ -148,15 +139,7 @@ def learn(
 def calibrated_or_learned(
     calibrated: Callable[[], Calibration], price: float, unit: float, interrupts: Interrupts
 ) -> Calibration:
-    """The calibration of a learned metric, or, if Ctrl-C ends it, the price it was learned with.
-
-    Parameters
-    ----------
-    price : float
-        The one that was learned; 0 if there is none.
-    unit : float
-        The price in units of which that one is learned.
-    """
+    """The calibration of a learned metric, or, if Ctrl-C ends it, the price it was learned with."""
     try:
         with interrupts.released():
             return calibrated()
@@ -170,20 +153,11 @@ def calibrated_or_learned(
 
 
 def is_zero(L: Floats) -> bool:
-    """Whether a metric is zero up to the accuracy of a solver."""
     return bool(np.sum(L**2) <= ZERO_METRIC * L.shape[0])
 
 
 def usable_factor(objective: Objective, solution: Solution, settings: Settings) -> Floats:
-    """``L`` of the learned metric; warn or refuse when there is reason to.
-
-    Raises
-    ------
-    LearningError
-        If the metric is zero.
-    KeyboardInterrupt
-        If the run was interrupted before it had a metric that is not zero.
-    """
+    """``L`` of the learned metric; warn or refuse when there is reason to."""
     logger.info("%s", solution.summary())
     L = metric_factor(objective.split(solution.w)[0])
     if is_zero(L) and solution.status is Status.INTERRUPTED:

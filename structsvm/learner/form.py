@@ -20,10 +20,10 @@ from typing import (
 import numpy as np
 import scipy.sparse as sp
 
+from structsvm.data.sources import Named, source_of
+from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError
 from structsvm.graphs.inputs import is_one
-from structsvm.partitions.sources import Named, source_of
-from structsvm.partitions.traits import GRAPHS, IMAGES
 from structsvm.support.frames import each_in_order
 
 LABEL = "label"
@@ -77,19 +77,7 @@ class Form:
 
     @classmethod
     def of(cls, Xs: Any, features: Sequence[Any] | None = None) -> Form:
-        """Take samples apart.
-
-        Parameters
-        ----------
-        Xs : what users hand in
-        features : sequence, optional
-            The names that recordings must have; those of the first by default.
-
-        Raises
-        ------
-        DataError
-            When recordings have different features, or come among other things.
-        """
+        """Take samples apart."""
         Xs = list(Xs) if isinstance(Xs, Iterator) else Xs  # which could be gone through only once
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
@@ -112,7 +100,6 @@ class Form:
 
     @property
     def names(self) -> list[str] | None:
-        """What the samples are called, if they have names."""
         if self.keys is not None:
             return [str(key) for key in self.keys]
         return [one.name for one in self.recorded] or None
@@ -130,7 +117,6 @@ class Form:
 
     @property
     def axes(self) -> list[Any]:
-        """The same, those of recordings with the name of their column."""
         if self.recorded:
             return [getattr(one, "time", None) for one in self.recorded]
         return self.times
@@ -143,13 +129,7 @@ class Form:
         return [getattr(x, "index", None) if _is_frame(x) else None for x in held]
 
     def labels(self, ys: Any) -> Any:
-        """Labels in the order of the samples: those that were given, or those of the recordings.
-
-        Raises
-        ------
-        DataError
-            When labels are given by other names than samples.
-        """
+        """Labels in the order of the samples: those that were given, or those of the recordings."""
         if ys is None and any(one.y is not None for one in self.recorded):
             missing = [one.name for one in self.recorded if one.y is None]
             if missing:
@@ -160,36 +140,10 @@ class Form:
         return self.labels_in_order(ys)
 
     def labels_in_order(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:
-        """Labels of samples in their order, those of a frame in the order of its rows.
-
-        Parameters
-        ----------
-        called, some : as for :meth:`in_order`
-
-        Raises
-        ------
-        DataError
-            As :meth:`in_order`; and when labels have another index than the rows of their frame.
-        """
+        """Labels of samples in their order, those of a frame in the order of its rows."""
         return each_in_order(self.in_order(ys, called, some=some), self.samples, self._frame)
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
-        """What is given for each sample by its name or one after the other, in their order.
-
-        Anything else is returned as it is.
-
-        Parameters
-        ----------
-        called : str
-            What to call it in a message.
-        some : bool
-            Whether samples may be left out, which then have None.
-
-        Raises
-        ------
-        DataError
-            When it is given by other names than the samples.
-        """
         if isinstance(ys, Iterator):
             return list(ys)
         if self.keys is None or not isinstance(ys, Mapping):
@@ -216,7 +170,6 @@ class Form:
                 )
 
     def _frame(self, i: int) -> str:
-        """What messages call a frame."""
         return f"frame {i}" if self.keys is None else f"frame {self.keys[i]!r}"
 
     @classmethod
@@ -229,24 +182,20 @@ class Form:
         return replace(form, single=is_one(Xs))
 
     def answer(self, found: list[Any]) -> Any:
-        """What was found of each sample, in the form in which these came."""
         if self.keys is not None:
             return dict(zip(self.keys, found, strict=True))
         return found[0] if self.single else found
 
 
 def _is_recorded(x: Any) -> TypeGuard[Recorded]:
-    """Whether this is a recording; to ask that of an array takes longer than to read it."""
     return not isinstance(x, np.ndarray) and isinstance(x, Recorded)
 
 
 def _is_frame(Xs: Any) -> bool:
-    """Whether this is a data frame; asking one that has not been read yet for its names warns."""
     return not hasattr(type(Xs), "collect") and hasattr(Xs, "columns")
 
 
 def _is_matrix(Xs: Any) -> bool:
-    """Whether this is an array (T, P), perhaps of another library that numpy can read."""
     if not hasattr(Xs, "__array__"):
         return False
     return int(Xs.ndim if hasattr(Xs, "ndim") else np.ndim(Xs)) == 2
@@ -255,10 +204,7 @@ def _is_matrix(Xs: Any) -> bool:
 def same_form(
     method: Callable[Concatenate[Owner, Any, Arguments], list[Any]],
 ) -> Callable[Concatenate[Owner, Any, Arguments], Any]:
-    """A method that answers for a list of samples, answering in the form in which they come.
-
-    One array, data frame, graph or image has one answer, and a mapping has a mapping of answers.
-    """
+    """A method that answers for a list of samples, answering in the form in which they come."""
 
     @wraps(method)
     def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:

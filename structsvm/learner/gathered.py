@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from structsvm.data.deferred import of_each
+from structsvm.data.samples import units_of
+from structsvm.data.values import label_values, missing_labels
 from structsvm.errors import DataError, DataWarning, LearningError, warn
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.deferred import of_each
-from structsvm.partitions.samples import units_of
-from structsvm.partitions.values import label_values, missing_labels
 from structsvm.storage.limits import GATHERED_VARIABLE, amount, gathered_bytes
 from structsvm.support.arrays import Floats, Ints
 
@@ -24,30 +24,6 @@ SEED = 0
 def learn_in_memory(
     data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
 ) -> tuple[Ints, Learned]:
-    """What is learned from samples in memory: from all of them, or from an even subset.
-
-    Samples that are read when they are needed are collected from the workers, whole ones, up to
-    :func:`structsvm.storage.limits.gathered_bytes`. If not all fit, a warning says how many do.
-
-    Parameters
-    ----------
-    name : str
-        What learns, for messages.
-    learn : callable
-        Takes the samples, in memory.
-
-    Returns
-    -------
-    numbers : array of int
-        Of the samples that it has learned from, ascending.
-    learned
-        What ``learn`` returned.
-
-    Raises
-    ------
-    DataError, LearningError
-        As ``learn`` does; of a part, saying whom its numbers are of.
-    """
     everything = np.arange(len(data))
     if not data.is_deferred:
         return everything, learn(data)
@@ -75,10 +51,7 @@ def learn_in_memory(
 
 
 def even_part(data: TrainingSet, max_bytes: int) -> Ints:
-    """Numbers of samples that fit, ascending: all, or some of each group; two at least.
-
-    Those come first that show a label for the first or second time, in another group.
-    """
+    """Numbers of samples that fit, ascending: all, or some of each group; two at least."""
     sizes = np.array([8 * sample.n_samples * sample.n_features for sample in data.samples])
     if sizes.sum() <= max_bytes:
         return np.arange(len(data))
@@ -95,7 +68,6 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
 
 
 def _shows_more(data: TrainingSet, order: Ints, units: Ints) -> Any:
-    """Whether each of the samples in turn has a label that fewer than two groups have shown."""
     shown: dict[Hashable, set[int]] = {}
     labels, found = data.item_labels or [()] * len(data), []
     for i in order.tolist():

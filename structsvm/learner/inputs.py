@@ -10,6 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from structsvm.data.deferred import batches_of, derived, of_each
+from structsvm.data.sample import Sample, all_made_by
+from structsvm.data.samples import (
+    Standardizer,
+    centred,
+    units_of,
+    warn_about_constant_features,
+)
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer
 from structsvm.features.boundaries import BoundaryScores
@@ -19,16 +28,7 @@ from structsvm.features.scores import NamedScores
 from structsvm.learner.gathered import learn_in_memory
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread
-from structsvm.partitions.deferred import batches_of, derived, of_each
-from structsvm.partitions.sample import Sample, all_made_by
-from structsvm.partitions.samples import (
-    Standardizer,
-    centred,
-    units_of,
-    warn_about_constant_features,
-)
-from structsvm.partitions.traits import RECORDINGS, Words
-from structsvm.solvers.fingerprint import fingerprint
+from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats
 
 
@@ -50,22 +50,7 @@ class Inputs:
         standardize: str | None,
         data: TrainingSet,
     ) -> tuple[Inputs, TrainingSet]:
-        """Learn the stages, and what the metric sees of the training samples.
-
-        Parameters
-        ----------
-        features : RecordingTransformer, optional
-            Cloned before it is fitted.
-        standardize : {"recording", "training", None}
-        data : TrainingSet
-            Its ``given`` and ``groups`` are for features that learn from labels.
-
-        Raises
-        ------
-        DataError
-            When features have another length than their recording, or are not finite; when every
-            feature is constant.
-        """
+        """Learn the stages, and what the metric sees of the training samples."""
         words = data.problem.traits.words
         made: tuple[str, ...] = ()
         if features is not None:
@@ -87,7 +72,6 @@ class Inputs:
         return all_made_by(self.with_features(samples), self.standardizer)
 
     def with_features(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        """The same before they are standardised."""
         if self.features is None:
             return samples
         _check_gaps(self.features, samples, self.words)
@@ -117,16 +101,13 @@ class Inputs:
 
 
 def are_scores(features: RecordingTransformer | None) -> bool:
-    """Whether classifiers make features, which takes most of the time."""
     inner = features.named_stages.values() if isinstance(features, Union | Chain) else ()
     return isinstance(features, NamedScores | BoundaryScores) or any(map(are_scores, inner))
 
 
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
-    """The features of the training samples, made by the workers where they need no more than that.
-
-    A transformer with a way of its own, such as cross-fitting, makes them itself. Of samples that
-    are not in memory they are made when these are read.
+    """The features of the training samples, made by the workers where they need no more than
+    that.
     """
     if data.is_deferred:
         first = data.samples[0].X
@@ -167,12 +148,6 @@ def _features_of(
 def _fit_held_out(
     features: RecordingTransformer, data: TrainingSet, first: Floats
 ) -> list[RecordingTransformer]:
-    """What makes the features of each training sample that is read when it is needed.
-
-    One that learns nothing from the samples is told of the first. One that learns is given as many
-    as fit in memory; the others are made features of as new ones are, unless their group was
-    learned from: then by what has not seen it.
-    """
     if not features.learns:
         return [features.fit([first])] * len(data)
 
@@ -224,7 +199,6 @@ def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words
 def _checked(
     features: RecordingTransformer, found: Sequence[Any], samples: Sequence[Sample], words: Words
 ) -> Sequence[Any]:
-    """What was made of samples, looked at; of those that are read later it is when it is made."""
     if any(sample.is_deferred for sample in samples):
         return found
     arrays = [sample.X for sample in samples]

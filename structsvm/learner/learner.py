@@ -15,6 +15,10 @@ from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.deferred import Step, batches_of
+from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.samples import Counts, check_weights, cluster_counts
+from structsvm.data.values import refuse_hidden
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
@@ -36,15 +40,11 @@ from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.candidates import CONSENSUS
-from structsvm.partitions.deferred import Step, batches_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem, agreement_between, read_samples
-from structsvm.partitions.sample import Sample, is_prepared
-from structsvm.partitions.samples import Counts, check_weights, cluster_counts
-from structsvm.partitions.values import refuse_hidden
 from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
@@ -920,14 +920,7 @@ class MetricLearner(ProblemParameters):
     # ---- inside
 
     def _to_partition(self, Xs: Any, told: bool = True) -> tuple[Sequence[Sample], Step | None]:
-        """Samples with their features, and the step in which they are standardised.
-
-        Features that are dead are ``told`` of here: samples that are prepared come from
-        evaluations, scores and pictures, which are about data that were looked at.
-
-        Whoever partitions them takes it, a few samples at a time: all standardised recordings at
-        once would be as much memory as the recordings.
-        """
+        """Samples with their features, and the step in which they are standardised."""
         check_is_fitted(self)
         if is_prepared(Xs):
             return Xs, None
@@ -959,7 +952,6 @@ class MetricLearner(ProblemParameters):
         return [M for part in found for M in part]
 
     def _html_repr(self) -> str:
-        """What notebooks show: the diagram of scikit-learn, and what was learned below it."""
         diagram: str = super()._html_repr()
         return diagram + (self._short_table(SHOWN).as_html if hasattr(self, "metric_") else "")
 

@@ -67,13 +67,7 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
 
 
 def named_problem(problem: Any) -> Any:
-    """The problem of a name, with its usual settings; anything else as it is.
-
-    Raises
-    ------
-    SettingsError
-        When there is no problem of that name, or it has to be given a setting.
-    """
+    """The problem of a name, with its usual settings; anything else as it is."""
     if not isinstance(problem, str):
         return problem
     names = problem_names()

@@ -81,14 +81,7 @@ def learn_partial(
     how: Alternation,
     held_out: TrainingSet | None = None,
 ) -> FitResult:
-    """Learn from standardised samples and what is known of their partitions.
-
-    Raises
-    ------
-    DataError
-        When nothing can be learned from the labelled stretches, and completing is switched off;
-        when the decoder does not take the labels that are to be completed.
-    """
+    """Learn from standardised samples and what is known of their partitions."""
     if how.max_rounds > 0:
         _refuse_untaken(data)
     alone = _from_parts(settings, data)
@@ -168,13 +161,6 @@ def _refuse_untaken(data: TrainingSet) -> None:
 
 
 def check_labels(data: TrainingSet) -> bool:
-    """Whether anything is not known.
-
-    Raises
-    ------
-    DataError
-        For labels that teach nothing.
-    """
     if data.is_complete:
         data.problem.check_training(data.truths)
         return False
@@ -220,7 +206,6 @@ def _task(
 
 
 def _from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
-    """What is learned from everything whose partition is known; None where that is nothing."""
     parts = data.parts
     teaches = len(parts) > 0 and any(M.n_clusters > 1 for M in parts.truths)
     if not teaches or not all(known.names_clusters for known in data.labels):
@@ -233,12 +218,6 @@ def _from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
 
 
 def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
-    """Whether a metric learned from stretches is better on others than no change at all.
-
-    Only then it may complete labels. Learned from every other recording with a labelled stretch,
-    tried on the rest, and the other way round: against it is a loss above that of no change at all
-    by more than a standard error. Too few recordings to tell are no reason against it.
-    """
     problem = data.problem
     labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
     if len(labelled) < 2 or not problem.traits.contiguous:
@@ -265,7 +244,6 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
 
 
 def _is_negative(gains: Floats, weights: Floats) -> bool:
-    """Whether their mean is, by more than its standard error."""
     mean = float(np.average(gains, weights=weights))
     return mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
 
@@ -279,7 +257,6 @@ def _warn_not_completed(why: str) -> None:
 
 
 def _recalibrated_to_change_rate(alone: FitResult, data: TrainingSet) -> FitResult:
-    """What was learned from the stretches, to find as many changes per second as they have."""
     factor = alone.metric.factor
     found = calibrate_to_rate(data.problem, factor, data.samples, data.labels, data.weights)
     return replace(alone, calibration=found, metric=found.metric(factor))

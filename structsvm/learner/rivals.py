@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.data.deferred import of_each
+from structsvm.data.gaps import filled
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Counts, cluster_counts
+from structsvm.data.values import label_values
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.gathered import learn_in_memory
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.partitions.candidates import Candidate, Rival, names_states
-from structsvm.partitions.deferred import of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import filled
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts, cluster_counts
-from structsvm.partitions.values import label_values
 from structsvm.rivals import metrics as baselines
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among
@@ -35,13 +35,7 @@ Kind = TypeVar("Kind")
 
 
 def which_rivals(rivals: Any) -> str | list[str] | None:
-    """The rivals that were asked for; None for none.
-
-    Raises
-    ------
-    SettingsError
-        When this asks for none.
-    """
+    """The rivals that were asked for; None for none."""
     if isinstance(rivals, bool):
         return "quick" if rivals else None
     if among(rivals, USUAL):
@@ -59,26 +53,7 @@ def tune(
     seen: Callable[[], TrainingSet],
     features: RecordingTransformer | None,
 ) -> tuple[dict[str, Metric], dict[str, Any]]:
-    """Tune rivals of a metric: those that are metrics, and the other estimators, by name.
-
-    Parameters
-    ----------
-    which : {"quick", "all"} or sequence of str
-        Those that apply and take little time, all that apply, or those of these names.
-    measured : TrainingSet
-        What the metric is learned from, as it was measured.
-    seen : callable
-        Gives the same as the metric sees it, for rivals that are metrics.
-    features : RecordingTransformer, optional
-        Those of the metric, not fitted.
-
-    Raises
-    ------
-    SettingsError
-        When no rival has one of the names.
-    DataError, LearningError
-        When one that was asked for by name cannot be tuned. Of the others a warning says so.
-    """
+    """Tune rivals of a metric: those that are metrics, and the other estimators, by name."""
     if all(truth.n_clusters == 1 for truth in measured.parts.truths):
         return {}, {}  # no labelled stretch has a change: nothing to tune on
     names, others = asked_for(which, measured, features)
@@ -97,14 +72,8 @@ def tune(
 def asked_for(
     which: str | Sequence[str], data: TrainingSet, features: RecordingTransformer | None
 ) -> tuple[list[str], list[Rival]]:
-    """The names of the metrics, and the other rivals, that are asked for as :func:`tune` takes it.
-
-    A name that no rival has counts as that of a metric.
-
-    Raises
-    ------
-    SettingsError
-        When ``which`` is another word.
+    """The names of the metrics, and the other rivals, that are asked for as :func:`tune` takes
+    it.
     """
     others = {rival.name: rival for rival in rivals_of(data, features)}
     if not isinstance(which, str):
@@ -117,13 +86,7 @@ def asked_for(
 
 
 def fit_rivals(rivals: Sequence[Rival], data: TrainingSet, named: bool) -> dict[str, Any]:
-    """Fit rivals to samples as they were measured, by name.
-
-    Raises
-    ------
-    DataError, LearningError
-        When one cannot learn from them and was asked for by name; else a warning says so.
-    """
+    """Fit rivals to samples as they were measured, by name."""
     found: dict[str, Any] = {}
     for rival in stage("classifiers", rivals):
         try:
@@ -156,20 +119,13 @@ def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> l
 def _declared(
     method: str, kind: type[Kind], data: TrainingSet, labels: Any, features: Any
 ) -> list[Kind]:
-    """What a problem declares for samples; PluginError if that is something else."""
     with asked(data.problem, method):
         found = getattr(data.problem, method)(data.samples, labels, features)
         return returned_all(data.problem, method, found, kind)
 
 
 def fit_rival(rival: Rival, data: TrainingSet) -> Any:
-    """Fit a rival to samples as they were measured, as many as fit in memory.
-
-    Raises
-    ------
-    DataError, LearningError
-        When it cannot learn from them.
-    """
+    """Fit a rival to samples as they were measured, as many as fit in memory."""
 
     def fit(part: TrainingSet) -> Any:
         with without_warnings(ConvergenceWarning):
@@ -186,20 +142,7 @@ def labels_by(
     samples: Sequence[Sample],
     n_clusters: Counts = None,
 ) -> list[NDArray[Any]]:
-    """The label of each item by a rival of that name; a name if the rival names states.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-        As they were measured.
-
-    Raises
-    ------
-    SettingsError
-        When it does not predict one label for each item.
-    DataError
-        When a number of clusters does not fit its sample.
-    """
+    """The label of each item by a rival of that name; a name if the rival names states."""
     words = problem.traits.words
     counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples], words)
     asked = None if n_clusters is None else [K for K in counts if K is not None]
@@ -228,7 +171,6 @@ def partitions_of(
 
 
 def ask(rival: Any, method: str, samples: Sequence[Sample], n_clusters: Counts = None) -> Any:
-    """What a method of a fitted rival says of samples as they were measured."""
     if any(sample.is_deferred for sample in samples):
         counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
         asked = [(rival, method, () if K is None else ([K],)) for K in counts]
@@ -238,7 +180,6 @@ def ask(rival: Any, method: str, samples: Sequence[Sample], n_clusters: Counts =
 
 
 def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
-    """What it says of one sample."""
     rival, method, given = asked
     (found,) = getattr(rival, method)([filled(X)], *given)
     return found

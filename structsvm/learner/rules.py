@@ -8,17 +8,17 @@ from typing import Any, TypedDict
 
 from numpy.typing import NDArray
 
+from structsvm.data.deferred import Step
+from structsvm.data.sample import Sample
+from structsvm.data.words import Words
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.learner.samples import partition_of
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partial_labels.labels import PartialLabels, as_partial
-from structsvm.partitions.deferred import Step
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem, known_labels_of
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import Words
 from structsvm.support.contract import AtOnce, asked
 
 LENGTHS = ("min_length", "max_length")
@@ -44,16 +44,8 @@ class Rules(TypedDict, total=False):
 def read_rules(
     problem: PartitionProblem, samples: Sequence[Sample], rules: Rules
 ) -> tuple[PartitionProblem, list[Constraint]]:
-    """The problem with the lengths of segments that are allowed, and a constraint for each sample.
-
-    Raises
-    ------
-    TypeError
-        For a keyword that is none of :class:`Rules`.
-    SettingsError
-        When the problem knows no lengths, or links are given for several samples.
-    DataError
-        Naming the sample, and the two things that contradict each other.
+    """The problem with the lengths of segments that are allowed, and a constraint for each
+    sample.
     """
     strange = sorted(set(rules) - set(Rules.__annotations__))
     if strange:
@@ -71,15 +63,7 @@ def decode(
     constraint: Constraint,
     i: int,
 ) -> EquivalenceMatrix:
-    """Partition sample ``i`` under a constraint.
-
-    Raises
-    ------
-    OracleError
-        Naming the sample, when no partition keeps the constraint.
-    PluginError
-        Naming the sample, when the problem fails.
-    """
+    """Partition sample ``i`` under a constraint."""
     with asked(problem, "partition", f"{problem.traits.words.whole} {i}"):
         return metric.decode(problem, sample, n_clusters, constraint)
 
@@ -88,20 +72,7 @@ def decode_all(
     part: tuple[int, Sequence[Sample], Sequence[int | None], Sequence[Constraint]],
     given: tuple[PartitionProblem, Metric, Step | None],
 ) -> list[EquivalenceMatrix]:
-    """Partition neighbouring samples, the free ones together, wherever that is done.
-
-    Parameters
-    ----------
-    part : tuple
-        The number of the first sample; the samples, their numbers of clusters, their constraints.
-    given : tuple
-        The problem and the metric; what the samples have to be made by before, if anything.
-
-    Raises
-    ------
-    OracleError, PluginError
-        As :func:`decode`.
-    """
+    """Partition neighbouring samples, the free ones together, wherever that is done."""
     (first, samples, counts, constraints), (problem, metric, step) = part, given
     pairs = zip(counts, constraints, strict=True)
     free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule.says_nothing]
@@ -127,13 +98,7 @@ def decode_all(
 def labels_of(
     problem: PartitionProblem, partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample]
 ) -> list[NDArray[Any]]:
-    """The partitions of samples as labels that users write.
-
-    Raises
-    ------
-    PluginError
-        Naming the sample, when the problem fails.
-    """
+    """The partitions of samples as labels that users write."""
     found: list[NDArray[Any]] = []
     with asked(problem, "decode", lambda: f"{problem.traits.words.whole} {len(found)}"):
         for M, sample in zip(partitions, samples, strict=True):
@@ -144,12 +109,8 @@ def labels_of(
 def counts_of(
     constraints: Sequence[Constraint], counts: Sequence[int | None], words: Words
 ) -> list[int | None]:
-    """The number of clusters of each sample: the one that is asked for, or the one that is known.
-
-    Raises
-    ------
-    DataError
-        Naming the sample where they contradict each other.
+    """The number of clusters of each sample: the one that is asked for, or the one that is
+    known.
     """
     pairs = list(zip([constraint.n_clusters for constraint in constraints], counts, strict=True))
     for i, (known, given) in enumerate(pairs):
@@ -162,7 +123,6 @@ def counts_of(
 
 
 def named(error: OracleError, problem: PartitionProblem, i: int) -> OracleError:
-    """The same error with the name of the sample."""
     return type(error)(f"{problem.traits.words.whole} {i}: {error}")
 
 
@@ -194,7 +154,6 @@ def _constraints(
 
 
 def _known_of_each(problem: PartitionProblem, samples: Sequence[Sample], rules: Rules) -> list[Any]:
-    """What is known of each sample; None where nothing is."""
     known, words = rules.get("known"), problem.traits.words
     must_link, cannot_link = rules.get("must_link", ()), rules.get("cannot_link", ())
     if len(must_link) or len(cannot_link):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from structsvm.data.sample import Sample
+from structsvm.data.words import IMAGES, Words
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.arrays import Floats
 
 if TYPE_CHECKING:
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
 
 def is_image(sample: Sample) -> bool:
-    """Whether its items are the regions of an image."""
     return isinstance(sample.side, FeatureGraph) and sample.side.regions is not None
 
 
 def words_of(problem: PartitionProblem, samples: Sequence[Sample]) -> Words:
-    """What these samples, their items and their clusters are called."""
     return IMAGES if all(map(is_image, samples)) else problem.traits.words
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.samples import STANDARDIZE
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.learner.parameters import named_problem
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.samples import STANDARDIZE
 from structsvm.partitions.traits import Traits
 from structsvm.problem import Outline
 from structsvm.problems.change_point import ChangePoint
@@ -53,13 +53,7 @@ class Settings:
         parameters: Mapping[str, Any],
         callback: Callable[[HistoryEntry], None] | None = None,
     ) -> Settings:
-        """Read the parameters of a :class:`structsvm.MetricLearner`.
-
-        Raises
-        ------
-        SettingsError
-            Naming the parameter, what it was, and the way out.
-        """
+        """Read the parameters of a :class:`structsvm.MetricLearner`."""
         refuse_unstored(parameters)
         refuse_no_function("constraints", parameters["constraints"])
         refuse_no_function("callback", callback)
@@ -98,7 +92,6 @@ class Settings:
         )
 
     def objective(self, n_features: int) -> Objective:
-        """What is minimised, for P features."""
         found = self.problem.objective(self.metric, n_features)
         return returned(self.problem, "objective", found, Objective)  # type: ignore[type-abstract]
 
@@ -108,7 +101,6 @@ class Settings:
 
     @property
     def scaled_as_training(self) -> Settings:
-        """The same settings, with samples scaled as on the training set if they are scaled."""
         kind = "training" if self.standardize == "recording" else self.standardize
         return replace(self, standardize=kind)
 
@@ -118,15 +110,7 @@ class Settings:
 
 
 def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
-    """The problem, change-points by default, with its seed.
-
-    Raises
-    ------
-    SettingsError
-        When it is none, or the seed is none.
-    PluginError
-        When its traits are none, or what it is with this seed is no problem of its kind.
-    """
+    """The problem, change-points by default, with its seed."""
     problem = named_problem(ChangePoint() if problem is None else problem)
     if not isinstance(problem, PartitionProblem):
         way_out = f"make an instance, {problem.__name__}()" if isinstance(problem, type) else ""
@@ -156,25 +140,13 @@ def _lam_from(lam: Any, usual: float) -> float:
 
 
 def refuse_no_function(name: str, function: Any) -> None:
-    """Check that a parameter is a function or None.
-
-    Raises
-    ------
-    SettingsError
-        If it is neither.
-    """
+    """Check that a parameter is a function or None."""
     if function is not None and not callable(function):
         raise SettingsError(f"{name} must be a function or None, got {function!r}")
 
 
 def regularizer_from(name: str | Regularizer) -> Regularizer:
-    """A regularizer itself, or the one of a name.
-
-    Raises
-    ------
-    SettingsError
-        When none has that name; the message lists those there are.
-    """
+    """A regularizer itself, or the one of a name."""
     if isinstance(name, Regularizer):
         return name
     if not isinstance(name, str) or name not in REGULARIZERS:

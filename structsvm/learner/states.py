@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.sample import Sample
 from structsvm.rivals.consensus import different_states
 from structsvm.support.arrays import Floats, Ints
 
@@ -18,19 +18,7 @@ from structsvm.support.arrays import Floats, Ints
 def names_of_items(
     M: EquivalenceMatrix, sample: Sample, states: NDArray[Any], *, apart: bool = False
 ) -> NDArray[Any]:
-    """The name of the state of each item, (T,), which is that of its part.
-
-    Parameters
-    ----------
-    M : EquivalenceMatrix
-        The partition that was found.
-    sample : Sample
-        Prepared by a learner that knows states.
-    states : array of shape (C,)
-        Their names.
-    apart : bool
-        Whether no two neighbouring segments may have the same state.
-    """
+    """The name of the state of each item, (T,), which is that of its part."""
     best, _ = _states_of_parts(M, sample, apart)
     return np.asarray(states[best[M.labels]])
 
@@ -70,7 +58,6 @@ def names_by_metric(
     *,
     apart: bool = False,
 ) -> dict[str, list[NDArray[Any]]]:
-    """What each metric found, named item by item; nothing where no states are known."""
     if states is None or any(sample.states is None for sample in samples):
         return {}
     return {

@@ -15,10 +15,6 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def pack_support(support: Sequence[SupportLabelling] | None, arrays: Arrays) -> int | None:
-    """How many there are, their columns among the ``arrays``; None for none.
-
-    Cuts whose labellings are not known are left out.
-    """
     known = [found for found in support or () if found.labelling is not None]
     if support is None:
         return None
@@ -35,13 +31,7 @@ def pack_support(support: Sequence[SupportLabelling] | None, arrays: Arrays) -> 
 def unpack_support(
     number: int | None, arrays: Mapping[str, NDArray[Any]]
 ) -> tuple[SupportLabelling, ...] | None:
-    """The inverse of :func:`pack_support`.
-
-    Raises
-    ------
-    LookupError, TypeError, ValueError
-        When the columns do not fit together.
-    """
+    """The inverse of :func:`pack_support`."""
     if number is None:
         return None
     truths = dict(

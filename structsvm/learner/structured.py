@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import check_weights
 from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, warn
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.parameters import ProblemParameters
@@ -26,7 +27,6 @@ from structsvm.learner.structured_data import (
 )
 from structsvm.parallel import Backend, backend_from
 from structsvm.partial_labels.alternate import Alternated, Completions, alternate
-from structsvm.partitions.samples import check_weights
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk
 from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solution import HistoryEntry, Solution
@@ -63,13 +63,7 @@ class Minimisation:
         parameters: Mapping[str, Any],
         callback: Callable[[HistoryEntry], None] | None = None,
     ) -> Minimisation:
-        """Read the parameters of a :class:`StructuredSVM`.
-
-        Raises
-        ------
-        SettingsError
-            Naming the parameter, what it was, and the way out.
-        """
+        """Read the parameters of a :class:`StructuredSVM`."""
         refuse_unstored(parameters)
         refuse_no_function("constraints", parameters["constraints"])
         refuse_no_function("callback", callback)
@@ -90,13 +84,6 @@ class Minimisation:
         )
 
     def sized(self, data: LabelledData) -> Minimisation:
-        """The same with the sizes of these samples.
-
-        Raises
-        ------
-        PluginError
-            When the problem makes something else than a problem of itself.
-        """
         with asked(self.problem, "sized"):
             problem = self.problem.sized(data.xs, data.ys)
         if not isinstance(problem, Problem):
@@ -107,7 +94,6 @@ class Minimisation:
         return replace(self, problem=problem)
 
     def risk(self, data: LabelledData) -> RegularizedRisk:
-        """What is minimised."""
         return RegularizedRisk(
             problem=self.problem,
             xs=data.xs,
@@ -129,13 +115,7 @@ class OpenLabellings(Completions):
     """Of which samples something is not known."""
 
     def complete(self, w: Floats) -> list[Any]:
-        """For every sample the best labelling that agrees with what is known.
-
-        Raises
-        ------
-        PluginError
-            When one is not complete.
-        """
+        """For every sample the best labelling that agrees with what is known."""
         problem = self.settings.problem
         assert isinstance(problem, CompletableProblem)
         found = list(self.data.ys)
@@ -154,7 +134,6 @@ class OpenLabellings(Completions):
         return self.settings.risk(replace(self.data, ys=list(labels)))
 
     def same(self, a: Any, b: Any) -> bool:
-        """Whether two labellings hold the same values."""
         return Snapshot(a).still_holds(b)
 
     def held_out_loss(self, w: Floats) -> float | None:
@@ -399,7 +378,6 @@ class StructuredSVM(ProblemParameters):
 
     @property
     def _learned_from(self) -> Samples:
-        """What is known of the columns of the training samples."""
         names = getattr(self, "feature_names_in_", None)
         known = None if names is None else [str(name) for name in names]
         return Samples([], getattr(self, "n_features_in_", None), known)
@@ -484,13 +462,7 @@ def _warn_of(solution: Solution, lam: float) -> None:
 def learner_for(
     problem: Any, of_metrics: Mapping[str, Any], **shared: Any
 ) -> MetricLearner | StructuredSVM:
-    """The learner of a problem: of metrics for partitions, of weights for anything else.
-
-    Raises
-    ------
-    SettingsError
-        When ``of_metrics`` sets what only metrics have, for a problem that has none.
-    """
+    """The learner of a problem: of metrics for partitions, of weights for anything else."""
     if not isinstance(problem, Problem):
         return MetricLearner(problem, **of_metrics, **shared)
     usual = MetricLearner().get_params(deep=False)

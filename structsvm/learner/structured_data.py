@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.samples import check_weights
+from structsvm.data.values import refuse_hidden, refuse_no_array
+from structsvm.data.words import Words
 from structsvm.errors import DataError
-from structsvm.partitions.samples import check_weights
-from structsvm.partitions.traits import Words
-from structsvm.partitions.values import refuse_hidden, refuse_no_array
 from structsvm.support.arrays import Floats
 
 WORDS = Words("sample", "labelling", "item")
@@ -44,19 +44,7 @@ class LabelledData:
 
 
 def read_samples(X: Any, fitted: Samples | None = None) -> Samples:
-    """A sequence of samples of any kind; the rows of a matrix or of a data frame are samples.
-
-    Parameters
-    ----------
-    X : sequence, array or data frame
-    fitted : Samples, optional
-        What was learned from: a matrix must have the same columns.
-
-    Raises
-    ------
-    DataError
-        Naming the sample, what is wrong with it, and the way out.
-    """
+    """A sequence of samples of any kind; the rows of a matrix or of a data frame are samples."""
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if names is not None or isinstance(X, np.ndarray):
         refuse_hidden(X, "X", names)
@@ -75,13 +63,7 @@ def read_samples(X: Any, fitted: Samples | None = None) -> Samples:
 
 
 def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> LabelledData:
-    """Samples with their labellings and weights; those of weight 0 are left out.
-
-    Raises
-    ------
-    DataError
-        When there are not as many of each, or one of them cannot be used.
-    """
+    """Samples with their labellings and weights; those of weight 0 are left out."""
     samples = read_samples(X)
     if y is None:
         raise DataError(

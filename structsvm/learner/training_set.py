@@ -8,6 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.deferred import Step
+from structsvm.data.sample import Sample, all_made_by
+from structsvm.data.samples import check_weights, units_of
+from structsvm.data.values import label_values
+from structsvm.data.words import Words
 from structsvm.errors import DataError
 from structsvm.learner.form import Form
 from structsvm.partial_labels.complete import (
@@ -17,13 +22,8 @@ from structsvm.partial_labels.complete import (
     part_weights,
     read_labels,
 )
-from structsvm.partitions.deferred import Step
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
-from structsvm.partitions.sample import Sample, all_made_by
-from structsvm.partitions.samples import check_weights, units_of
-from structsvm.partitions.traits import Words
-from structsvm.partitions.values import label_values
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted
 
@@ -50,14 +50,6 @@ class TrainingSet:
 
     @classmethod
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
-        """What has been read, for this problem, or what :meth:`read` makes of ``Xs`` and ``ys``.
-
-        Raises
-        ------
-        DataError
-            As :meth:`read`; and when it was read for another kind of problem, or labels, weights,
-            names or groups are given beside it.
-        """
         if not isinstance(Xs, cls):
             return cls.read(problem, Xs, ys, **given)
         beside = {"ys": ys, **given}
@@ -90,20 +82,7 @@ class TrainingSet:
         n_features: int | None = None,
         groups: Any = None,
     ) -> TrainingSet:
-        """Read samples and labels in any form that users write them.
-
-        Parameters
-        ----------
-        Xs, ys, feature_names, sample_weight, groups
-            As for :meth:`structsvm.MetricLearner.fit`.
-        n_features : int, optional
-            Number of features the samples must have.
-
-        Raises
-        ------
-        DataError
-            Naming the sample and what is wrong with it.
-        """
+        """Read samples and labels in any form that users write them."""
         form = Form.of(Xs)
         ys = form.labels(ys)
         named = form.features if feature_names is None else feature_names
@@ -136,13 +115,11 @@ class TrainingSet:
         )
 
     def weighted(self, weights: Floats) -> TrainingSet:
-        """The same samples with other weights, (N,), 0 or more."""
         return replace(self, weights=np.asarray(weights, dtype=np.float64))
 
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
-        """Return the training set of parts of samples: the number of each, and which of its items.
-
-        Groups are of whole samples, and are left out.
+        """Return the training set of parts of samples: the number of each, and which of its
+        items.
         """
         truths, restrict = self.truths, self.problem.restrict
         labels = [truths[i].labels for i, _ in pieces]
@@ -162,23 +139,19 @@ class TrainingSet:
         )
 
     def counted(self) -> TrainingSet:
-        """Those whose weight is not zero."""
         return self.at(np.flatnonzero(self.weights))
 
     def with_features(
         self, Xs: Sequence[Floats], made: tuple[str, ...] | None = None
     ) -> TrainingSet:
-        """The same samples with other features, (T_i, P') each; ``made`` as a sample has it."""
         pairs = zip(self.samples, Xs, strict=True)
         return replace(self, samples=[sample.with_features(X, made) for sample, X in pairs])
 
     def made_by(self, step: Step) -> TrainingSet:
-        """The same samples with the features that a step makes of each, (T_i, P) as before."""
         return replace(self, samples=all_made_by(self.samples, step))
 
     @property
     def is_deferred(self) -> bool:
-        """Whether any sample is read when it is needed."""
         return any(sample.is_deferred for sample in self.samples)
 
     @property
@@ -191,13 +164,7 @@ class TrainingSet:
 
     @property
     def arrays(self) -> list[Floats]:
-        """The features of each, (T_i, P).
-
-        Raises
-        ------
-        DataError
-            If they are not in memory.
-        """
+        """The features of each, (T_i, P)."""
         if self.is_deferred:
             raise DataError(
                 f"this needs all {self.problem.traits.words.whole}s at once, and these are read "
@@ -212,7 +179,6 @@ class TrainingSet:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every partition is known."""
         return all(known.truth is not None for known in self.labels)
 
     @property
@@ -222,15 +188,10 @@ class TrainingSet:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the samples are tables: rows without an order or neighbours."""
         return has_rows(self.problem, self.samples)
 
     @property
     def asks(self) -> str | None:
-        """What a metric of tables is for: "rows", "clusters" or "tables"; None for other samples.
-
-        Further rows of known clusters, clusters that are new, or tables like those held out.
-        """
         return (self.question or ROWS) if self.has_rows else None
 
     @property

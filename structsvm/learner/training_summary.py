@@ -9,13 +9,13 @@ from typing import Self
 
 import numpy as np
 
+from structsvm.data.deferred import Data, Deferred, in_memory
+from structsvm.data.reading import content_of
+from structsvm.data.sample import Sample
+from structsvm.data.words import Words
 from structsvm.errors import DataWarning, warn
 from structsvm.parallel.once import spread_in_threads
-from structsvm.partitions.deferred import Data, Deferred, in_memory
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.reading import content_of
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import Words
 
 KEPT = 4096
 """Rows of tables, at most, by which others are known again."""
@@ -62,11 +62,9 @@ class TrainingSummary:
         return len(self.n_samples)
 
     def __contains__(self, X: Data) -> bool:
-        """Whether these very values were learned from: then nothing is held out."""
         return _fingerprint(X) in self.fingerprints
 
     def share_known(self, X: Data) -> float:
-        """How much of a sample was learned from: all, nothing, or a part of the rows of a table."""
         if X in self:
             return 1.0
         if not self.rows:
@@ -77,14 +75,10 @@ class TrainingSummary:
         return float(np.isin(digests, self.rows).mean()) if digests.size else 0.0
 
     def count_known(self, Xs: Sequence[Data]) -> int:
-        """How many of these were learned from, or many of their rows."""
         return sum(self.share_known(X) > MANY for X in Xs)
 
     def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
-        """Warn if any of these was learned from, when they are to tell what learning is worth.
-
-        Returns how many were.
-        """
+        """Warn if any of these was learned from, when they are to tell what learning is worth."""
         shares = [self.share_known(X) for X in Xs]
         seen = sum(share > MANY for share in shares)
         if seen:
@@ -119,7 +113,6 @@ def _known_by(sample: Sample, _: None) -> str:
 
 
 def _digests(X: Data) -> list[str]:
-    """What each row of a table is known by."""
     values = np.ascontiguousarray(in_memory(X), dtype=np.float64) + 0.0  # of two zeros one
     return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
 

@@ -11,9 +11,8 @@ from structsvm.support.arrays import Floats
 
 
 def scaled_factor(learner: Any) -> tuple[Floats, float]:
-    """``L^T`` of features in which the untrained metric is a multiple of the identity, (rank, P).
-
-    And what their metric is multiplied by to be compared with the untrained one.
+    """``L^T`` of features in which the untrained metric is a multiple of the identity, (rank,
+    P).
     """
     ratio = price_ratio(learner)
     start = learner.baselines_["untrained"].factor
@@ -23,10 +22,7 @@ def scaled_factor(learner: Any) -> tuple[Floats, float]:
 
 
 def price_ratio(learner: Any) -> float | None:
-    """The price of the untrained metric over that of the learned one, if they are in its units.
-
-    That of an objective that is not convex is not: its score is not linear in the metric.
-    """
+    """The price of the untrained metric over that of the learned one, if they are in its units."""
     check_is_fitted(learner)
     untrained, learned = learner.baselines_["untrained"].price, learner.metric_.price
     if not learner.problem_.traits.convex or untrained is None or learned is None:

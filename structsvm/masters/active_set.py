@@ -28,18 +28,11 @@ FEW_WEIGHTS, FEW_GROUPS, FEW_CUTS = 16, 16, 96
 
 @dataclass(frozen=True)
 class ActiveSetMaster(Master):
-    """An active-set method for squared norms of a few free or nonnegative weights, several slacks.
-
-    A restricted problem of ten weights and thirty cuts takes 40 microseconds, where interior points
-    take a millisecond, nearly all of it for calling NumPy. It is solved to rounding, whatever the
-    tolerance, from the multipliers that the cuts had last.
+    """An active-set method for squared norms of a few free or nonnegative weights, several
+    slacks.
     """
 
     def handles(self, risk: Regularized, cuts: WorkingSet) -> bool:
-        """Whether this is such a program, and tiny.
-
-        What has one group may be the sum over any number of samples.
-        """
         if risk.space.dim > FEW_WEIGHTS or len(cuts) > FEW_CUTS:
             return False
         if not 2 <= cuts.n_groups <= FEW_GROUPS or (form := vector_form(risk)) is None:
@@ -49,13 +42,7 @@ class ActiveSetMaster(Master):
     def solve(
         self, risk: Regularized, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
     ) -> MasterSolution:
-        """Solve the restricted problem, without a proximal term.
-
-        Raises
-        ------
-        MasterError
-            If the form of the problem is not handled, or the gap does not close.
-        """
+        """Solve the restricted problem, without a proximal term."""
         from structsvm.masters.support_search import ascend  # numba takes long to import
 
         form = vector_form(risk)

@@ -72,7 +72,6 @@ class AutoMaster(Master):
     def _fast_masters(
         self, risk: Regularized, cuts: WorkingSet, request: Request
     ) -> Iterator[Master]:
-        """Those that apply, the likely fastest first."""
         tiny = ActiveSetMaster()
         if request.proximal is None and tiny.handles(risk, cuts):
             yield tiny
@@ -99,15 +98,7 @@ def _after(failures: Sequence[str], answer: MasterSolution) -> MasterSolution:
 
 
 def master_from(name: str | Master) -> Master:
-    """A master itself, or the one of a name.
-
-    "auto", "interior", "newton", or a solver that cvxpy has installed.
-
-    Raises
-    ------
-    SettingsError
-        When no solver has that name; the message lists those there are.
-    """
+    """A master itself, or the one of a name."""
     if isinstance(name, Master):
         return name
     named: dict[str, Master] = {

@@ -45,14 +45,6 @@ def lower_bound(
     for ``s`` in [0, 1]. What is left is a minimum of ``Omega(w) + <v, w>`` over the cone: a formula
     for the usual regularizers, which ignores further constraints and so stays valid with them, else
     a conic program.
-
-    Parameters
-    ----------
-    upper : float
-        A certified upper bound of ``min F``, infinity if there is none.
-    truths : array of shape (d,), optional
-        ``sum_i omega_i |phi(x_i, y_i)|``: then the bound stays valid for slopes and sums that are
-        rounded. Masters, which compare bounds of one working set, leave it out.
     """
     offset, slope = float(multipliers @ cuts.intercepts), multipliers @ cuts.slopes
     size = None if truths is None else _magnitudes(multipliers, cuts.slopes) + 2.0 * truths
@@ -73,11 +65,7 @@ def plane_bound(
     upper: float,
     size: Floats | None = None,
 ) -> tuple[float, str]:
-    """The same from ``offset + <slope, w>``, any average of lower bounds of the hinge losses.
-
-    ``size`` (d,) holds the sum of the magnitudes of the terms of each coordinate of ``slope``: then
-    the bound is valid for every slope within :data:`ROUNDING` of it.
-    """
+    """The same from ``offset + <slope, w>``, any average of lower bounds of the hinge losses."""
     if size is not None:
         slope = slope - _most(ROUNDING * size, slope, risk.space, risk.quadratic)
         offset -= ROUNDING * (abs(offset) + (upper if math.isfinite(upper) else 0.0))
@@ -94,11 +82,6 @@ def plane_bound(
 
 
 def _conic_bound(risk: Regularized, offset: float, slope: Floats) -> float:
-    """What a conic program proves, of a plane scaled down as little as it takes.
-
-    Of a norm the minimum is 0 as long as the slope is in a ball, on whose boundary the optimal one
-    lies and beyond which there is none.
-    """
     for shrinkage in SHRINKAGES:
         s = 1.0 - shrinkage
         bound = conic_minimum(risk, s * offset, s * slope)

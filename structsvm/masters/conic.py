@@ -26,10 +26,7 @@ FEASIBLE = 1e-7
 
 
 def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
-    """A lower bound of ``offset + min Omega(w) + <slope, w>`` over the cone and the constraints.
-
-    Minus infinity when no dual point good enough is found.
-    """
+    """A lower bound of ``offset + min Omega(w) + <slope, w>`` over the cone and the constraints."""
     import cvxpy as cp
 
     B, w, constraints = risk.space.variable()
@@ -41,9 +38,8 @@ def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
 
 
 def dual_bound(problem: cp.Problem) -> float:
-    """A lower bound of the minimum of a convex problem, from a dual point that Clarabel proposes.
-
-    Minus infinity where it proposes none that is good enough (:func:`proved_bound`).
+    """A lower bound of the minimum of a convex problem, from a dual point that Clarabel
+    proposes.
     """
     import clarabel
     import cvxpy as cp
@@ -67,14 +63,6 @@ def proved_bound(data: Mapping[str, Any], offset: float, y: Floats, z: Floats) -
 
     With the standard form ``min x^T P x / 2 + q^T x, A x + s = b, s in K``, every ``z`` in the dual
     cone and every ``y`` have
-
-        x^T P x / 2 + q^T x  >=  -y^T P y / 2 - b^T z + r^T x,    r = P y + q + A^T z.
-
-    Clarabel only proposes ``y`` and ``z``: whatever it says of them, ``z`` is moved into the dual
-    cone and the right side is computed here. The residual r, which exact arithmetic would make
-    zero, is charged with its norm times a radius of 100 times that of ``y``; a point whose residual
-    is more than 1e-7 of its terms gives no bound. What is taken on trust is that some minimiser
-    lies within the radius.
     """
     if not (np.isfinite(y).all() and np.isfinite(z).all()):
         return -np.inf

@@ -149,11 +149,6 @@ def solve_by(problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
 def raw_answer(
     problem: cp.Problem, solver: str | None, options: Mapping[str, Any]
 ) -> tuple[Any, Any, Any]:
-    """What a solver answers, and with what cvxpy reads it: the chain and its inverse data.
-
-    SCS and OSQP put a handler of their own in the place of Python's while they run, and cvxpy says
-    of one that was interrupted only that it failed: Python's is called then.
-    """
     data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(options))
     raw = chain.solve_via_data(problem, data, warm_start=True, solver_opts=dict(options))
     if _status_of(raw) == INTERRUPTED:
@@ -162,24 +157,13 @@ def raw_answer(
 
 
 def _status_of(raw: Any) -> str:
-    """What a solver that has a status in words says."""
     info = raw.get("info") if isinstance(raw, Mapping) else getattr(raw, "info", None)
     status = info.get("status") if isinstance(info, Mapping) else getattr(info, "status", None)
     return str(status)
 
 
 def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
-    """Solve with the first of ``solvers`` that is accurate; who did, and who failed before.
-
-    When none is, an inaccurate answer is kept and the label says so.
-
-    Raises
-    ------
-    MasterError
-        If the problem is unbounded or infeasible, or no solver could solve it.
-    SettingsError
-        If the problem is not convex by the rules of cvxpy.
-    """
+    """Solve with the first of ``solvers`` that is accurate; who did, and who failed before."""
     import cvxpy as cp
 
     tried: list[str] = []

@@ -181,11 +181,7 @@ class _Program:
     def answer(
         self, w: Floats, alpha: Floats, values: Floats, slope: Floats, totals: Floats
     ) -> _Answer:
-        """A feasible pair from one that is nearly so.
-
-        ``values`` of the cuts follow from ``w``, the ``slope`` and the ``totals`` of the groups
-        from ``alpha``.
-        """
+        """A feasible pair from one that is nearly so."""
         if self.untouched.size:
             w = w.copy()
             w[self.untouched] = self.null[self.untouched]
@@ -279,11 +275,7 @@ def _minimize(p: _Program, tol: float, max_steps: int) -> _Answer:
 
 
 def _step(p: _Program, at: _Iterate, diverged: bool) -> _Iterate:
-    """Predictor and corrector; LinAlgError when nothing would move.
-
-    ``diverged`` after a step that made things worse: Mehrotra's method may go round in circles
-    then, unless it stays nearer to the centre.
-    """
+    """Predictor and corrector; LinAlgError when nothing would move."""
     system, pairs, mu = _System(p, at), p.n_pairs, at.mu
     now = at.firsts * at.partners
     predictor = system.solve(-now)
@@ -335,11 +327,7 @@ class _System:
         self.slacks = at.values + at.r - at.xi[p.groups]
 
     def solve(self, products: Floats) -> Floats:
-        """The step after which each pair's product has changed by so much, to first order.
-
-        What feasibility gives directly is not computed from the products: they would lose digits
-        where one of a pair is tiny.
-        """
+        """The step after which each pair's product has changed by so much, to first order."""
         p, n, (of_groups, of_cuts, of_bounds) = self.p, self.p.n_bounded, self.p.parts
         changes = products / self.at.partners
         a, rho = -self.stationarity, self.slacks + changes[of_cuts]

@@ -270,10 +270,7 @@ def _search(restricted: _Restricted, at: _Point, direction: Floats) -> tuple[_Po
 
 
 def _square_root(H: Floats, accuracy: float) -> Floats:
-    """``F`` (C, r) with ``F F^T = H`` for a positive semi-definite H, r its numerical rank.
-
-    By Cholesky's method with pivots, until all that is left is below the accuracy of ``H``.
-    """
+    """``F`` (C, r) with ``F F^T = H`` for a positive semi-definite H, r its numerical rank."""
     least = accuracy * float(H.diagonal().max(initial=0.0))
     factor, pivots, rank, _ = dpstrf(H, tol=least, lower=1)
     F: Floats = np.empty((len(H), rank))

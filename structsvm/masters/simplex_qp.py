@@ -45,26 +45,6 @@ def maximize_on_simplices(
     step has the order of the columns of ``F``: with ``D = z / x + ridge`` and ``u = F^T dx``, the
     group multipliers are eliminated first, which leaves ``(I + sum_g Cov_g) u = r`` where ``Cov_g``
     is a covariance of the rows of ``F`` in group g under the weights ``1 / D``.
-
-    Parameters
-    ----------
-    q : array of shape (C,)
-    F : array of shape (C, f)
-    ridge : float
-    groups : int array of shape (C,)
-        Sorted, every one of the ``n_groups`` present.
-    n_groups : int
-    reference : float
-        A value already attained: the duality gap at which to stop is 1 % of what ``x`` gains on it,
-        so that the answer is better than the reference wherever that is possible.
-    tol : float
-        A duality gap that is always good enough.
-    few : int
-        Variables up to which the active-set method is used.
-
-    Returns
-    -------
-    x : array of shape (C,), feasible
     """
     if groups.size <= few:
         x, gap, value = _by_active_set(q, F, ridge, groups, n_groups)
@@ -108,11 +88,7 @@ def maximize_on_simplices(
 def _by_active_set(
     q: Floats, F: Floats, ridge: float, groups: Ints, n_groups: int
 ) -> tuple[Floats, float, float]:
-    """The maximum, the duality gap and the value; ridge and all, it is one of cuts.
-
-    The columns of ``F`` and of the root of the ridge are the weights, and each group has a null
-    cut, which takes what the others leave of its sum.
-    """
+    """The maximum, the duality gap and the value; ridge and all, it is one of cuts."""
     from structsvm.masters.support_search import ascend  # numba takes long to import
 
     C, f = F.shape
@@ -127,10 +103,7 @@ def _by_active_set(
 
 
 class _Iterate:
-    """Primal ``x`` and group slacks ``s``; duals ``z`` of ``x >= 0`` and ``y`` of the caps.
-
-    One vector with four parts: on small problems, what a step costs is its number of NumPy calls.
-    """
+    """Primal ``x`` and group slacks ``s``; duals ``z`` of ``x >= 0`` and ``y`` of the caps."""
 
     def __init__(self, both: Floats, C: int) -> None:
         half = both.size // 2
@@ -168,7 +141,6 @@ def _value(q: Floats, image: Floats, ridge: float, x: Floats) -> float:
 
 
 def _crossover(at: _Iterate, groups: Ints, starts: Ints) -> Floats:
-    """What an interior point leaves on the bounds, moved to the other variables of its group."""
     x = np.where(at.x * at.z.max(initial=0.0) > 0.1 * at.z * at.x.max(initial=0.0), at.x, 0.0)
     sums = np.minimum(np.add.reduceat(at.x, starts), 1.0)
     kept = np.add.reduceat(x, starts)
@@ -176,10 +148,7 @@ def _crossover(at: _Iterate, groups: Ints, starts: Ints) -> Floats:
 
 
 def _ranges(starts: Ints, C: int, f: int) -> list[tuple[int, int]]:
-    """Groups side by side, by the first and the one after the last: threads condense each range.
-
-    How many there are depends on the size of the system alone, and with it every bit of a sum.
-    """
+    """Groups side by side, by the first and the one after the last: threads condense each range."""
     n = max(1, min(MOST_RANGES, C // f)) if C * f * f >= WORTHWHILE else 1
     if n == 1:
         return [(0, starts.size)]
@@ -191,10 +160,7 @@ def _ranges(starts: Ints, C: int, f: int) -> list[tuple[int, int]]:
 def _condensed(
     these: tuple[int, int], columns: tuple[Floats, Floats, Ints, Ints, Floats, Floats]
 ) -> tuple[Floats, Floats, Floats]:
-    """Of some groups: total weights, weighted sums of rows, and the sum of ``Cov_g``.
-
-    The last of the columns, (C, f), is written over.
-    """
+    """Of some groups: total weights, weighted sums of rows, and the sum of ``Cov_g``."""
     F, weights, groups, starts, cap, spread = columns
     begin, end = these
     rows = slice(starts[begin], starts[end] if end < starts.size else len(F))

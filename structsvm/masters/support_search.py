@@ -65,23 +65,7 @@ def ascend(
     worth: float,
     v: Floats,
 ) -> tuple[float, float]:
-    """Make feasible multipliers ``x`` optimal, and write the weight ``v``: gap and objective.
-
-    Parameters
-    ----------
-    R : array of shape (n, d)
-    o : array of shape (n,)
-    group : int array of shape (n,)
-        That of the bounds is ``n_groups``, the number of the others.
-    n_groups : int
-    first_bound : int
-    center : array of shape (d,)
-    x : array of shape (n,)
-        Nonnegative, with sums of 1; those of the bounds may be anything.
-    worth : float
-        The size of the losses, to which rounding is relative.
-    v : array of shape (d,)
-    """
+    """Make feasible multipliers ``x`` optimal, and write the weight ``v``: gap and objective."""
     p, n = _Program(R, o, group, n_groups, first_bound, center), x.size
     inside, step, rest = np.empty(n, np.bool_), np.empty(n), np.empty(n, np.int64)
     D, H, y = np.empty((n, v.size)), np.empty((n, n)), np.empty(n)
@@ -114,10 +98,7 @@ def _weigh(p: _Program, x: Floats, end: int, v: Floats) -> None:
 
 @inner(error_model="numpy")
 def _split(p: _Program, x: Floats, inside: Mask, leads: Ints, rest: Ints) -> int:
-    """The support: of each group the row with the largest ``x``, which leads, and the m others.
-
-    The lead takes what the others leave of the sum; that of the bounds is their row of zeros.
-    """
+    """The support: of each group the row with the largest ``x``, which leads, and the m others."""
     for g in range(leads.size):
         leads[g] = g
     for i in range(x.size):
@@ -144,10 +125,7 @@ def _direct(
     y: Floats,
     step: Floats,
 ) -> None:
-    """Newton's step on the support, ``D D^T`` times which is the gradient.
-
-    The rows of ``D`` are those of the m others, less those that lead their groups.
-    """
+    """Newton's step on the support, ``D D^T`` times which is the gradient."""
     for k in range(m):
         i, lead = rest[k], leads[p.group[rest[k]]]
         y[k] = p.o[i] - p.o[lead]
@@ -169,11 +147,7 @@ def _direct(
 
 @inner(error_model="numpy")
 def _solve(H: Floats, m: int, y: Floats) -> None:
-    """``y`` becomes ``H^-1 y``, by Cholesky's method in the lower half of ``H``.
-
-    Of a row that depends on those before it nothing is left but rounding, and its pivot is 0. The
-    dual is linear along it, and the step so long that it ends where a row is in the way.
-    """
+    """``y`` becomes ``H^-1 y``, by Cholesky's method in the lower half of ``H``."""
     for k in range(m):
         left = H[k, k]
         for i in range(k):
@@ -212,10 +186,7 @@ def _move(x: Floats, step: Floats, inside: Mask) -> bool:
 def _look(
     p: _Program, x: Floats, v: Floats, heights: Floats, largest: Ints, inside: Mask
 ) -> tuple[float, float]:
-    """Let bounds and ``v`` follow from the other ``x``: the duality gap and the objective.
-
-    The largest row of each group enters the support, as do the bounds that need a multiplier.
-    """
+    """Let bounds and ``v`` follow from the other ``x``: the duality gap and the objective."""
     _weigh(p, x, p.first_bound, v)
     for i in range(p.first_bound, x.size):
         below = 0.0

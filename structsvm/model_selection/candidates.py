@@ -15,13 +15,7 @@ from structsvm.support.checks import is_positive
 
 
 def check_candidates(candidates: Any) -> None:
-    """Refuse what is no list of candidates, whatever the data.
-
-    Raises
-    ------
-    SettingsError
-        When it is none.
-    """
+    """Refuse what is no list of candidates, whatever the data."""
     if isinstance(candidates, str) or not np.iterable(candidates):
         raise SettingsError(f"candidates must be a list of names, got {candidates!r}")
     if not all(isinstance(candidate, str | Candidate) for candidate in candidates):
@@ -29,13 +23,7 @@ def check_candidates(candidates: Any) -> None:
 
 
 def check_lams(lams: Any) -> None:
-    """Refuse what is no list of strengths.
-
-    Raises
-    ------
-    SettingsError
-        When it is none.
-    """
+    """Refuse what is no list of strengths."""
     found = list(lams) if np.iterable(lams) and not isinstance(lams, str) else []
     if not found or not all(is_positive(lam) for lam in found):
         raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
@@ -46,24 +34,7 @@ def menu(
     lams: Sequence[float],
     known: Sequence[Candidate] = (),
 ) -> list[Candidate]:
-    """The candidates, those that are learned once for each strength.
-
-    What is tuned only is the simplest, the untrained metric before all; then what is fitted, then
-    what is learned, where a larger ``lam`` is simpler; then what joins several of them.
-
-    Parameters
-    ----------
-    candidates : sequence of str or Candidate
-    lams : sequence of float
-    known : sequence of Candidate, optional
-        Those that names may stand for, beside those that every problem has.
-
-    Raises
-    ------
-    SettingsError
-        When a name stands for none, there is nothing to compare, two have the same name, or a
-        strength is none.
-    """
+    """The candidates, those that are learned once for each strength."""
     check_candidates(candidates)
     check_lams(lams)
     by_name = {candidate.name: candidate for candidate in known}

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
+from structsvm.data.copies import joined
+from structsvm.data.samples import units_of
+from structsvm.data.words import RECORDINGS, TABLES, Words
 from structsvm.errors import DataError, SettingsError
-from structsvm.partitions.copies import joined
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import units_of
-from structsvm.partitions.traits import RECORDINGS, TABLES, Words
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 
@@ -48,10 +48,7 @@ class Folds:
         return np.flatnonzero(self.held_out == k)
 
     def train(self, k: int) -> Ints:
-        """Return what is held out in folds that have nothing in common with fold ``k``.
-
-        Unless there are several draws, that is what is learned from in fold ``k``.
-        """
+        """Return what is held out in folds that have nothing in common with fold ``k``."""
         if self.shares is None:
             return np.flatnonzero(self.held_out != k)
         return np.flatnonzero(~self.shares[k][self.held_out])
@@ -66,28 +63,7 @@ def split(
     weights: Floats | None = None,
     numbers: Ints | None = None,
 ) -> Folds:
-    """Folds of N recordings.
-
-    Parameters
-    ----------
-    cv : int or splitter
-        A number is lowered to that of the groups, or of the recordings where there are no groups.
-    truths : sequence of EquivalenceMatrix
-        The labels, (N,): no fold may leave recordings without any change to learn from.
-    groups : sequence of length N, optional
-    weights : array of shape (N,), optional
-        Recordings of weight 0 teach nothing; the folds are the same.
-    numbers : array of shape (N,), optional
-        The same for recordings that are copies of each other. Folds that are made here divide
-        neither groups nor copies, unless there is nothing but copies of one recording.
-
-    Raises
-    ------
-    DataError
-        When there is too little to hold anything out.
-    SettingsError
-        When ``cv`` divides a group, or does not hold every recording out exactly once.
-    """
+    """Folds of N recordings."""
     N = len(truths)
     units = units_of(groups, N, words)[1]
     n_units = int(units.max()) + 1

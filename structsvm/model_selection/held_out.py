@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from structsvm.data.words import Words
 from structsvm.errors import LearningError
 from structsvm.evaluation.verdict import (
     Contrast,
@@ -38,7 +39,6 @@ from structsvm.model_selection.trials import (
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import measure
-from structsvm.partitions.traits import Words
 from structsvm.rivals.consensus import nearest_segmentations
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage
@@ -95,17 +95,6 @@ class HeldOut:
         First the features are made, once for all candidates that share them, and what is not
         learned is tried, because learning starts from the untrained metric and its penalty; then
         there is a job for each fold and each kind of learned metric, which goes along all ``lam``.
-
-        Parameters
-        ----------
-        settings : callable
-            Gives the settings of the learner of a candidate.
-        judge_with_k : bool
-            Judge the segmentations that are given the number of segments, not the others.
-        choose_with_k : bool
-            Choose by those alone; otherwise by the mean loss of both, which is less noisy.
-        n_jobs : int or None
-            Processes, as in joblib.
         """
         folds = split.folds
         single = [candidate for candidate in candidates if not candidate.joins]
@@ -134,7 +123,6 @@ class HeldOut:
         choose_with_k: bool,
         rule: str,
     ) -> HeldOut:
-        """What these trials say; arguments are those of :meth:`run`."""
         folds, data = split.folds, split.held_out
         both = np.empty((len(data), len(candidates), 2))
         for k, row in enumerate(trials):
@@ -156,12 +144,7 @@ class HeldOut:
 
     @property
     def best(self) -> Candidate:
-        """The candidate that is chosen from all.
-
-        A consensus is taken in place of one that it may join, unless that is better by more than
-        one standard error (or better at all, under the rule "min"): where held-out recordings
-        hardly tell candidates apart, what several of them agree on varies less than any of them.
-        """
+        """The candidate that is chosen from all."""
         joint = np.array([bool(c.joins) for c in self.candidates])
         single = self._chosen(np.where(joint, np.nan, self.criterion))
         for j in np.flatnonzero(joint).tolist():
@@ -170,7 +153,6 @@ class HeldOut:
         return self.candidates[single]
 
     def _as_good(self, j: int, best: int) -> bool:
-        """Whether a candidate is as good as the best other one, as far as the rule can tell."""
         pair = self.criterion[:, [j, best]]
         if np.isnan(pair).any():
             return False
@@ -178,7 +160,6 @@ class HeldOut:
 
     @property
     def joined(self) -> list[Candidate]:
-        """What a consensus joins with the best learned candidate, if it is the best of all."""
         best = self.best
         return [self.candidates[j] for j in self._members(best)[1:]] if best.joins else []
 
@@ -188,12 +169,7 @@ class HeldOut:
         return np.asarray(np.isnan(self.criterion).any(axis=0))
 
     def _members(self, candidate: Candidate, recordings: Ints | None = None) -> list[int]:
-        """The candidates that a consensus is of, by the losses of these recordings or of all.
-
-        The best learned one is the first, then come the best of the groups of learned ones that it
-        is not in, and of the groups of rivals. There are none if a group of rivals has none that
-        could learn in every fold, or nothing is learned.
-        """
+        """The candidates that a consensus is of, by the losses of these recordings or of all."""
         which = np.arange(len(self.criterion)) if recordings is None else recordings
         _, units = np.unique(self.folds.units[which], return_inverse=True)
         learned, weights = self._learned_criterion[which], self.weights[which]
@@ -236,13 +212,7 @@ class HeldOut:
 
     @property
     def best_learned(self) -> Candidate:
-        """The candidate that is chosen from the learned ones.
-
-        Raises
-        ------
-        LearningError
-            When each of them failed in some fold.
-        """
+        """The candidate that is chosen from the learned ones."""
         eligible = self._learned_criterion
         if np.isnan(eligible).any(axis=0).all():
             failures = [trial.failure for row in self.trials for trial in row if trial.failure]
@@ -254,7 +224,6 @@ class HeldOut:
 
     @property
     def verdict(self) -> Verdict:
-        """What learning is worth when each fold leaves the choice to the other folds."""
         eligible, folds = self._learned_criterion, self.folds
         honest = np.empty(len(eligible))
         for k in range(len(folds)):
@@ -341,12 +310,10 @@ class HeldOut:
 
 
 def _may_join(candidate: Candidate, consensus: Candidate) -> bool:
-    """Whether it is learned, or one of the rivals that a consensus may join."""
     return candidate.is_learned or any(candidate.name in group for group in consensus.joins)
 
 
 def _aligned(training: TrainingSet, folds: Folds, k: int) -> TrainingSet | None:
-    """What is learned from in a fold, the other folds being its groups; None for too few."""
     others = folds.train(k)
     if folds.shares is not None or len(folds) <= FEWEST_INNER or len(others) != len(training):
         return None
@@ -423,7 +390,6 @@ def _refuse_unseen(
 
 
 def _sight(settings: Settings) -> Sight:
-    """The same for settings that see a recording alike."""
     return id(settings.features), settings.standardize
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.data.copies import contents
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import split
-from structsvm.partitions.copies import contents
 from structsvm.partitions.margins import MarginRates, boundary_margins, hits
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
@@ -93,7 +93,6 @@ def margin_rates(
 
 
 def _learned(learner: MetricLearner, train: TrainingSet, k: int) -> MetricLearner:
-    """The same learner, of the recordings that fold ``k`` does not hold out."""
     own: MetricLearner = clone(learner)
     with without_warnings(DataWarning, ConvergenceWarning):
         try:

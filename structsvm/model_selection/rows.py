@@ -10,6 +10,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import asked_counts, cluster_counts
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation.evaluate import Evaluation, found_by_all, warn_of_new_clusters
 from structsvm.evaluation.verdict import Verdict
@@ -28,8 +30,6 @@ from structsvm.model_selection.splits import (
 )
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import asked_counts, cluster_counts
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
@@ -51,7 +51,6 @@ class RowsEvaluation(Printed):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether learning paid, of further rows of the same clusters, or of new clusters."""
         return self.groups.verdict
 
     @property

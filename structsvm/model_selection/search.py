@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.sample import is_prepared
+from structsvm.data.samples import Counts
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
@@ -45,8 +47,6 @@ from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import is_prepared
-from structsvm.partitions.samples import Counts
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
@@ -387,7 +387,6 @@ class MetricLearnerCV(ProblemParameters):
         use: str,
         rules: Rules,
     ) -> list[Any]:
-        """What a method that names states answers; ``name`` makes it of one partition."""
         _check_use(use)
         learner = self._fitted
         if use == "learned":
@@ -524,7 +523,6 @@ class MetricLearnerCV(ProblemParameters):
         return self._problem.traits.lams if self.lams is None else self.lams
 
     def _menu(self, data: TrainingSet) -> list[Candidate]:
-        """What is chosen from; SettingsError if it is nothing."""
         known = candidates_of(data, self.features)
         if self.lams is not None:
             known = [replace(candidate, lams=()) for candidate in known]
@@ -545,7 +543,6 @@ class MetricLearnerCV(ProblemParameters):
         return replace(data, question=self.split or WHOLE)
 
     def _judge_with_k(self) -> bool:
-        """Whether partitions that know their number of clusters are judged."""
         if not among(self.n_clusters, (None, "true")):
             raise SettingsError(f"n_clusters must be None or 'true', got {self.n_clusters!r}")
         if not among(self.rule, (None, "one_se", "min")):
@@ -572,19 +569,12 @@ class MetricLearnerCV(ProblemParameters):
         return parameters
 
     def _settings(self, candidate: Candidate, of_rows: bool = False) -> Settings:
-        """The settings of the learner of a candidate.
-
-        Where groups of rows of a table are held out, they are scaled as the rows that are learned
-        from, and not each group by itself.
-        """
+        """The settings of the learner of a candidate."""
         settings = Settings.of(self._parameters(candidate))
         return settings.scaled_as_training if of_rows else settings
 
     def _folded(self, data: TrainingSet, fewest: int) -> TrainingSet:
-        """The samples with the folds of the choice for groups: what was learned then is known.
-
-        As they are where there are fewer folds than that, or the folds are of parts of tables.
-        """
+        """The samples with the folds of the choice for groups: what was learned then is known."""
         if self.split is not None or len(np.unique(self.fold_)) < fewest:
             return data
         return replace(data, groups=self.fold_.tolist())

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+from structsvm.data.copies import contents
+from structsvm.data.values import label_values
+from structsvm.data.words import Words
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.samples import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
-from structsvm.partitions.copies import contents
-from structsvm.partitions.traits import Words
-from structsvm.partitions.values import label_values
 from structsvm.rivals.recordings import are_names
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import among, is_whole
@@ -83,24 +83,16 @@ class Split:
     """Of which sample each is a part, and of which of its rows; empty if samples are whole."""
 
     def test(self, k: int) -> TrainingSet:
-        """What is held out in fold ``k``."""
         return self.held_out.at(self.folds.test(k))
 
 
 def check_split(split: Any) -> None:
-    """Refuse what names no way of splitting.
-
-    Raises
-    ------
-    SettingsError
-        When it is none of "rows", "clusters", "states" and None.
-    """
+    """Refuse what names no way of splitting."""
     if not among(split, (None, *SPLITS)):
         raise SettingsError(f"split must be 'rows', 'clusters', 'states' or None, got {split!r}")
 
 
 def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
-    """What ``n`` held-out parts of tables say, and what only others can tell."""
     groups = f"each of {n} groups of {asked}"
     if asked == CLUSTERS:
         return (
@@ -128,11 +120,6 @@ def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: i
 
 
 def rule_for(asked: str | None) -> str:
-    """How to choose by default: see :func:`structsvm.evaluation.verdict.chosen`.
-
-    A few groups of clusters, or the changes between states that are left, tell so little that
-    nearly everything is within one standard error of the best; there the best is taken.
-    """
     return "min" if asked in (CLUSTERS, STATES) else "one_se"
 
 
@@ -144,21 +131,8 @@ def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split
 
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
-    """Hold groups of rows out, which have rows of every cluster; identical rows are in one group.
-
-    Parameters
-    ----------
-    data : TrainingSet
-        Tables with a label for each row.
-    n_folds : int
-        Lowered to as many groups as every table has rows for.
-
-    Raises
-    ------
-    DataError
-        When a table has too few different rows, or its rows have an order.
-    SettingsError
-        When ``n_folds`` is no number.
+    """Hold groups of rows out, which have rows of every cluster; identical rows are in one
+    group.
     """
     _check(data, n_folds, ROWS)
     truths, words = data.truths, data.problem.traits.words
@@ -189,28 +163,7 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
 
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
-    """Hold whole clusters out, equally many at a time, in several draws of folds.
-
-    The rows of the clusters of a fold are a table of their own, which is clustered by what was
-    learned from the rows of all other clusters. Clusters of the same label are one, in whatever
-    table they are.
-
-    Parameters
-    ----------
-    data : TrainingSet
-        Tables with a label for each row.
-    n_folds : int
-        Lowered to as many as have two clusters each; clusters that are left over in a draw are
-        learned from in all of its folds.
-
-    Raises
-    ------
-    DataError
-        When there are fewer than four clusters, two to learn from and two to find, or their rows
-        have an order.
-    SettingsError
-        When ``n_folds`` is no number.
-    """
+    """Hold whole clusters out, equally many at a time, in several draws of folds."""
     _check(data, n_folds, CLUSTERS)
     words = data.problem.traits.words
     labels = _label_numbers(data)
@@ -244,23 +197,7 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
 
 
 def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole recordings out that have a state which is hidden from what is learned from.
-
-    Hidden means that its samples have no labels: features see them, and nothing learns from them.
-    Every fold hides one state after the other, in up to as many draws as there are states.
-
-    Parameters
-    ----------
-    data : TrainingSet
-        Recordings with a name of a state for each sample.
-    cv : int or splitter
-        As for whole recordings.
-
-    Raises
-    ------
-    DataError
-        When labels are no names of states, or of fewer than three, and as for whole recordings.
-    """
+    """Hold whole recordings out that have a state which is hidden from what is learned from."""
     names = _state_names(data)
     states = sorted({name for y in names for name in y.tolist()})
     words = data.problem.traits.words
@@ -342,7 +279,6 @@ def _without(
 
 
 def fewest_rows(y: Any) -> int:
-    """How many rows a table with these clusters needs to be split by rows."""
     return 2 * ROWS_OF_A_CLUSTER * np.unique(np.asarray(y)).size
 
 
@@ -370,10 +306,7 @@ def _parts(
     draws: int,
     shares: NDArray[np.bool_] | None = None,
 ) -> Split:
-    """Tables without the rows of each fold, and these rows.
-
-    ``out`` has for each fold the rows of each table that it holds out.
-    """
+    """Tables without the rows of each fold, and these rows."""
     truths = data.truths
     pieces: list[tuple[int, Ints]] = []
     held_out: list[int] = []
@@ -401,7 +334,6 @@ def _parts(
 
 
 def _is_judged(part: frozenset[int], clusters: Sequence[set[int]]) -> bool:
-    """Whether some table has two of the clusters of a fold, and some table two of the others."""
     return any(len(own & part) > 1 for own in clusters) and any(
         len(own - part) > 1 for own in clusters
     )

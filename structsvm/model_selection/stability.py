@@ -125,7 +125,6 @@ def weight_stability(
 def _resampled(
     learner: MetricLearner, data: TrainingSet, units: NDArray[np.intp], rng: np.random.Generator
 ) -> MetricLearner:
-    """The same learner, of recordings drawn with replacement."""
     G = int(units.max()) + 1
     for _ in range(MOST_DRAWS):
         counts = np.bincount(rng.integers(G, size=G), minlength=G)[units]

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.features.frames import AloneError
 from structsvm.learner.fitting import FitState
@@ -22,7 +23,6 @@ from structsvm.partitions.candidates import Candidate, Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import disagreement
-from structsvm.partitions.sample import Sample
 from structsvm.rivals import metrics as baselines
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
@@ -88,10 +88,6 @@ class Fold:
         return Trial(np.array(columns).T, seconds, ends=ends, **told)
 
     def cross_fitted(self, fit: Callable[[TrainingSet], Found]) -> Found:
-        """What is learned from the recordings to tune on, with the folds in it aligned if it can.
-
-        It cannot where what is needed in two groups is in one fold only.
-        """
         if self.aligned is None:
             return fit(self.train)
         try:
@@ -128,7 +124,6 @@ class SeenFold:
     """To make the features of both."""
 
     def partitions(self, metric: Metric) -> list[list[EquivalenceMatrix]]:
-        """Those of the held-out recordings in a metric, without and with K given."""
         problem, counts = self.fold.test.problem, [t.n_clusters for t in self.fold.test.truths]
         pairs = list(zip(self.test, counts, strict=True))
         told = [metric.decode(problem, x, K) for x, K in pairs]
@@ -195,15 +190,7 @@ def try_rival(rival: Rival, fold: Fold) -> Trial:
 
 
 def try_path(path: Sequence[Settings], seen: SeenFold | Unseen, fold: Fold) -> list[Trial]:
-    """One kind of learned metric along a path of ``lam``, the largest first.
-
-    Each ``lam`` begins with the cuts of the one before; its certificate is its own.
-
-    Parameters
-    ----------
-    path : sequence of Settings
-        The same but for ``lam``.
-    """
+    """One kind of learned metric along a path of ``lam``, the largest first."""
     if isinstance(seen, Unseen):
         return [fold.failed(seen) for _ in path]
     # One recording in a fold, or a feature that is constant there, is told once for all.

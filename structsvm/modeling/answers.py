@@ -34,15 +34,7 @@ class OraclePart(Part):
     monotonicity: str | None
 
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Answer:
-        """Call the oracle at an argument, flattened, (d,), and check what it says.
-
-        Raises
-        ------
-        PluginError
-            When the answer has another form or shape, or the oracle writes to its argument.
-        OracleError
-            When it is not finite, an upper bound is below its value, or it is not as was declared.
-        """
+        """Call the oracle at an argument, flattened, (d,), and check what it says."""
         name, n_terms = self.name, self.n_terms
         answer = _called(name, self.oracle, _shaped(point, self.shapes), parameters)
         if not isinstance(answer, tuple | list) or len(answer) not in (2, 3):

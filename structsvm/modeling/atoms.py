@@ -275,13 +275,7 @@ class OracleMax(OracleAtom):
 
 
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:
-    """The arguments of an atom, of which there may be one or several.
-
-    Raises
-    ------
-    SettingsError
-        When one is none, or there are none.
-    """
+    """The arguments of an atom, of which there may be one or several."""
     given = list(x) if isinstance(x, list | tuple) else [x]
     if not given:
         raise SettingsError(f"{label} has no argument: give a cvxpy expression, or a list of them")

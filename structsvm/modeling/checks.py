@@ -16,13 +16,7 @@ from structsvm.support.plain import shown
 
 
 def check_problem(problem: cp.Problem) -> None:
-    """Check that a problem is one for the method.
-
-    Raises
-    ------
-    SettingsError
-        Saying what is wrong, and the way out.
-    """
+    """Check that a problem is one for the method."""
     if not atoms_of(problem):
         raise SettingsError(
             "the problem has no atom with an oracle: call problem.solve() without "
@@ -48,13 +42,7 @@ def check_problem(problem: cp.Problem) -> None:
 def check_settings(
     problem: cp.Problem, slack: Any, solver: Any, callback: Any, warm_start: Any, verbose: Any
 ) -> None:
-    """Check how a problem is to be solved.
-
-    Raises
-    ------
-    SettingsError
-        When a setting is none of those there are.
-    """
+    """Check how a problem is to be solved."""
     if slack is None or not among(slack, ("n", "one")):
         raise SettingsError(f"slack must be 'n' or 'one', got {slack!r}")
     for name, flag in (("warm_start", warm_start), ("verbose", verbose)):

@@ -22,14 +22,14 @@ import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 
+from structsvm.data.gaps import has_gaps
+from structsvm.data.samples import centred
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT
-from structsvm.partitions.gaps import has_gaps
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.samples import centred
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import shown
 
@@ -180,10 +180,7 @@ class Graph:
 
 
 class PathHinge(Atom):
-    """How much more the best path gains than a given one: an atom of cvxpy, with potentials.
-
-    Its value is found by dynamic programming; solvers are given the dual linear program.
-    """
+    """How much more the best path gains than a given one: an atom of cvxpy, with potentials."""
 
     def __init__(self, gains: Any, graph: Graph, truth: Ints) -> None:
         self.graph = graph
@@ -225,7 +222,6 @@ class PathHinge(Atom):
         return np.asarray(max(0.0, self.graph.longest(gains)[0] - gains[self.truth].sum()))
 
     def _grad(self, values: Any) -> list[Any]:
-        """How often the best path takes each segment, less how often the given one does."""
         taken = self.graph.longest(np.asarray(values[0], dtype=float).ravel())[1].astype(float)
         taken[self.truth] -= 1.0
         return [sp.csc_array(taken[:, None])]
@@ -290,10 +286,7 @@ def _allowed_segments(problem: Any, T: int) -> tuple[Ints, Ints]:
 
 
 def _slopes(X: Floats, starts: Ints, ends: Ints, *, diagonal: bool) -> Floats:
-    """``X^T M X`` of single segments: ``(sum x)(sum x)^T / n``, a row for each.
-
-    Of a feature with missing values, n is the number of those there are.
-    """
+    """``X^T M X`` of single segments: ``(sum x)(sum x)^T / n``, a row for each."""
     there = ~np.isnan(X)
     counts = np.concatenate([np.zeros((1, X.shape[1])), np.cumsum(there, axis=0)])
     sums = np.concatenate([np.zeros((1, X.shape[1])), np.cumsum(np.where(there, X, 0.0), axis=0)])

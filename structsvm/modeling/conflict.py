@@ -17,11 +17,7 @@ SEEN = 1e-6
 def conflicting(
     problem: cp.Problem, prepared: Prepared, cuts: WorkingSet | None
 ) -> tuple[str, ...]:
-    """The constraints of the user that have to give way, in words, by an elastic program.
-
-    Every constraint that can be is relaxed by a slack, and the sum of the slacks is minimised: the
-    constraints with a slack are in conflict with the others. Empty where this tells nothing.
-    """
+    """The constraints of the user that have to give way, in words, by an elastic program."""
     slacks: dict[int, cp.Variable] = {}
     kept: list[cp.Constraint] = []
     for k, constraint in enumerate(prepared.rewritten.constraints):

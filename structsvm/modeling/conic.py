@@ -81,17 +81,7 @@ class ConicProgram:
     def solve(
         self, rows: Any, right: Floats, tol: float, options: Mapping[str, Any]
     ) -> ConicAnswer:
-        """Solve with ``rows @ x <= right`` besides.
-
-        Raises
-        ------
-        InfeasibleError, UnboundedError
-            When the solver has found out.
-        MasterError
-            When it failed.
-        SettingsError
-            When it does not know an option.
-        """
+        """Solve with ``rows @ x <= right`` besides."""
         extended = self._extended(rows, right)
         raw = self._solved(extended, tol < PRECISE, options)
         status = str(raw.status)
@@ -156,7 +146,6 @@ class ConicProgram:
 
     @property
     def is_curved(self) -> bool:
-        """Whether the objective has a quadratic part."""
         P = self.data.get("P")
         return P is not None and P.nnz > 0
 
@@ -169,14 +158,8 @@ class ConicProgram:
         level: float,
         options: Mapping[str, Any],
     ) -> Floats:
-        """The ``x`` whose ``columns`` are nearest to ``center``, with an objective up to ``level``.
-
-        For an objective without a quadratic part.
-
-        Raises
-        ------
-        MasterError
-            When there is none, or the solver failed.
+        """The ``x`` whose ``columns`` are nearest to ``center``, with an objective up to
+        ``level``.
         """
         c = self.data["c"]
         size = max(float(np.abs(c).max(initial=0.0)), 1e-300)

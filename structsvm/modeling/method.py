@@ -198,19 +198,16 @@ class _Run:
         return _word(solution.status), sign * self.program.value_at(solution.w), certified
 
     def _is_short(self, status: Status) -> bool:
-        """Whether a run ended before it had to."""
         if status.converged or status is Status.INTERRUPTED:
             return False
         return status is not Status.STALLED or self.program.exact
 
     def _words(self, status: Status) -> str:
-        """How a run ended."""
         if status is Status.STALLED:
             return STALLED if self.program.exact else INEXACT
         return str(status.value)
 
     def _without_a_point(self, watched: _Watched, status: Status) -> Certified:
-        """What there is to say when no point was found that keeps the constraints."""
         assert self.program.w is not None
         self.prepared.put(self.program.w)
         lower = watched.lower
@@ -251,10 +248,6 @@ class _Run:
 
 
 def is_unbounded(prepared: Prepared, program: CvxpyProgram) -> bool:
-    """Whether there is no minimum even with the arguments of all atoms at a point that was asked.
-
-    Then what the oracles do not tell elsewhere does not matter.
-    """
     assert program.first is not None
     w, heights = program.first
     fixed: list[cp.Constraint] = []
@@ -274,7 +267,6 @@ def is_unbounded(prepared: Prepared, program: CvxpyProgram) -> bool:
 def _restricted(
     prepared: Prepared, solver: str | None, options: Mapping[str, Any], start: Any
 ) -> Restricted:
-    """What solves the restricted problems."""
     name = None if solver is None else solver.upper()
     if prepared.is_mixed_integer:
         usual = "HIGHS" if "HIGHS" in mixed_integer_solvers() else None

@@ -21,7 +21,6 @@ _known: WeakKeyDictionary[cp.Problem, dict[str, Prepared]] = WeakKeyDictionary()
 
 
 def prepared(problem: cp.Problem, slack: str) -> Prepared:
-    """What there is of a problem, from the last time it was solved if it was."""
     of_slacks = _known.setdefault(problem, {})
     if slack not in of_slacks:
         of_slacks[slack] = Prepared(problem, slack)
@@ -54,7 +53,6 @@ class Prepared:
 
     @property
     def is_mixed_integer(self) -> bool:
-        """Whether some variable is boolean or integer."""
         return any(v.attributes["boolean"] or v.attributes["integer"] for v in self.variables)
 
     def plain(self, variable: cp.Variable) -> tuple[cp.Variable, Ints]:
@@ -136,10 +134,6 @@ class Prepared:
         return matrix, np.concatenate(offsets)
 
     def _linked(self) -> tuple[cp.Problem, dict[int, tuple[cp.Variable, Ints]]]:
-        """What is left without the atoms, and variables without attributes beside those with some.
-
-        Canonicalisation may put others in the place of variables with attributes.
-        """
         present = {v.id for v in self.rewritten.problem.variables()}
         links: dict[int, tuple[cp.Variable, Ints]] = {}
         constraints = list(self.rewritten.constraints)

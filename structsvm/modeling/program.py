@@ -84,7 +84,6 @@ class CvxpyProgram(Program):
         return [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
 
     def groups(self, slack: str) -> Ints:
-        """Those of each atom, one after another."""
         found = [
             first + g
             for held, first in zip(self.held, self._firsts, strict=False)
@@ -145,14 +144,7 @@ class CvxpyProgram(Program):
         )
 
     def check_values(self, planes: Planes, known: Floats) -> None:
-        """Refuse answers that cannot be those of a maximum of planes.
-
-        Raises
-        ------
-        OracleError
-            Naming the atom, when a value is below an earlier plane, or a plane above an earlier
-            value.
-        """
+        """Refuse answers that cannot be those of a maximum of planes."""
         uppers = np.where(self._guessed, np.inf, planes.values + planes.slacks)
         self._compare(known, uppers, planes.size, "an earlier plane says that it is", 0)
         for w, before in self._witnesses:
@@ -162,10 +154,7 @@ class CvxpyProgram(Program):
         self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
 
     def evaluated(self, w: Floats, values: Floats) -> tuple[Floats, float] | None:
-        """The point and what is minimised there, unless a constraint is broken.
-
-        If one is that variables outside of the arguments of atoms can mend, with these mended.
-        """
+        """The point and what is minimised there, unless a constraint is broken."""
         self.prepared.put(w, values)
         rewritten, mender = self.prepared.rewritten, self.prepared.mender
         if any(broken(constraint) > 0 for constraint in rewritten.constraints):
@@ -197,11 +186,7 @@ class CvxpyProgram(Program):
     def between(
         self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float
     ) -> Floats:
-        """The point nearest to the best one at which the restricted objective is low enough.
-
-        A level bundle method (Lemarechal, Nemirovskii and Nesterov, 1995). Where it does not apply,
-        a share of the way.
-        """
+        """The point nearest to the best one at which the restricted objective is low enough."""
         started = time.perf_counter()
         least = -np.inf if answer.bound is None else answer.bound[0]
         level = least + damping * (upper - least)
@@ -223,7 +208,6 @@ class CvxpyProgram(Program):
     # ---- what the user sees
 
     def value_at(self, w: Floats) -> float:
-        """What is minimised, at a point that was evaluated."""
         return self._values[w.tobytes()]
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
@@ -307,5 +291,4 @@ def broken(constraint: cp.Constraint) -> float:
 
 
 def _key(cut: Cut) -> bytes:
-    """What a cut is known by again."""
     return np.concatenate([[cut.group, cut.intercept], cut.slope]).tobytes()

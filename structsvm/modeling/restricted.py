@@ -43,21 +43,12 @@ class Restricted(ABC):
 
     @abstractmethod
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """Solve with these cuts.
-
-        Raises
-        ------
-        InfeasibleError, UnboundedError
-            When that has been found out.
-        MasterError
-            When there is no answer.
-        """
+        """Solve with these cuts."""
 
     @abstractmethod
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """The point nearest to another at which the objective is at most ``level``, if it is known.
-
-        Asked for where the objective has no curvature, which keeps minima from jumping.
+        """The point nearest to another at which the objective is at most ``level``, if it is
+        known.
         """
 
     @abstractmethod
@@ -66,11 +57,7 @@ class Restricted(ABC):
 
 
 class Conic(Restricted):
-    """By Clarabel: canonicalised once, the cuts appended as rows, the bound checked.
-
-    Where the restricted problem has no minimum yet, it is solved within a box around the start,
-    which proves nothing but shows where planes are missing.
-    """
+    """By Clarabel: canonicalised once, the cuts appended as rows, the bound checked."""
 
     def __init__(self, prepared: Prepared, start: Floats, options: Mapping[str, Any]) -> None:
         self.prepared, self.options = prepared, options
@@ -82,15 +69,7 @@ class Conic(Restricted):
         self._answer: ConicAnswer | None = None
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """Solve with these cuts, within a box if there is no minimum.
-
-        Raises
-        ------
-        InfeasibleError, UnboundedError
-            When that has been found out; without a minimum in the largest box there is none.
-        MasterError
-            When Clarabel has no answer.
-        """
+        """Solve with these cuts, within a box if there is no minimum."""
         rows, right = self._rows(cuts)
         try:
             answer = self._program.solve(rows, right, tol, self.options)
@@ -108,10 +87,7 @@ class Conic(Restricted):
             self._program.unpack(self._answer)
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """The point nearest to another at which the objective is at most ``level``.
-
-        None where the objective has curvature, or Clarabel fails.
-        """
+        """The point nearest to another at which the objective is at most ``level``."""
         if self._program.is_curved:
             return None
         rows, right = self._rows(cuts)
@@ -127,10 +103,7 @@ class Conic(Restricted):
         return self._program.columns(plain)[places]
 
     def _check_objective(self, answer: ConicAnswer) -> None:
-        """Refuse a canonical form that is below the objective that it stands for.
-
-        The square of a symmetric matrix is such a case in cvxpy 1.6 and 1.7.
-        """
+        """Refuse a canonical form that is below the objective that it stands for."""
         prepared = self.prepared
         prepared.put(answer.x[self._columns], answer.x[self._heights])
         meant = float(np.asarray(prepared.rewritten.objective.value).item())
@@ -183,10 +156,7 @@ class Conic(Restricted):
 
 
 class ByName(Restricted):
-    """By any solver that cvxpy has, which is believed: its bound is a claim.
-
-    The only way where variables are boolean or integer.
-    """
+    """By any solver that cvxpy has, which is believed: its bound is a claim."""
 
     def __init__(self, prepared: Prepared, solver: str | None, options: Mapping[str, Any]) -> None:
         self.prepared, self.solver, self.options = prepared, solver, dict(options)
@@ -194,17 +164,7 @@ class ByName(Restricted):
             self.options = {**_precise(solver), **self.options}
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """Solve with these cuts.
-
-        Raises
-        ------
-        InfeasibleError, UnboundedError
-            When the solver says so.
-        MasterError
-            When it failed.
-        SettingsError
-            When it cannot solve problems of this kind.
-        """
+        """Solve with these cuts."""
         master, stack = self.prepared.master, self.prepared.rows(cuts)
         problem = cp.Problem(master.objective, [*master.constraints, stack])
         try:
@@ -241,7 +201,6 @@ class ByName(Restricted):
 
 
 def mixed_integer_solvers() -> list[str]:
-    """Those installed that take boolean and integer variables."""
     from cvxpy.reductions.solvers.defines import INSTALLED_MI_SOLVERS
 
     return sorted(INSTALLED_MI_SOLVERS)

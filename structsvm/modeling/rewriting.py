@@ -91,7 +91,6 @@ def rewritten(problem: cp.Problem, slack: str) -> Rewritten:
 
 
 def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
-    """The same expression or constraint, with what stands for atoms; itself if there are none."""
     if id(node) in standing:
         return standing[id(node)]
     args = getattr(node, "args", [])
@@ -135,7 +134,6 @@ def _heights(atom: OracleAtom, n: int) -> cp.Variable:
 
 
 def _expression(atom: OracleAtom, heights: cp.Variable) -> cp.Expression:
-    """What stands for the value of the atom."""
     found: cp.Expression
     if atom.sums_terms:
         found = cp.sum(heights)

@@ -62,13 +62,7 @@ class FastMaster(Restricted):
         return None if form is None else cls(prepared, form, start, options)
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """Solve with these cuts.
-
-        Raises
-        ------
-        MasterError
-            When no master has an answer.
-        """
+        """Solve with these cuts."""
         form = self.form
         scale = form.shares[cuts.groups]
         slopes = np.asarray(cuts.slopes @ form.basis) * scale[:, None]
@@ -157,9 +151,8 @@ def _space(variable: cp.Variable) -> WeightSpace | None:
 
 
 def _quadratic(prepared: Prepared) -> tuple[Floats, list[float], float] | None:
-    """``linear @ (w, heights) + sum bend / 2 |variable|^2 + constant``, if the objective is that.
-
-    It is a quadratic, and two that agree at a generic point are the same.
+    """``linear @ (w, heights) + sum bend / 2 |variable|^2 + constant``, if the objective is
+    that.
     """
     n, size = prepared.dim, prepared.dim + prepared.n_groups
     rng = np.random.default_rng(0)

@@ -36,13 +36,6 @@ class SlackRescaled(Problem):
 
     @classmethod
     def risk(cls, risk: RegularizedRisk) -> RegularizedRisk:
-        """The same samples with this loss.
-
-        Raises
-        ------
-        SettingsError
-            When a loss may be negative.
-        """
         problem = risk.problem
         if problem.signed_losses:
             raise SettingsError(

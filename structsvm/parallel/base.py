@@ -39,7 +39,6 @@ class ShareResult:
     """CPU time."""
 
     def and_then(self, *shares: ShareResult) -> ShareResult:
-        """The same, with what was done then with further parts, dealt out to so many shares."""
         seconds = self.seconds + sum(done.seconds for done in shares)
         return ShareResult([*self.answers, *in_order(shares)], seconds)
 
@@ -110,13 +109,7 @@ class Serial(Backend):
 
 @contextmanager
 def sendable() -> Iterator[None]:
-    """Name the way out where something cannot be sent to another process.
-
-    Raises
-    ------
-    SettingsError
-        If the block fails to pickle it.
-    """
+    """Name the way out where something cannot be sent to another process."""
     try:
         yield
     except (TypeError, AttributeError, pickle.PicklingError) as error:
@@ -131,10 +124,6 @@ def _of_each(task: Task, share: Iterable[Any], argument: Any) -> list[Any]:
 
 
 def n_workers(n_jobs: int) -> int:
-    """How many workers there are to be, as joblib counts them: one inside of other workers.
-
-    What joblib says there is about its own kinds of workers, which are not started here.
-    """
     with without_warnings(UserWarning):
         return int(joblib.effective_n_jobs(n_jobs))
 
@@ -157,14 +146,6 @@ def take_turns(lock: AbstractContextManager[Any]) -> None:
 
 
 def in_turn() -> AbstractContextManager[Any]:
-    """What a thread of a session does in Python before and after a compiled call.
-
-    Small calls of NumPy let go of the interpreter's lock. Threads that prepare their compiled calls
-    at the same time would change places at each of them, begin to compute together, and come back
-    together: each would always wait for all others. In turns one is in Python while the others
-    compute. What takes long, or is not of this library, is left outside. Without threads nothing is
-    held.
-    """
     return _turn.get()
 
 

@@ -135,13 +135,7 @@ class _OnDask(Session):
 
 
 def _refuse_no_client(client: Any) -> None:
-    """Check that a client can be asked, and waits for its answers.
-
-    Raises
-    ------
-    SettingsError
-        Naming the way out.
-    """
+    """Check that a client can be asked, and waits for its answers."""
     status = getattr(client, "status", f"a {type(client).__name__}")
     is_one = hasattr(client, "asynchronous") and status not in ("closing", "closed")
     if not is_one or client.asynchronous:
@@ -175,13 +169,6 @@ def _slots(client: Any) -> list[str]:
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """What is asked of a scheduler, which may be gone.
-
-    Raises
-    ------
-    StructSVMError
-        When it does not answer.
-    """
     try:
         yield
     except OSError as error:  # as those of Dask are

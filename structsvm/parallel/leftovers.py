@@ -17,7 +17,6 @@ logger = logging.getLogger("structsvm")
 
 
 def prefix() -> str:
-    """How the name of a temporary folder of this process begins: its place, number and start."""
     pid = os.getpid()
     return f"structsvm-{_place()}-{pid}-{_started(pid)}-"
 

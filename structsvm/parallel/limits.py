@@ -103,11 +103,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _release_control() -> None:
-    """Let whichever thread comes next set OpenBLAS.
-
-    From 3.8 on, threadpoolctl silently ignores every thread but the first that set a limit; here
-    the thread that restores may be another one than the thread that set.
-    """
+    """Let whichever thread comes next set OpenBLAS."""
     clear = getattr(
         getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None
     )

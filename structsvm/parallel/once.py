@@ -26,15 +26,7 @@ def working_on(backend: Backend) -> Iterator[None]:
 
 
 def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    """``task(part, argument)`` of every part, in their order, whoever works on it.
-
-    Parameters
-    ----------
-    words : str
-        What is being done, for whoever watches.
-    task : callable
-        A function of a module. It runs with one thread in BLAS.
-    """
+    """``task(part, argument)`` of every part, in their order, whoever works on it."""
     backend = _backend.get()
     if isinstance(backend, Serial) or len(parts) < 2:
         with single_threaded():
@@ -44,20 +36,13 @@ def spread(words: str, task: Task, parts: Sequence[Any], argument: Any) -> list[
 
 
 def spread_in_threads(task: Task, parts: Sequence[Any], argument: Any) -> list[Any]:
-    """The same of parts in memory, which are not sent to other processes, and without a word.
-
-    The task lets go of the interpreter's lock most of the time, and runs with one thread in BLAS.
-    """
     with single_threaded(), together(parts) as of_parts:
         return of_parts(task, argument)
 
 
 @contextmanager
 def together(parts: Sequence[Any]) -> Iterator[Callable[[Task, Any], list[Any]]]:
-    """``map(task, argument)`` of parts in memory, as often as one likes in the block.
-
-    It is done in threads from the first part on, if there are several: each takes milliseconds.
-    """
+    """``map(task, argument)`` of parts in memory, as often as one likes in the block."""
     n_jobs = getattr(_backend.get(), "n_jobs", None)
     if n_jobs is None or len(parts) < 2:
         yield lambda task, argument: [task(part, argument) for part in parts]

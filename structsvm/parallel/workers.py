@@ -88,7 +88,6 @@ class _Worker:
             logger.debug("worker %d takes no more work", self.process.pid)
 
     def answer(self) -> tuple[bool, Any]:
-        """Whether the call returned, and what it returned or raised; EOFError if it died."""
         printed = b"" if self._is_ready else bytes(len(READY))
         while not self._is_ready:
             printed = printed[1:] + _exactly(self.process.stdout, 1)
@@ -142,15 +141,7 @@ class Workers:
         self._mine.clear()
 
     def run(self, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """``function(*arguments)`` of each call, the worker of a number being always the same.
-
-        Raises
-        ------
-        WorkersDied
-            When some did. The next call starts others.
-        BaseException
-            What a call raised, the first if several did, once all are done.
-        """
+        """``function(*arguments)`` of each call, the worker of a number being always the same."""
         messages = {k: cloudpickle.dumps(call) for k, call in calls.items()}
         done: dict[int, Any] = {}
         errors: list[BaseException] = []
@@ -304,7 +295,6 @@ def serve() -> None:
 
 
 def _comes(calls: io.FileIO) -> bool:
-    """Whether a call, or the end, comes in time."""
     if os.name == "nt":  # select is for sockets there
         return True
     return bool(select.select([calls], [], [], IDLE)[0])

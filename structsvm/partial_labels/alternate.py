@@ -108,31 +108,7 @@ def alternate(
     callback: Callable[[HistoryEntry], None] | None = None,
     backend: Backend | None = None,
 ) -> Alternated:
-    """Learn from completed labels, complete them under what was learned, and again.
-
-    Stops when no completion changes, after ``max_rounds``, or at Ctrl-C, with the best metric of
-    the round under way.
-
-    Parameters
-    ----------
-    task : Completions
-    solver : Solver
-        Of the convex problem in each round.
-    labels : sequence
-        The first completions.
-    start : array of shape (d,), optional
-        A weight to try first.
-    max_rounds : int
-    callback : callable, optional
-        Sees every iteration of the solver.
-    backend : Backend, optional
-        Where the oracles run.
-
-    Raises
-    ------
-    KeyboardInterrupt, MasterError
-        If it comes before the first round has a metric. After that, the best round is kept.
-    """
+    """Learn from completed labels, complete them under what was learned, and again."""
     labels = list(labels)
     rounds: list[Round] = []
     kept: tuple[Solution, Risk, Sequence[Any]] | None = None

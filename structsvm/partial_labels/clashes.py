@@ -42,20 +42,7 @@ class _Edge:
 
 
 def refuse_clashing_counts(counts: Sequence[Count]) -> None:
-    """Raise DataError, naming those that clash, if no segmentation has all these counts.
-
-    A system of difference constraints: it has a solution, and then one in whole numbers, unless its
-    graph has a cycle of negative weight, and the labels on that cycle contradict each other.
-
-    Shortest paths by sweeps through the edges (Bellman, 1958; Ford, 1956), first those that lead
-    forwards, in their order, then those that lead back (Yen, 1970): a path that turns a few times
-    takes a few sweeps, however long it is.
-
-    Raises
-    ------
-    DataError
-        If no segmentation has all these counts; the message names those that clash.
-    """
+    """Raise DataError, naming those that clash, if no segmentation has all these counts."""
     by_start = sorted(counts, key=lambda c: c.start)
     by_end = sorted(counts, key=lambda c: c.end, reverse=True)
     edges = [_Edge(c.start, c.end, c.high, c.name) for c in by_start]
@@ -99,13 +86,7 @@ def _cycle(last: dict[int, _Edge]) -> list[_Edge]:
 def refuse_clashing_links(
     n_samples: int, together: Sequence[Link], apart: Sequence[Link]
 ) -> list[list[int]]:
-    """The groups of rows that have to be in one cluster, in order.
-
-    Raises
-    ------
-    DataError
-        If two rows of one group have to be apart; the message names the links.
-    """
+    """The groups of rows that have to be in one cluster, in order."""
     neighbours: list[list[Link]] = [[] for _ in range(n_samples)]
     for link in together:
         neighbours[link.i].append(link)

@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.deferred import of_each
+from structsvm.data.reading import labels_that_came
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataError, PluginError
 from structsvm.graphs.image_files import is_picture, label_map_of
 from structsvm.graphs.labels import NodeLabels
@@ -17,7 +21,6 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
-from structsvm.partitions.deferred import of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import (
@@ -32,9 +35,6 @@ from structsvm.partitions.metric import (
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem, calibrated, known_labels_of, oracle_of
-from structsvm.partitions.reading import labels_that_came
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.traits import GRAPHS, IMAGES, Words
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.support.arrays import Floats
@@ -61,10 +61,7 @@ class Known:
 
     @property
     def part(self) -> tuple[list[NDArray[np.int64]], list[EquivalenceMatrix]]:
-        """The rows of each stretch, or of the table, of which the partition is known, and it.
-
-        Chunks count as clusters, though two of them may be in one.
-        """
+        """The rows of each stretch, or of the table, of which the partition is known, and it."""
         if self.truth is not None:
             return [np.arange(self.n_samples)], [self.truth]
         if self.contiguous:
@@ -79,12 +76,10 @@ class Known:
 
     @property
     def says_something(self) -> bool:
-        """Whether anything at all is known."""
         return self.truth is not None or self.constraint != Constraint()
 
     @property
     def names_clusters(self) -> bool:
-        """Whether different parts are known to be different clusters."""
         if self.truth is not None or self.contiguous:
             return True
         home = {row: k for k, group in enumerate(self.constraint.together) for row in group}
@@ -162,15 +157,7 @@ class Known:
 
 
 def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -> list[Known]:
-    """Labels as users write them, full or partial.
-
-    Raises
-    ------
-    DataError
-        Naming the sample and what is wrong with its labels.
-    PluginError
-        Naming the sample, when the problem fails or makes no partition of them.
-    """
+    """Labels as users write them, full or partial."""
     words, contiguous = problem.traits.words, problem.traits.contiguous
     found = []
     for i, (sample, y) in enumerate(zip(samples, labels_of_each(ys, samples, words), strict=True)):
@@ -210,15 +197,7 @@ def _encoded(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
 
 
 def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any]:
-    """The labelling of each sample; a single sample may come with its labels alone.
-
-    Those of a graph may be an image of Pillow or the path of one, which is read here.
-
-    Raises
-    ------
-    DataError
-        If there are no labels, or not as many labellings as samples.
-    """
+    """The labelling of each sample; a single sample may come with its labels alone."""
     ys = labels_that_came(samples, words) if ys is None else ys
     if ys is None:
         raise DataError(
@@ -238,7 +217,6 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
 
 
 def _is_single(ys: Any, words: Words) -> bool:
-    """Whether these are the labels of one sample rather than a list of such."""
     pictured = words in (GRAPHS, IMAGES)
     if pictured and is_picture(ys):
         return True
@@ -296,7 +274,6 @@ def known_parts(
 def _partly_known(
     problem: PartitionProblem, samples: Sequence[Sample], labels: Sequence[Known]
 ) -> tuple[list[Sample], list[EquivalenceMatrix]]:
-    """The same as calibrating takes it, where different parts are known to be different."""
     found = []
     for sample, known in zip(samples, labels, strict=True):
         for rows, truth in zip(*known.part, strict=True):
@@ -317,12 +294,7 @@ def calibrate_partial(
     labels: Sequence[Known],
     weights: Floats | None = None,
 ) -> Calibration:
-    """The price that agrees best with what is known, in the metric ``L L^T``.
-
-    Segmentations of whole recordings are compared with it; for clusterings, those of the labelled
-    rows alone, or those of whole tables where nothing but links between rows is known. ``weights``
-    (N,) are those of the samples, in every mean.
-    """
+    """The price that agrees best with what is known, in the metric ``L L^T``."""
     traits = problem.traits
     if not traits.convex and traits.given_k:
         return Calibration.of_counts(_count(problem, known) for known in labels)
@@ -347,10 +319,7 @@ def calibrate_to_rate(
     labels: Sequence[Known],
     weights: Floats,
 ) -> Calibration:
-    """The price that finds as many changes per second as the labelled stretches have.
-
-    For labels in which the loss is as small without any change as with the best ones.
-    """
+    """The price that finds as many changes per second as the labelled stretches have."""
     parts, shares = known_parts(problem, samples, labels)[1], part_weights(labels, weights)
     changes = np.dot(shares, [M.n_clusters - 1.0 for M in parts])
     rate = changes / np.dot(shares, [M.n_samples - 1.0 for M in parts])
@@ -426,7 +395,6 @@ class PartialRisk(Completions):
         return replace(risk, sample_weight=self.weights / self.changes)
 
     def same(self, a: EquivalenceMatrix, b: EquivalenceMatrix) -> bool:
-        """Whether they group the samples in the same way."""
         return a == b
 
     def held_out_loss(self, w: Floats) -> float | None:
@@ -469,7 +437,6 @@ def _completed(
 
 
 def _loss(pair: tuple[Sample, Known], how: tuple[PartitionProblem, Metric]) -> float:
-    """How far the partition that the metric finds is from what is known."""
     (x, known), (problem, metric) = pair, how
     return known.loss(metric.decode(problem, x, _count(problem, known)))
 

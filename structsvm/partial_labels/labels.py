@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.data.values import check_vector, label_values, missing_labels, refuse_missing
 from structsvm.errors import DataError, SettingsError
 from structsvm.partial_labels.clashes import (
     Count,
@@ -18,7 +19,6 @@ from structsvm.partial_labels.clashes import (
     refuse_clashing_links,
 )
 from structsvm.partitions.oracle import Constraint, Region
-from structsvm.partitions.values import check_vector, label_values, missing_labels, refuse_missing
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_number, is_whole
 from structsvm.support.plain import counted
@@ -184,15 +184,7 @@ class PartialLabels:
 
 
 def as_partial(y: Any, n_samples: int, item: str = "sample") -> PartialLabels | None:
-    """Labels as users write them, if they are partial: :class:`PartialLabels`, or with -1.
-
-    ``item`` is what a sample is called in messages.
-
-    Raises
-    ------
-    DataError
-        When a label is missing: what that means is not guessed, in no problem.
-    """
+    """Labels as users write them, if they are partial: :class:`PartialLabels`, or with -1."""
     if isinstance(y, PartialLabels):
         return y
     values = label_values(y)
@@ -213,10 +205,7 @@ def unlabelled(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def known_where(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
-    """Labels as they are, (T,), whole numbers as integers, and -1 for those that are not known.
-
-    Other labels, such as names, are objects then, beside the number -1.
-    """
+    """Labels as they are, (T,), whole numbers as integers, and -1 for those that are not known."""
     if values.dtype.kind in "iuf":
         numbers = np.where(known, values, UNKNOWN)
         whole = bool((numbers == np.round(numbers)).all())
@@ -227,10 +216,7 @@ def known_where(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def stretches(constraint: Constraint, n_samples: int) -> list[tuple[int, int, list[int]]]:
-    """Where the labels say everything: ``(start, end, breakpoints)``, the last being its length.
-
-    Maximal runs of samples of which every boundary is decided, two samples or more.
-    """
+    """Where the labels say everything: ``(start, end, breakpoints)``, the last being its length."""
     allowed, forced = constraint.boundary_masks(n_samples)
     edges = np.flatnonzero(np.diff(forced | ~allowed, prepend=False, append=False))
     found = []
@@ -298,12 +284,8 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
 
 
 def _codes(labels: ArrayLike, name: str) -> Ints:
-    """Labels as numbers 0, 1, ..., the same for labels that are equal, and -1 where there is none.
-
-    Raises
-    ------
-    DataError
-        If they are no vector, or text and numbers.
+    """Labels as numbers 0, 1, ..., the same for labels that are equal, and -1 where there is
+    none.
     """
     values = label_values(labels)
     check_vector(values, name)
@@ -323,13 +305,7 @@ def _codes(labels: ArrayLike, name: str) -> Ints:
 
 
 def region_from(given: Any) -> Region:
-    """A region from ``(start, end, changes)``.
-
-    Raises
-    ------
-    DataError
-        If ``given`` is no such triple, or the count is neither 0, 1, 2, ... nor "1+".
-    """
+    """A region from ``(start, end, changes)``."""
     if isinstance(given, Region):
         region = given
     else:

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from structsvm.data.sample import Sample
 from structsvm.errors import OracleError, SettingsError
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Constraint, Oracle, Region
 from structsvm.partitions.problem import PartitionProblem, asked_for_changes
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.frames import each_in_order
 from structsvm.support.typed import refuse_other_types
@@ -143,11 +143,7 @@ def _margins(
 def _best_with_another_count(
     oracle: Oracle, objective: TraceObjective, constraint: Constraint, now: Region
 ) -> float:
-    """The largest value with another number of changes in a region; -inf if there is none.
-
-    Where there is a change already, up to two more or fewer: a stretch that comes and goes, or that
-    is left out, makes two.
-    """
+    """The largest value with another number of changes in a region; -inf if there is none."""
     values = [-np.inf]
     near = range(max(now.changes - 2, 0), now.changes + 3)
     others = [replace(now, changes=changes) for changes in near if changes != now.changes]
@@ -165,7 +161,6 @@ def _best_with_another_count(
 def _apart(
     stretches: Sequence[tuple[tuple[int, int], float]],
 ) -> list[tuple[tuple[int, int], float]]:
-    """Those that overlap none before them."""
     chosen: list[tuple[tuple[int, int], float]] = []
     for (start, end), margin in stretches:
         if all(end <= s or e <= start for (s, e), _ in chosen):

@@ -1,3 +1,5 @@
+from structsvm.data.sample import Sample as Sample
+from structsvm.data.words import Words as Words
 from structsvm.partitions.candidates import Candidate as Candidate
 from structsvm.partitions.candidates import Rival as Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
@@ -20,12 +22,10 @@ from structsvm.partitions.oracle import Constraint as Constraint
 from structsvm.partitions.oracle import Oracle as Oracle
 from structsvm.partitions.oracle import Region as Region
 from structsvm.partitions.problem import PartitionProblem as PartitionProblem
-from structsvm.partitions.sample import Sample as Sample
 from structsvm.partitions.states import state_matching_score as state_matching_score
 from structsvm.partitions.states import (
     weighted_adjusted_rand_index as weighted_adjusted_rand_index,
 )
 from structsvm.partitions.trace_objective import TraceObjective as TraceObjective
 from structsvm.partitions.traits import Traits as Traits
-from structsvm.partitions.traits import Words as Words
 from structsvm.status import Quality as Quality

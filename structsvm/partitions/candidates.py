@@ -36,7 +36,6 @@ class Rival:
 
 
 def names_states(rival: Any) -> bool:
-    """Whether an estimator names the states of what it finds."""
     return getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states")
 
 
@@ -98,13 +97,7 @@ LEARNED: dict[str, dict[str, Any]] = {
 
 
 def named_candidate(name: str) -> Candidate:
-    """The candidate that a name stands for in every problem: a learned metric, or a baseline.
-
-    Examples
-    --------
-    >>> named_candidate("diagonal").settings["metric"], named_candidate("rca").baseline
-    ('diagonal', 'rca')
-    """
+    """The candidate that a name stands for in every problem: a learned metric, or a baseline."""
     if name in LEARNED:
         return Candidate(name, settings=LEARNED[name])
     return Candidate(name, baseline=name)

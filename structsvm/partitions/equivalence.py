@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from structsvm.data.values import full_labels
 from structsvm.errors import DataError
-from structsvm.partitions.values import full_labels
 from structsvm.support.arrays import Floats, Ints
 
 MOST_SAMPLES = 100_000_000

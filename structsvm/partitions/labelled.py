@@ -6,9 +6,9 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
-from structsvm.partitions.deferred import Data, Deferred, in_memory
+from structsvm.data.deferred import Data, Deferred, in_memory
+from structsvm.data.gaps import InMetric
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation

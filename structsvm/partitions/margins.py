@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -25,7 +26,6 @@ from structsvm.partitions.problem import (
     asked_for_changes,
     warn_of_rounding,
 )
-from structsvm.partitions.sample import Sample
 from structsvm.support.arrays import Bools, Floats
 
 SMALLEST = 1e-6
@@ -43,28 +43,7 @@ def boundary_margins(
     constraint: Constraint = UNCONSTRAINED,
     tolerance: int = 0,
 ) -> tuple[EquivalenceMatrix, Floats]:
-    """The best segmentation of a recording, and the margin of each of its changes.
-
-    Parameters
-    ----------
-    tolerance : int
-        Samples on either side of a change where the other segmentation has none either.
-
-    Returns
-    -------
-    M : EquivalenceMatrix
-        As :meth:`PartitionProblem.partition` gives it.
-    margins : array of shape (K - 1,)
-        In units of the price of a change; one decision of the oracle each.
-
-    Raises
-    ------
-    DataError
-        When the problem's partitions are no segmentations, or its oracle is not exact or takes no
-        boundaries, or predictions are not what it finds.
-    OracleError
-        When the constraint cannot be satisfied.
-    """
+    """The best segmentation of a recording, and the margin of each of its changes."""
     if not problem.traits.contiguous:
         raise DataError(
             f"margins are those of the boundaries of segments: {type(problem).__name__} makes "
@@ -95,7 +74,6 @@ def boundary_margins(
 
 
 def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
-    """Whether each change found is within ``tolerance`` samples of a true one, (K - 1,)."""
     at = np.array(found.breakpoints[:-1], dtype=np.int64)
     true = np.array(truth.breakpoints[:-1], dtype=np.int64)
     if true.size == 0:
@@ -162,7 +140,6 @@ class MarginRates:
         return np.asarray(1.0 / (1.0 + np.exp(-scores)))
 
     def __str__(self) -> str:
-        """What the rates rest on."""
         return (
             f"{self.n_right} of {self.n_changes} changes found in {self.n_recordings} held-out "
             f"recordings were within {self.tolerance} samples of a labelled one"

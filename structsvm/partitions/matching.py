@@ -10,11 +10,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 
 
 def matched_labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> NDArray[np.int64]:
-    """The true labels, (T,), renamed to the numbers of the predicted clusters they go with.
-
-    One to one, such that as many samples as possible keep their number (Kuhn's assignment); true
-    clusters that go with none are numbered after the predicted ones.
-    """
+    """The true labels, (T,), renamed to the numbers of the predicted clusters they go with."""
     assert truth.labels is not None
     rows, columns = linear_sum_assignment(-truth.contingency(guess))
     names = np.full(truth.n_clusters, -1, dtype=np.int64)

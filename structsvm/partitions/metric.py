@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structsvm.data.deferred import Data, all_derived, batches_of, in_memory, of_each
+from structsvm.data.gaps import InMetric, means
+from structsvm.data.sample import Sample
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
-from structsvm.partitions.deferred import Data, all_derived, batches_of, in_memory, of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import InMetric, means
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
 from structsvm.partitions.price_path import decode_between
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
@@ -83,7 +83,6 @@ class Metric:
         return InMetric(self.factor)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it was made of: predicting changes nothing that is stored."""
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def decode(
@@ -105,11 +104,7 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The mean training loss against the penalty.
-
-    The curve is a step function of few recordings, so the best penalty is that of its moving
-    average over half a decade: this measured better on recordings that were not learned from.
-    """
+    """The mean training loss against the penalty."""
 
     penalties: Floats
     """Increasing, (n,)."""
@@ -140,7 +135,6 @@ class Calibration:
 
     @property
     def missing(self) -> bool:
-        """Whether the penalty is not calibrated, because Ctrl-C ended the calibration."""
         return bool(self.losses.size and np.isnan(self.losses).all())
 
     @property
@@ -172,7 +166,6 @@ class Calibration:
 
     @property
     def merit(self) -> float:
-        """What to compare metrics by: loss, or criterion, at that penalty; small is good."""
         return self.loss if self.criterion is None else float(self.criterion[self.best])
 
 
@@ -194,15 +187,6 @@ def calibrate(
     total scatter for each true change, its ends 1e-4 and 10 times that. Two penalties with the same
     optimal partition share it with all penalties between them (the optimal value is a maximum of
     functions affine in the penalty), so that most of the grid needs no decoding.
-
-    Parameters
-    ----------
-    oracles : sequence of Oracle
-        The decoder of each sample.
-    Zs : sequence of arrays (T_i, r)
-        The samples in the metric, see :func:`in_metric`.
-    weights : array of shape (N,), optional
-        Of the samples in every mean; a weight of 2 stands for a sample that is there twice.
     """
     penalties = penalties_for(Zs, truths, weights)
     if penalties is None:
@@ -308,12 +292,8 @@ def _batches(
 
 
 def metric_factor(B: Floats) -> Floats:
-    """``L`` (P, r) with ``B = L L^T``, for a diagonal (a vector) or a matrix; r is the rank of B.
-
-    Deterministic: the columns of a matrix by decreasing weight, each with its largest entry
-    positive; those of a diagonal in the order of the features. Nothing but zeros is left out, and
-    of a matrix what eigenvalues in floating point cannot tell from zero: a small weight of a
-    feature with large values counts as much as a large one.
+    """``L`` (P, r) with ``B = L L^T``, for a diagonal (a vector) or a matrix; r is the rank of
+    B.
     """
     if B.ndim == 1:
         kept = np.flatnonzero(B > 0)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structsvm.data.gaps import InMetric
+from structsvm.data.sample import Sample, all_made_by
+from structsvm.data.samples import centred
 from structsvm.errors import PluginError, SettingsError
 from structsvm.parallel.base import in_turn
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT
-from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.kept import KeptPartition
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.oracle import BatchOracle, ask_together
-from structsvm.partitions.sample import Sample, all_made_by
-from structsvm.partitions.samples import centred
 from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.solution import Solution
@@ -305,13 +305,7 @@ class MetricScorer(BatchScorer):
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:
-    """Return the cone of a kind of metric, "diagonal" or "full", of P features.
-
-    Raises
-    ------
-    SettingsError
-        For any kind but "diagonal" and "full".
-    """
+    """Return the cone of a kind of metric, "diagonal" or "full", of P features."""
     spaces = {"diagonal": Nonnegative, "full": PSD}
     if not among(metric, spaces):
         raise SettingsError(
@@ -321,12 +315,7 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
 
 
 def certified_upper(risk: Risk, solution: Solution) -> float:
-    """An upper bound of the true objective at the best weight, whatever the oracle.
-
-    That of the solution, unless a heuristic oracle may have underestimated it: then the oracles are
-    asked once more, for the upper bounds that they know (for clustering, the relaxation's; it often
-    exceeds F(0)).
-    """
+    """An upper bound of the true objective at the best weight, whatever the oracle."""
     if "heuristic" not in solution.bound or not isinstance(risk, RegularizedRisk):
         return solution.upper
     total = risk.penalty(solution.w)

@@ -254,13 +254,7 @@ def _region_fits(region: Region, n_samples: int) -> None:
 
 
 def _links_fit(constraint: Constraint, n_samples: int) -> None:
-    """Check that links are about samples there are, and that no sample is in two groups.
-
-    Raises
-    ------
-    OracleError
-        If they are not.
-    """
+    """Check that links are about samples there are, and that no sample is in two groups."""
     together = [i for group in constraint.together for i in group]
     for i in (*together, *(i for pair in constraint.apart for i in pair)):
         if not 0 <= i < n_samples:
@@ -472,10 +466,7 @@ class BatchOracle(Oracle):
 def ask_together(
     oracles: Sequence[Oracle], objectives: Sequence[TraceObjective]
 ) -> dict[int, Argmax]:
-    """The answers of those oracles that take many questions at once, by the place of each.
-
-    Oracles that are equal are asked in one call.
-    """
+    """The answers of those oracles that take many questions at once, by the place of each."""
     together: dict[BatchOracle, list[int]] = {}
     for i, oracle in enumerate(oracles):
         if isinstance(oracle, BatchOracle):
@@ -496,7 +487,6 @@ def _refuse_gaps(oracle: Oracle, objective: TraceObjective) -> None:
 
 
 def _answers(oracle: Oracle, method: str, n: int, *questions: Any) -> list[Any]:
-    """What a method answers to ``n`` questions at once, if it answers each of them."""
     try:
         answers: list[Any] = getattr(oracle, method)(*questions)
     except StructSVMError:
@@ -511,7 +501,6 @@ def _answers(oracle: Oracle, method: str, n: int, *questions: Any) -> list[Any]:
 
 
 def _failure(oracle: Oracle, method: str, error: Exception) -> StructSVMError:
-    """What to raise where an oracle raised something of its own."""
     failed = f"{type(oracle).__name__}.{method} raised {type(error).__name__}: {error}"
     if isinstance(error, ValueError) and "read-only" in str(error):
         return PluginError(f"{failed}: copy what the oracle was given before writing to it")

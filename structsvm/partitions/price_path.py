@@ -11,30 +11,7 @@ from structsvm.support.arrays import Floats
 def decode_between(
     decode: Callable[[float], EquivalenceMatrix], prices: Floats
 ) -> list[EquivalenceMatrix]:
-    """The best partition at every price, of which most need no decoding.
-
-    Two prices with the same optimal partition share it with all prices between them: the optimal
-    value is a maximum of functions affine in the price.
-
-    Parameters
-    ----------
-    decode : callable
-        The best partition at a price.
-    prices : array of shape (n,)
-        Increasing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles import SequentialOracle
-    >>> from structsvm.partitions import TraceObjective
-    >>> from structsvm.partitions.price_path import decode_between
-    >>> Z = np.array([[0.0], [1.0], [9.0]])
-    >>> oracle = SequentialOracle()
-    >>> found = decode_between(lambda p: oracle.ask(TraceObjective(Z, shift=-p)).y, np.arange(1, 9))
-    >>> [M.n_clusters for M in found]
-    [2, 2, 2, 2, 2, 2, 2, 2]
-    """
+    """The best partition at every price, of which most need no decoding."""
     found: dict[int, EquivalenceMatrix] = {}
 
     def at(index: int) -> EquivalenceMatrix:

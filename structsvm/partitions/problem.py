@@ -10,9 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.deferred import BATCH, Step, stack_of
+from structsvm.data.reading import read_arrays
+from structsvm.data.sample import Sample, all_made_by
+from structsvm.data.samples import centred, far_from_zero
 from structsvm.errors import DataError, DataWarning, PluginError, warn
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
-from structsvm.partitions.deferred import BATCH, Step, stack_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -41,9 +44,6 @@ from structsvm.partitions.oracle import (
     Oracle,
     Quality,
 )
-from structsvm.partitions.reading import read_arrays
-from structsvm.partitions.sample import Sample, all_made_by
-from structsvm.partitions.samples import centred, far_from_zero
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.partitions.units import LearningUnits, within_whitening
@@ -433,14 +433,7 @@ class PartitionProblem(Contract):
 
 
 def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: ConstraintKind) -> Oracle:
-    """The decoder of a sample, for questions about other segmentations than the best one.
-
-    Raises
-    ------
-    DataError
-        If it does not take such constraints, so that none would seem to be left, or if predictions
-        are not what it finds.
-    """
+    """The decoder of a sample, for questions about other segmentations than the best one."""
     oracle, name = oracle_of(problem, sample), type(problem).__name__
     if type(problem).partition is not PartitionProblem.partition:
         raise DataError(
@@ -456,26 +449,13 @@ def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: Constrain
 
 
 def oracle_of(problem: PartitionProblem, sample: Sample) -> Oracle:
-    """The decoder of a sample.
-
-    Raises
-    ------
-    PluginError
-        If it is none.
-    """
+    """The decoder of a sample."""
     return returned(problem, "decoder", problem.decoder(sample), Oracle)  # type: ignore[type-abstract]
 
 
 def untrained_factor_of(
     problem: PartitionProblem, samples: Sequence[Sample], weights: Floats | None = None
 ) -> Floats:
-    """What ``untrained_factor`` of a problem returns, if it is a factor of a metric, (P, r).
-
-    Raises
-    ------
-    PluginError
-        If it is something else.
-    """
     found: Any = problem.untrained_factor(samples, weights)
     P = samples[0].n_features
     if not (
@@ -493,13 +473,6 @@ def untrained_factor_of(
 
 
 def known_labels_of(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
-    """What ``known_labels`` of a problem returns.
-
-    Raises
-    ------
-    PluginError
-        If it is nothing.
-    """
     known = problem.known_labels(y, sample)
     if known is None:
         raise PluginError(
@@ -516,43 +489,21 @@ def calibrated(
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
 ) -> Calibration:
-    """What :meth:`PartitionProblem.calibrate` returns.
-
-    Raises
-    ------
-    PluginError
-        If it is something else.
-    """
     found = problem.calibrate(factor, samples, truths, weights)
     return returned(problem, "calibrate", found, Calibration)
 
 
 def loss_between(problem: PartitionProblem, truth: Projector, guess: Projector) -> float:
-    """What :attr:`PartitionProblem.loss` returns.
-
-    Raises
-    ------
-    PluginError
-        If it is no number.
-    """
     return _number(problem, "loss", problem.loss(truth, guess))
 
 
 def agreement_between(
     problem: PartitionProblem, truth: EquivalenceMatrix, guess: EquivalenceMatrix
 ) -> float:
-    """What :meth:`PartitionProblem.agreement` returns.
-
-    Raises
-    ------
-    PluginError
-        If it is no number.
-    """
     return _number(problem, "agreement", problem.agreement(truth, guess))
 
 
 def _number(problem: PartitionProblem, method: str, found: Any) -> float:
-    """What one of these has returned; PluginError if it is no number."""
     if not isinstance(found, int | float | np.bool_ | np.integer | np.floating) or found != found:
         raise PluginError(
             f"{type(problem).__name__}.{method} returned {shown(found)}: return a number"
@@ -561,7 +512,6 @@ def _number(problem: PartitionProblem, method: str, found: Any) -> float:
 
 
 def _is_short(sample: Sample) -> bool:
-    """Whether there is something in decoding a sample together with others, in memory."""
     return sample.n_samples < BATCH and mapping_of(sample.data) is None
 
 
@@ -573,13 +523,6 @@ def learning_units(
     shrinkage: float | None,
     weights: Floats | None = None,
 ) -> LearningUnits:
-    """What :meth:`PartitionProblem.units` returns.
-
-    Raises
-    ------
-    PluginError
-        If it is something else.
-    """
     found = problem.units(samples, truths, untrained, shrinkage, weights)
     return returned(problem, "units", found, LearningUnits)
 
@@ -599,15 +542,6 @@ def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
 def read_samples(
     problem: PartitionProblem, Xs: Any, names: Sequence[str] | None, n_features: int | None
 ) -> tuple[list[Sample], list[str] | None]:
-    """What :meth:`PartitionProblem.read` makes of samples, looked at before it is learned from.
-
-    Raises
-    ------
-    DataError
-        As ``read``.
-    PluginError
-        If it returned something else than samples, or other numbers than double precision.
-    """
     with asked(problem, "read"):
         found: Any = problem.read(Xs, names, n_features)
     called = f"{type(problem).__name__}.read"
@@ -635,16 +569,13 @@ def read_samples(
 def disagreement(
     problem: PartitionProblem, truth: EquivalenceMatrix, guess: EquivalenceMatrix
 ) -> float:
-    """What the agreement of a guess lacks to a perfect one: usually the loss."""
     agreements = [agreement_between(problem, truth, M) for M in (truth, guess)]
     return agreements[0] - agreements[1]
 
 
 def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
-    """What :func:`disagreement` is called: a "loss" if perfect agreement is 0, not an index."""
     return "loss" if agreement_between(problem, truth, truth) == 0 else "disagreement"
 
 
 def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:
-    """Whether samples are tables: rows without an order, of which nothing else has to be known."""
     return not problem.traits.contiguous and all(sample.side is None for sample in samples)

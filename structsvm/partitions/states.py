@@ -151,7 +151,6 @@ class _Error:
 
 
 def _errors(a: Ints, b: Ints) -> Iterator[_Error]:
-    """Those of the matched states ``b`` against ``a``, in order."""
     wrong = a != b
     begins = wrong & np.concatenate([[True], ~wrong[:-1] | (np.diff(b) != 0)])
     for start in np.flatnonzero(begins).tolist():

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from structsvm.data.gaps import has_gaps, magnitudes, means
+from structsvm.data.words import LARGEST
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import has_gaps, magnitudes, means
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import all_within, largest_of_all
 from structsvm.support.plain import read_only
 
-LARGEST = 1e150
-"""Values whose squares, of millions of them, still have a sum."""
 NOT_FINITE = "the objective is not finite: look for NaN or inf in the data or B"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structsvm.partitions.deferred import Data, sum_of_each
+from structsvm.data.deferred import Data, sum_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats
 
@@ -38,23 +38,7 @@ def within_whitening(
     shrinkage: float,
     weights: Floats | None = None,
 ) -> Floats:
-    """``C^{-1/2}`` with C the covariance within the true clusters, shrunk to a multiple of I.
-
-    Bar-Hillel et al. (2006); the clusters of all samples stacked.
-
-    Parameters
-    ----------
-    shrinkage : float in [0, 1]
-        0 leaves C as it is, 1 is the identity up to scale. Half way, a few labelled samples do no
-        harm.
-    weights : array of shape (N,), optional
-        Of the samples; a weight of 2 stands for a sample that is there twice.
-
-    Returns
-    -------
-    array of shape (P, P)
-        Symmetric: features stay what they were as far as possible.
-    """
+    """``C^{-1/2}`` with C the covariance within the true clusters, shrunk to a multiple of I."""
     weights = np.ones(len(Xs)) if weights is None else weights
     scatter = sum_of_each("measuring the clusters", _scatter_within, Xs, truths, weights=weights)
     covariance = scatter / (weights @ [X.shape[0] for X in Xs])

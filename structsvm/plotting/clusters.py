@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structsvm.data.samples import asked_counts
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
-from structsvm.partitions.samples import asked_counts
 from structsvm.plotting.style import (
     LONGEST,
     MARKERS,
@@ -141,10 +141,6 @@ def _place(title: str) -> tuple[str, int]:
 
 
 def cluster_names(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:
-    """What each predicted cluster is called, and after them true clusters that go with none.
-
-    ``y`` are the labels of the items, if there are any.
-    """
     assert found.labels is not None
     matched = found.labels if truth is None else matched_labels(truth, found)
     names = [f"cluster {k}" for k in range(max(found.n_clusters, int(matched.max()) + 1))]

@@ -96,7 +96,6 @@ def plot_gap(
 
 
 def _without_gap(solutions: Mapping[str, Solution]) -> bool:
-    """Whether these are of an objective that is not convex: all of them, or none."""
     local = [name for name, solution in solutions.items() if solution.stationarity is not None]
     if local and len(local) < len(solutions):
         raise SettingsError(

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Counts, asked_counts
 from structsvm.errors import DataWarning
 from structsvm.features.names import read_names
 from structsvm.io.times import TimeAxis, time_axis
@@ -20,8 +22,6 @@ from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts, asked_counts
 from structsvm.plotting.states import NO_STATE, StateMark, state_marks
 from structsvm.plotting.style import (
     LEARNED,
@@ -282,7 +282,6 @@ def _drawn(values: NDArray[Any]) -> Floats:
 def _strip(
     name: str, M: EquivalenceMatrix, color: str, states: Mapping[str, Sequence[NDArray[Any]]]
 ) -> _Strip:
-    """What a metric found."""
     if name not in states:
         return _Strip(name, M.breakpoints, color)
     (items,) = states[name]

@@ -30,10 +30,7 @@ NO_STATE = StateMark("#8C8C8C", "", "#000000")
 
 
 def state_marks(learner: MetricLearner) -> dict[Any, StateMark]:
-    """The mark of each state that a learner knows, by name; empty if it knows none.
-
-    A learner whose metric knows none may have been compared with classifiers that do.
-    """
+    """The mark of each state that a learner knows, by name; empty if it knows none."""
     own = [learner.classes_, *(getattr(r, "classes_", None) for r in learner.rivals_.values())]
     known = next((classes for classes in own if classes is not None), None)
     states: Sequence[Any] = () if known is None else known.tolist()

@@ -60,7 +60,6 @@ def plain(ax: Axes) -> Axes:
 
 
 def text_color() -> Any:
-    """What is written and drawn in: black, unless the style is a dark one."""
     return require("matplotlib", "plot", "plotting").rcParams["text.color"]
 
 
@@ -76,10 +75,7 @@ def legend_text(name: Any) -> str:
 
 
 def shortened(names: Iterable[Any], most: int) -> list[str]:
-    """Long names without their middle: what tells sensors apart is often at the end.
-
-    Names that would look alike are cut before the first letter in which they differ.
-    """
+    """Long names without their middle: what tells sensors apart is often at the end."""
     whole = [str(name) for name in names]
     short = {name: _without_middle(name, most) for name in whole}
     _tell_apart(short, most)
@@ -100,7 +96,6 @@ def _tell_apart(short: dict[str, str], most: int) -> None:
 
 
 def _same_letters(name: str, other: str) -> int:
-    """How many letters two names begin with alike; those between them in the alphabet do, too."""
     pairs = enumerate(zip(name, other, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(name), len(other)))
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.gaps import InMetric
+from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image, unscaled
-from structsvm.partitions.gaps import InMetric
-from structsvm.partitions.sample import Sample
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
@@ -19,13 +19,7 @@ from structsvm.support.checks import refuse_below
 def traces(
     learner: MetricLearner, measured: Sample, prepared: Sample, show: str, n: int
 ) -> tuple[list[str], Floats]:
-    """Names and values, (n, T), of what is drawn of a sample, see :func:`check_drawable`.
-
-    Raises
-    ------
-    SettingsError
-        If ``show`` is neither "components" nor "features", or ``n`` no integer >= 1.
-    """
+    """Names and values, (n, T), of what is drawn of a sample, see :func:`check_drawable`."""
     refuse_below(1, "n_traces", n)
     if show == "features":
         names = learner.metric_feature_names_
@@ -40,22 +34,8 @@ def traces(
 def check_drawable(
     learner: MetricLearner, X: Any, picture: str, *, in_order: bool
 ) -> tuple[Sample, Sample]:
-    """The sample as it was measured and as the metric sees it, if the picture can be drawn of it.
-
-    Parameters
-    ----------
-    learner : MetricLearner
-        Fitted.
-    X : a sample as users hold it
-    picture : str
-        The name of the function that draws.
-    in_order : bool
-        Whether the picture shows one segment after the other.
-
-    Raises
-    ------
-    SettingsError
-        Naming the picture that can be drawn.
+    """The sample as it was measured and as the metric sees it, if the picture can be drawn of
+    it.
     """
     (sample,) = learner.measured([X])
     if is_image(sample):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.words import RECORDINGS, Words
 from structsvm.evaluation.confusion import Confusion
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import price_ratio, scaled_factor
-from structsvm.partitions.traits import RECORDINGS, Words
 from structsvm.solution import Solution
 from structsvm.support.arrays import Floats
 from structsvm.support.typed import refuse_other_types
@@ -115,7 +115,6 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
 
 
 def _title(number: int, direction: Floats, names: Sequence[str]) -> str:
-    """What a direction is called."""
     if np.count_nonzero(direction) == 1:
         return names[int(np.flatnonzero(direction)[0])]
     largest = np.argsort(-np.abs(direction), kind="stable")[:2]
@@ -180,19 +179,6 @@ def certificate_in_words(solution: Solution) -> str:
 
 
 def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
-    """What became of each state that occurs: its name, its items, the share of them that have it.
-
-    And, in words, which other names they got most often.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.evaluation.confusion import Confusion
-    >>> from structsvm.plotting.words import confused_states
-    >>> found = Confusion(("rest", "walk", "sit"), np.array([[6, 1, 1], [0, 4, 0], [0, 0, 0]]))
-    >>> confused_states(found)
-    [('rest', 8, 0.75, 'walk 1, sit 1'), ('walk', 4, 1.0, '')]
-    """
     rows = []
     for k, (state, counts) in enumerate(zip(confusion.states, confusion.counts, strict=True)):
         n = int(counts.sum())

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import Counts, cluster_counts
 from structsvm.features.boundaries import (
     DISTANCE,
     SPREAD,
@@ -20,7 +21,6 @@ from structsvm.features.boundaries import (
 )
 from structsvm.features.checks import read_recordings
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.candidates import names_states
-from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import segment_numbers
 from structsvm.support.arrays import Floats, Ints
 
@@ -173,13 +173,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         return nearest_segmentations(found, weights, counts)
 
     def _weights(self) -> Floats:
-        """The weight of each estimator.
-
-        Raises
-        ------
-        SettingsError
-            When there are none, names are not unique texts, or weights are not positive numbers.
-        """
+        """The weight of each estimator."""
         pairs = self.estimators
         is_list = isinstance(pairs, list | tuple) and len(pairs) > 0
         if not is_list or not all(isinstance(p, tuple) and len(p) == 2 for p in pairs):
@@ -207,17 +201,6 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
 def nearest_segmentations(
     found: Sequence[Sequence[Sequence[int]]], weights: Floats, counts: Sequence[int | None]
 ) -> list[list[int]]:
-    """What :func:`nearest_segmentation` returns of each recording.
-
-    Parameters
-    ----------
-    found : sequence of segment ends of all recordings
-        By each of the estimators.
-    weights : array of shape (n,)
-        Of the estimators.
-    counts : sequence of length N
-        The numbers of segments that were asked for, or None.
-    """
     return [
         nearest_segmentation(ends, weights, K)
         for ends, K in zip(zip(*found, strict=True), counts, strict=True)
@@ -232,19 +215,6 @@ def nearest_segmentation(
     ``|M - M_i|^2`` is ``K + K_i - 2 Tr(M M_i)``, and ``Tr(M M_i)`` a sum over the segments of M. As
     a boundary moves between two neighbours among those of the ``M_i``, each term of that sum is a
     square over a length, which is convex: it is largest at an end. So M has no other boundaries.
-
-    Parameters
-    ----------
-    ends : sequence of segment ends, the last being T each
-    weights : array of shape (n,)
-        ``w_i``, positive.
-    n_segments : int, optional
-        The number of segments that each of them has, and the answer as well.
-
-    Raises
-    ------
-    DataError
-        When they are of recordings of different lengths.
     """
     lengths = sorted({found[-1] for found in ends})
     if len(lengths) > 1:
@@ -273,7 +243,6 @@ def nearest_segmentation(
 
 
 def _gains(bounds: Sequence[Ints], weights: Floats, starts: Ints, end: int) -> Floats:
-    """What segments from each start to the end add to ``sum_i w_i (2 Tr(M M_i) - K)``."""
     total = np.full(starts.size, -float(weights.sum()))
     for known, weight in zip(bounds, weights.tolist(), strict=True):
         total += 2.0 * weight * _shared(known, starts, end) / (end - starts)
@@ -281,9 +250,8 @@ def _gains(bounds: Sequence[Ints], weights: Floats, starts: Ints, end: int) -> F
 
 
 def _shared(known: Ints, starts: Ints, end: int) -> Floats:
-    """``sum_B |A n B|^2 / |B|`` of segments A from each start to the end, B those between bounds.
-
-    The segments B that lie within A add their lengths.
+    """``sum_B |A n B|^2 / |B|`` of segments A from each start to the end, B those between
+    bounds.
     """
     sizes = np.diff(known)
     first = np.searchsorted(known, starts, side="right") - 1
@@ -294,7 +262,6 @@ def _shared(known: Ints, starts: Ints, end: int) -> Floats:
 
 
 def _kept(given: Any) -> Any:
-    """What can be read once is kept: every estimator reads it."""
     return list(given) if isinstance(given, Iterator) else given
 
 
@@ -305,13 +272,7 @@ def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArra
 
 
 def different_states(scores: Floats) -> Ints:
-    """The state of each segment, (K,), such that neighbours differ and the scores sum to most.
-
-    Parameters
-    ----------
-    scores : array of shape (K, C)
-        Of the states of each segment; with a single state all have that.
-    """
+    """The state of each segment, (K,), such that neighbours differ and the scores sum to most."""
     K, C = scores.shape
     if C == 1:
         return np.zeros(K, dtype=np.int64)

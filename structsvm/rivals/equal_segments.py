@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import Counts, cluster_counts
 from structsvm.features.boundaries import read_boundaries
 from structsvm.features.checks import read_recordings
-from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order

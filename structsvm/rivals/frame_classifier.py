@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.names import UNNAMED, States
-from structsvm.partitions.samples import Counts, cluster_counts
 from structsvm.rivals.tuning import (
     Stretch,
     breakpoints,
@@ -244,7 +244,6 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
 
 
 def _begins(code: Ints) -> Ints:
-    """Whether a segment begins at each sample; -1 where it or the one before has no name."""
     begins = np.zeros(code.size, dtype=np.int64)
     begins[1:] = code[1:] != code[:-1]
     begins[1:][(code[1:] == UNNAMED) | (code[:-1] == UNNAMED)] = UNNAMED

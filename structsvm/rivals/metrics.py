@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from structsvm.data.deferred import all_derived, sum_of_each
+from structsvm.data.sample import Sample
 from structsvm.errors import MissingExtraError, SettingsError
-from structsvm.partitions.deferred import all_derived, sum_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, calibrated
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.units import within_whitening
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
@@ -87,10 +87,7 @@ def fit(
 def _pca(
     problem: PartitionProblem, samples: Samples, truths: Truths, weights: Floats | None
 ) -> Metric:
-    """The leading principal components, as many (1, 2, 4, ...) as calibrate best.
-
-    The components are those of all samples stacked; the price is calibrated for each number.
-    """
+    """The leading principal components, as many (1, 2, 4, ...) as calibrate best."""
     arrays = [x.data for x in samples]
     scatter = sum_of_each("measuring the samples", _scatter, arrays, weights=weights)
     _, vectors = np.linalg.eigh(scatter)
@@ -109,23 +106,14 @@ def _pca(
 def _rca(
     samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 0.5
 ) -> Floats:
-    """Relevant component analysis: the inverse of the covariance within the true clusters.
-
-    Bar-Hillel et al. (2006), the clusters of all samples stacked; shrunk towards a multiple of the
-    identity, without which a few labelled samples do more harm than good. ``shrinkage`` 0 is plain
-    RCA, 1 the identity.
-    """
+    """Relevant component analysis: the inverse of the covariance within the true clusters."""
     return within_whitening([x.data for x in samples], truths, shrinkage, weights)
 
 
 def _lda(
     samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 1e-3
 ) -> Floats:
-    """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span.
-
-    Fisher (1936); of dimension ``sum_i (K_i - 1)`` or P, the less. With as many clusters as
-    features it is RCA.
-    """
+    """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
     whitening = within_whitening([x.data for x in samples], truths, shrinkage, weights)
     whitened = all_derived([x.data for x in samples], partial(_whitened, whitening=whitening))
     between = sum_of_each("measuring the samples", _between, whitened, truths, weights=weights)
@@ -147,9 +135,8 @@ def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
 
 
 def _metric_learn(samples: Samples, truths: Truths, algorithm: str, **settings: Any) -> Floats:
-    """A metric learned by the library metric-learn from the true clusters of all samples stacked.
-
-    Xing et al. (2003), Weinberger and Saul (2009), Goldberger et al. (2005), Davis et al. (2007).
+    """A metric learned by the library metric-learn from the true clusters of all samples
+    stacked.
     """
     library = require("metric_learn", "rivals", f"the baseline {algorithm}")
     offsets = np.cumsum([0] + [M.n_clusters for M in truths])

@@ -8,6 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
+from structsvm.data.values import label_values
 from structsvm.errors import DataWarning, warn
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.boundaries import BoundaryScores
@@ -18,8 +20,6 @@ from structsvm.features.moments import HermiteMoments
 from structsvm.features.names import is_missing
 from structsvm.features.scores import StateScores
 from structsvm.partitions.candidates import CONSENSUS, Candidate, Rival, named_candidate
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.values import label_values
 from structsvm.rivals.boundary_classifier import BoundaryClassifier
 from structsvm.rivals.equal_segments import EqualSegments
 from structsvm.rivals.frame_classifier import FrameClassifier
@@ -173,18 +173,6 @@ def candidates_of_recordings(
 
 
 def candidates_for_new_states(found: Sequence[Candidate]) -> list[Candidate]:
-    """Those to choose from where states may appear that nobody labelled.
-
-    Of learned metrics these are the diagonal ones that see lags and what classifiers say. Labels
-    without one more state have so few changes that held-out ones hardly tell metrics apart, and a
-    choice among all of them is one of chance; a diagonal metric learns by itself how much each of
-    its features weighs. Where there are none of these, all are left.
-
-    Parameters
-    ----------
-    found : sequence of Candidate
-        As :func:`candidates_of_recordings` returns them.
-    """
     scored = {f"{name}-diagonal" for name, _, _ in SCORED} & {candidate.name for candidate in found}
     return [c for c in found if not (scored and c.is_learned) or c.name in scored]
 
@@ -194,11 +182,6 @@ def _diagonal(features: RecordingTransformer) -> dict[str, Any]:
 
 
 def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
-    """Whether labels are names of states, some of which occur in several recordings.
-
-    Breakpoints are none, nor are the numbers of the segments of a recording: 0, 1, 2, ... Names
-    beside breakpoints are not used, with a :class:`~structsvm.errors.DataWarning`.
-    """
     vectors = [_vector(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
     without = [i for i, y in enumerate(vectors) if y is None]
     states = [_states(y) for y in vectors if y is not None]
@@ -248,14 +231,12 @@ def _states(y: NDArray[Any]) -> list[Any]:
 
 
 def _is_counted(states: Sequence[Any]) -> bool:
-    """Whether these are numbers of segments, each one more than the last."""
     if not all(isinstance(state, int) for state in states):
         return False
     return all(after == before + 1 for before, after in pairwise(states))
 
 
 def _is_full(y: Any, T: int) -> bool:
-    """Whether everything is known of a recording."""
     if getattr(y, "labels", y) is None:
         return False
     vector = _vector(y, T)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Counts, cluster_counts
+from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
@@ -25,9 +28,6 @@ from structsvm.graphs.labels import node_names
 from structsvm.partitions.candidates import Candidate, Rival, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts, cluster_counts
-from structsvm.partitions.traits import GRAPHS
 from structsvm.rivals.tuning import occurrences
 from structsvm.support.arrays import Floats, Ints
 

@@ -14,10 +14,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.data.samples import Counts
+from structsvm.data.values import label_values, missing_labels
 from structsvm.errors import DataError
 from structsvm.partitions.candidates import Rival
-from structsvm.partitions.samples import Counts
-from structsvm.partitions.values import label_values, missing_labels
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.frames import each_in_order

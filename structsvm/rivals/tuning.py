@@ -62,19 +62,7 @@ def mean_loss(truths: Sequence[EquivalenceMatrix], guesses: Sequence[list[int]])
 
 
 def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
-    """The stretches whose segmentation is known: whole recordings, and parts of others.
-
-    Parameters
-    ----------
-    begins : sequence of arrays (T_i,)
-        1 where a segment begins and 0 where none does, -1 where that is not known. The first
-        sample of a recording is not looked at.
-
-    Raises
-    ------
-    DataError
-        When there is none of two samples or more.
-    """
+    """The stretches whose segmentation is known: whole recordings, and parts of others."""
     found = []
     for i, code in enumerate(begins):
         known = (code != UNNAMED).astype(np.int8)

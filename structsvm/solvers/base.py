@@ -131,7 +131,6 @@ class Solver(ABC):
         session: Session,
         memory: Memory | None,
     ) -> AnyRun:
-        """What the iterations work with."""
         if isinstance(risk, Program):
             return ProgramRun(risk, self.stopping, session)
         if isinstance(risk, CompositeRisk):
@@ -258,7 +257,6 @@ class DescentSolver(Solver):
 
 
 def parts_of(risk: Risk | Program) -> Sequence[Any]:
-    """What workers are given: blocks of samples, the losses of single ones, or oracles."""
     if isinstance(risk, Program):
         return risk.parts
     if isinstance(risk, CompositeRisk):
@@ -275,13 +273,7 @@ class RunOverError(Exception):
 
 
 def _cut_short(run: AnyRun, end: BudgetSpentError | MasterError) -> tuple[Status, str]:
-    """The status of a run that ended within an iteration, and what its history says.
-
-    Raises
-    ------
-    MasterError
-        Where masters have found nothing before they failed.
-    """
+    """The status of a run that ended within an iteration, and what its history says."""
     if isinstance(end, BudgetSpentError):
         return end.status, "cut short"
     certificate = run.certificate

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 def canonical_constraints(risk: RegularizedRisk) -> Any:
-    """The cone of the weights with the further constraints; None if there are none.
-
-    Raises
-    ------
-    SettingsError
-        When a constraint is not convex, or of a form that no installed solver takes.
-    """
+    """The cone of the weights with the further constraints; None if there are none."""
     if risk.constraints is None:
         return None
     import cvxpy as cp
@@ -34,13 +28,7 @@ def canonical_constraints(risk: RegularizedRisk) -> Any:
 
 
 def canonical_regularizer(risk: RegularizedRisk) -> Any:
-    """The regularizer itself if its formulas are known, otherwise the problem of minimising it.
-
-    Raises
-    ------
-    SettingsError
-        When it is not convex, or of a form that no installed solver takes.
-    """
+    """The regularizer itself if its formulas are known, otherwise the problem of minimising it."""
     omega, space = risk.regularizer, risk.space
     if omega.has_closed_form:
         return omega

@@ -228,7 +228,6 @@ class Certificate:
         )
 
     def _basis(self) -> str:
-        """What the bounds rest on, in words."""
         if Quality.HEURISTIC in self.qualities:
             return f"lower bound {self.bound}, upper bound as found by a heuristic oracle"
         if Quality.RELAXATION in self.qualities:

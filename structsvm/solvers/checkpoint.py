@@ -19,9 +19,9 @@ from structsvm.errors import CheckpointError, CheckpointWarning, warn
 from structsvm.problem import CompositeRisk, Risk
 from structsvm.solvers.canonical import canonical_constraints, canonical_regularizer
 from structsvm.solvers.certificate import Certificate
-from structsvm.solvers.fingerprint import fingerprint
 from structsvm.storage.archive import Archive
 from structsvm.storage.atomic import unwritable
+from structsvm.storage.fingerprint import fingerprint
 from structsvm.storage.lock import TakenError, alone_on
 from structsvm.storage.typed import refuse_strangers
 
@@ -46,13 +46,7 @@ class Saved:
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays of the file of a checkpoint.
-
-    Raises
-    ------
-    CheckpointError
-        For a damaged file, and for one that is none.
-    """
+    """The header and the arrays of the file of a checkpoint."""
     try:
         return CHECKPOINT.read(path)
     except CheckpointError as error:
@@ -60,14 +54,7 @@ def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
 
 
 class Checkpoint:
-    """A file that follows a run.
-
-    Parameters
-    ----------
-    path : path
-    identity : mapping of str to str
-        Fingerprints of what must be the same for the run to go on, by what it is called.
-    """
+    """A file that follows a run."""
 
     def __init__(self, path: str | PathLike[str], identity: Mapping[str, str]) -> None:
         self.path = Path(path)
@@ -82,13 +69,7 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other runs from this file meanwhile.
-
-        Raises
-        ------
-        CheckpointError
-            When another run, in whatever process, is on it.
-        """
+        """Keep other runs from this file meanwhile."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(alone_on(self.path))
@@ -100,13 +81,7 @@ class Checkpoint:
             yield
 
     def restore(self, certificate: Certificate) -> Saved | None:
-        """Put the certificate in the state of the file, if there is one; the solver's own state.
-
-        Raises
-        ------
-        CheckpointError
-            For a damaged file, and for one of other data or settings.
-        """
+        """Put the certificate in the state of the file, if there is one; the solver's own state."""
         if not self.path.exists():
             return None
         header, arrays = read_state(self.path)
@@ -132,11 +107,7 @@ class Checkpoint:
         return saved
 
     def keep(self, certificate: Certificate, state: Callable[[], Saved], now: bool = False) -> None:
-        """Write the state, unless that was done a moment ago and it need not be ``now``.
-
-        A disk that is full takes nothing from what was learned: one CheckpointWarning, and the next
-        round tries again.
-        """
+        """Write the state, unless that was done a moment ago and it need not be ``now``."""
         if not now and time.monotonic() < self._written + EVERY:
             return
         saved = state()

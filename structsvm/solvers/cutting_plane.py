@@ -152,11 +152,7 @@ class CuttingPlane(ConvexSolver):
     def _step(
         self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, damping: Damping
     ) -> Step:
-        """Master and oracles; again without damping, then precisely, if nothing was gained.
-
-        Cuts from a damped weight may leave the master's own answer as it is. They have gained
-        something only if they do not, or if their weight is the best so far; or it comes back.
-        """
+        """Master and oracles; again without damping, then precisely, if nothing was gained."""
         labels: list[str] = []
         step = partial(Step, state=lambda: cuts.state() | cache.state() | damping.state())
         for tol, damped in self._attempts(run, damping):
@@ -183,11 +179,7 @@ class CuttingPlane(ConvexSolver):
         return step("; ".join(labels), len(cuts), stalled=answer.is_minimum)
 
     def _attempts(self, run: CutRun, near: Damping) -> list[tuple[float, float]]:
-        """Accuracies of the master and dampings, tried in turn until something is gained.
-
-        An undamped round near the optimum may be the last one, for which its master has to be as
-        accurate as the gap that is asked for.
-        """
+        """Accuracies of the master and dampings, tried in turn until something is gained."""
         gap, damping = run.certificate.gap, self._damping(run, near)
         usual = min(1e-3, max(1e-7, 0.01 * gap))
         last = min(usual, max(PRECISE, 0.1 * self.stopping.tol))
@@ -196,11 +188,7 @@ class CuttingPlane(ConvexSolver):
         return [(last if gap < NEAR else usual, 0.0), (PRECISE, 0.0)]
 
     def _damping(self, run: CutRun, near: Damping) -> float:
-        """None without a center to stay near, nor where the master's weight no longer jumps.
-
-        That is so near the optimum after a round that has halved the gap. Without that condition
-        tables need up to twice as many rounds.
-        """
+        """None without a center to stay near, nor where the master's weight no longer jumps."""
         entries = run.certificate.entries
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
         if (halved and run.certificate.gap < NEAR) or not run.stays_near:
@@ -210,9 +198,8 @@ class CuttingPlane(ConvexSolver):
     def _solve_with_known(
         self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float
     ) -> tuple[MasterSolution, int]:
-        """The master's answer once no labelling found before is worth another one; how many were.
-
-        A bound follows from each answer; the upper one is left to the oracles.
+        """The master's answer once no labelling found before is worth another one; how many
+        were.
         """
         recalls, most = 0, max(1, run.n_samples // CALLS_PER_MASTER)
         while True:
@@ -272,20 +259,17 @@ class CuttingPlane(ConvexSolver):
 
 
 def _least(run: CutRun) -> float:
-    """What counts as more than rounding where losses are as large as those of the null weight."""
     return VIOLATED * min(1.0, abs(run.certificate.null) or 1.0)
 
 
 def _rises(omega: Quadratic, found: Planes, w: Floats) -> bool:
-    """Whether the objective rises from where planes have been found on the way to ``w``."""
     slope = omega.curvature * (found.w - omega.center) + omega.linear + found.slopes.sum(axis=0)
     return float(slope @ (w - found.w)) > 0
 
 
 def _violated(found: Planes, known: Floats, w: Floats, least: float) -> Bools:
-    """Which planes are above the working set at ``w``, where its groups have the ``known`` values.
-
-    They are by more than ``least``, and than rounding of those values may explain.
+    """Which planes are above the working set at ``w``, where its groups have the ``known``
+    values.
     """
     floor = max(least, VIOLATED * float(np.abs(known[np.isfinite(known)]).sum()))
     return np.asarray(found.intercepts + found.slopes @ w > (known + floor)[found.groups])

@@ -21,13 +21,6 @@ class Damping:
     round stays nearer to the best weight, otherwise it goes further (Pessoa, Sadykov, Uchoa and
     Vanderbeck, Automation and combination of linear-programming based stabilization techniques in
     column generation, 2018). With a slack for each sample that gains nothing, and damping stays.
-
-    Parameters
-    ----------
-    share : float
-        Where to begin, in [0, 1); 0 stays 0.
-    follows : bool
-        Whether it changes with what is found.
     """
 
     def __init__(self, share: float, follows: bool) -> None:

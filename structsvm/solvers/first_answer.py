@@ -36,7 +36,6 @@ TRIALS = (1.0, -1.0, 10.0, -10.0)
 
 
 def failure(problem: Problem, method: str, error: Exception, sample: int) -> StructSVMError:
-    """What to raise where loss-augmented inference raised something of its own."""
     named = culprit(error) or f"{type(problem).__name__}.{method}"
     failed = f"sample {sample}: {named} raised {type(error).__name__}"
     if isinstance(error, ValueError) and "read-only" in str(error):
@@ -45,13 +44,7 @@ def failure(problem: Problem, method: str, error: Exception, sample: int) -> Str
 
 
 def check_separation(problem: Problem, answer: object, sample: int, method: str) -> Separation:
-    """Check what ``separate`` or ``improve`` returned, and return it.
-
-    Raises
-    ------
-    PluginError
-        If it is no Separation, or its quality or its slack is none.
-    """
+    """Check what ``separate`` or ``improve`` returned, and return it."""
     if not isinstance(answer, Separation):
         raise PluginError(
             f"{_asked(problem, method, sample)} returned {shown(answer)}: return "
@@ -73,14 +66,8 @@ def check_separation(problem: Problem, answer: object, sample: int, method: str)
 def check_feature(
     problem: Problem, phi: object, dim: int, sample: int, said: str = "joint_feature returned"
 ) -> Floats:
-    """Check that a joint feature is one vector of floats, (d,), and return it in double precision.
-
-    ``said`` is which method gave it, and as what.
-
-    Raises
-    ------
-    PluginError
-        If it is something else.
+    """Check that a joint feature is one vector of floats, (d,), and return it in double
+    precision.
     """
     if not isinstance(phi, np.ndarray) or phi.shape != (dim,):
         raise PluginError(
@@ -96,13 +83,7 @@ def check_feature(
 
 
 def check_buffer(problem: Problem, phi: Floats, held: Floats, sample: int) -> None:
-    """Check that a joint feature is unchanged after another one has been asked for.
-
-    Raises
-    ------
-    PluginError
-        If the second call wrote to the array of the first.
-    """
+    """Check that a joint feature is unchanged after another one has been asked for."""
     if not np.array_equal(phi, held, equal_nan=True):
         raise PluginError(
             f"sample {sample}: {type(problem).__name__}.joint_feature writes to an array that it "
@@ -111,15 +92,7 @@ def check_buffer(problem: Problem, phi: Floats, held: Floats, sample: int) -> No
 
 
 def check_loss(problem: Problem, loss: object, sample: int, said: str = "loss returned") -> float:
-    """Check that a loss is one number, negative only where it may be, and return it.
-
-    ``said`` is which method gave it, and as what.
-
-    Raises
-    ------
-    PluginError
-        If it is something else.
-    """
+    """Check that a loss is one number, negative only where it may be, and return it."""
     if not isinstance(loss, NUMBERS):
         raise PluginError(f"{_asked(problem, said, sample)} {shown(loss)}: return a float")
     if loss < -TOLERANCE and not problem.signed_losses:
@@ -130,13 +103,7 @@ def check_loss(problem: Problem, loss: object, sample: int, said: str = "loss re
 
 
 def check_same(problem: Problem, given: Any, own: Any, what: str, sample: int) -> None:
-    """Check that ``separate`` returned the feature or loss that the problem gives its labelling.
-
-    Raises
-    ------
-    PluginError
-        If they differ by more than rounding.
-    """
+    """Check that ``separate`` returned the feature or loss that the problem gives its labelling."""
     size = max(float(np.abs(own).max()), 1.0) if np.size(own) else 1.0
     if np.allclose(given, own, rtol=0.0, atol=ALIKE * size, equal_nan=True):
         return
@@ -151,13 +118,7 @@ def check_same(problem: Problem, given: Any, own: Any, what: str, sample: int) -
 
 @contextmanager
 def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
-    """Refuse a problem that changes the sample or the labelling it was given in the meantime.
-
-    Raises
-    ------
-    PluginError
-        If the problem changed one of them.
-    """
+    """Refuse a problem that changes the sample or the labelling it was given in the meantime."""
     held = [("sample", x, _snapshot(x)), ("labelling", y, _snapshot(y))]
     yield
     for what, now, before in held:
@@ -177,18 +138,7 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
 def check_truth(
     problem: Problem, x: Any, y: Any, found: Separation, sample: int, w: Floats
 ) -> None:
-    """Check that the truth has loss 0, and that some other labelling has a positive loss.
-
-    ``found`` is the answer at the first weight. If it costs nothing, others are looked for: with a
-    loss that is negative wherever it is not zero, or that is subtracted, the truth is always the
-    best answer.
-
-    Raises
-    ------
-    PluginError
-        If the truth has another loss, ``separate`` or ``loss`` returns what it may not, or an
-        answer at another weight is worth more than the first.
-    """
+    """Check that the truth has loss 0, and that some other labelling has a positive loss."""
     name = f"sample {sample}: {type(problem).__name__}"
     cost = float(problem.loss(y, found.y))
     at_truth = check_loss(problem, problem.loss(y, y), sample)
@@ -217,13 +167,7 @@ def check_truth(
 def check_no_better(
     problem: Problem, x: Any, y: Any, found: Separation, other: Separation, sample: int, w: Floats
 ) -> None:
-    """Check that no other labelling is worth more at ``w`` than ``found`` says that any is.
-
-    Raises
-    ------
-    PluginError
-        If one is, and ``found`` is not the answer of a heuristic.
-    """
+    """Check that no other labelling is worth more at ``w`` than ``found`` says that any is."""
     if found.quality is Quality.HEURISTIC:
         return
     costs = [float(problem.loss(y, z)) for z in (found.y, other.y)]

@@ -112,7 +112,6 @@ class BlockFrankWolfe(ConvexSolver):
 
 
 def _state(iteration: int, dual: _Dual, cache: PlaneCache) -> dict[str, NDArray[Any]]:
-    """What a run can go on from."""
     return cache.state() | {
         "iteration": np.array(iteration),
         "dual_slopes": dual.slopes,

@@ -13,11 +13,7 @@ from structsvm.support.arrays import Bools, Floats, Ints
 
 
 class PlaneCache:
-    """``intercept + <slope, w>``, lower bounds of a sample's loss, so many for each sample.
-
-    Shah, Kolmogorov and Lampert (2015). The null plane, of the true labelling, is always among
-    them; it is what an empty place holds.
-    """
+    """``intercept + <slope, w>``, lower bounds of a sample's loss, so many for each sample."""
 
     def __init__(self, n_samples: int, capacity: int, dim: int) -> None:
         self.capacity = capacity
@@ -37,7 +33,6 @@ class PlaneCache:
     def add_all(
         self, which: Ints, intercepts: Floats, slopes: Floats, labellings: Sequence[Labellings]
     ) -> None:
-        """The same for a plane (n,), (n, d) of each of n samples, none of which is there twice."""
         if self.capacity == 0:
             return
         new = np.flatnonzero(~self._holds(which, intercepts, slopes))
@@ -50,7 +45,6 @@ class PlaneCache:
             self._labellings[i][place] = labellings[n]
 
     def _holds(self, which: Ints, intercepts: Floats, slopes: Floats) -> Bools:
-        """Whether the plane of each sample is here already: few have an intercept that is, (n,)."""
         held = np.zeros(which.size, dtype=bool)
         rows, places = np.nonzero(self._intercepts[which] == intercepts[:, None])
         if rows.size:
@@ -74,10 +68,7 @@ class PlaneCache:
         return np.asarray(np.bincount(groups, self.values(w)), dtype=np.float64)
 
     def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats, list[Labellings]]:
-        """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d).
-
-        And the labelling of the plane of each sample, N of them.
-        """
+        """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d)."""
         n_groups = int(groups.max()) + 1
         intercepts, slopes = np.zeros(n_groups), np.zeros((n_groups, w.size))
         found: list[Labellings] = [()] * groups.size

@@ -79,11 +79,7 @@ class Planes(NamedTuple):
         return self.penalty + float(self.values.sum())
 
     def summed(self, groups: Ints | None = None) -> Planes:
-        """One plane for each group, added in the order in which they are here.
-
-        ``groups`` are other groups to put the planes into, one for each, (n,). Sums over blocks are
-        thus the same to the last bit wherever the oracles ran.
-        """
+        """One plane for each group, added in the order in which they are here."""
         given = self.groups if groups is None else groups
         if given.size == 1 or (given[1:] > given[:-1]).all():
             return self if groups is None else self._replace(groups=given)

@@ -16,13 +16,7 @@ accuracy only."""
 
 
 def strongly_convex(risk: Outline, solver: str) -> Quadratic:
-    """Omega as a strongly convex quadratic, over a cone alone.
-
-    Raises
-    ------
-    SettingsError
-        When it is not one, or there are further constraints; the message says what would do.
-    """
+    """Omega as a strongly convex quadratic, over a cone alone."""
     remedy = (
         "use CuttingPlane, which takes every regularizer and constraint (solver='cutting-plane')"
     )
@@ -38,10 +32,6 @@ def strongly_convex(risk: Outline, solver: str) -> Quadratic:
 
 
 def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
-    """Whether ``w`` keeps the further constraints up to ``ADMISSIBLE`` of its size.
-
-    Variables that the constraints bring along have the values that suit the nearest weight.
-    """
     if risk.constraints is None:
         return True
     import cvxpy as cp

@@ -252,12 +252,7 @@ class Run(CutRun):
             self.certificate.compare(losses, heights, size)
 
     def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None = None) -> Planes:
-        """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples.
-
-        Samples of a group are summed by blocks, and blocks in their order: the sums are the same
-        to the last bit wherever the oracles run. With a cache, the planes of single samples go
-        there first.
-        """
+        """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples."""
         cached = cache is not None and cache.capacity > 0
         each = np.arange(self.risk.n_samples) if cached else groups
         deadline = time.time() + self._budget(self.risk.n_samples)
@@ -307,10 +302,7 @@ class Run(CutRun):
 
     @property
     def _truths(self) -> Floats:
-        """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to.
-
-        Not a cached_property, which locks out all other runs until Python 3.12.
-        """
+        """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to."""
         if self._sizes is None:
             sizes = self._session.map_shares(truth_sizes, self.risk.space.dim)
             self._sizes = np.asarray(np.add.reduce(sizes))

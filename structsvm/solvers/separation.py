@@ -99,7 +99,6 @@ class _Rows(NamedTuple):
     labellings: list[Labellings]
 
     def planes(self, w: Floats, begin: int, end: int) -> Planes:
-        """Those of neighbours, found at a weight."""
         some = slice(begin, end)
         return Planes(
             w,
@@ -138,17 +137,7 @@ class Block:
         return list(map(int, self.indices))
 
     def ask(self, j: int, w: Floats, scorer: Scorer, known: Separation | None) -> _Answered:
-        """Call the oracle of the ``j``-th sample; ``known`` is its answer if it has been called.
-
-        The first sample of all is looked at closely when it is first asked.
-
-        Raises
-        ------
-        OracleError
-            If the oracle raises an error that is not of this library.
-        PluginError
-            If the answer to the first sample breaks the contract of a problem.
-        """
+        """Call the oracle of the ``j``-th sample; ``known`` is its answer if it has been called."""
         if not self.is_to_be_looked_at(j):
             return self._answered(j, *self._answer(j, w.size, scorer, known))
         with unchanged(self.problem, self.xs[j], self.ys[j], self.samples[j]):
@@ -158,13 +147,11 @@ class Block:
         return self._answered(j, answer, phi)
 
     def is_to_be_looked_at(self, j: int) -> bool:
-        """Whether the answer for the ``j``-th sample is the one that is looked at closely."""
         return self.looks and self.samples[j] == 0 and not self._looked
 
     def _answer(
         self, j: int, dim: int, scorer: Scorer, known: Separation | None
     ) -> tuple[Separation, Floats]:
-        """What the oracle says, and the joint feature of that."""
         sample = self.samples[j]
         try:
             answer = scorer.separate(self.xs[j], self.ys[j]) if known is None else known
@@ -180,7 +167,6 @@ class Block:
         return answer, check_feature(self.problem, answer.feature, dim, sample, said)
 
     def _look_closely(self, j: int, answer: Separation, phi: Floats, w: Floats) -> None:
-        """What is checked of one answer only."""
         x, y, sample = self.xs[j], self.ys[j], self.samples[j]
         held, dim = phi.copy(), w.size
         self._feature(j, y, dim)
@@ -220,7 +206,6 @@ class Block:
         return check_loss(self.problem, self._called("loss", sample, self.ys[j], y_hat), sample)
 
     def _called(self, method: str, sample: int, *given: Any) -> Any:
-        """What a method of the problem returns; what it raises names it and the sample."""
         try:
             return getattr(self.problem, method)(*given)
         except Exception:  # a context around every call takes longer than many a call
@@ -274,10 +259,7 @@ def blocks_of(risk: RegularizedRisk) -> list[Block]:
 
 
 def separate_share(blocks: Iterable[Block], query: Query) -> list[Planes | None]:
-    """Call the oracles of all samples of some blocks of a risk, many at once where they can.
-
-    None of a block if the deadline comes before its last call.
-    """
+    """Call the oracles of all samples of some blocks of a risk, many at once where they can."""
     blocks = iter(blocks)
     first = next(blocks, None)
     if first is None:
@@ -298,7 +280,6 @@ def separate_share(blocks: Iterable[Block], query: Query) -> list[Planes | None]
 
 
 def truth_sizes(blocks: Iterable[Block], dim: int) -> list[Floats]:
-    """What the slopes of each block are differences to, by its magnitude, (d,) each."""
     return [block.truth_size(dim) for block in blocks]
 
 
@@ -334,10 +315,7 @@ def _answers_of(
     places: Sequence[int],
     known: Mapping[int, Separation] = NONE_KNOWN,
 ) -> list[_Answered] | None:
-    """The answers for the samples at some places of a block, some of which are known already.
-
-    None if the deadline comes before the last call.
-    """
+    """The answers for the samples at some places of a block, some of which are known already."""
     found = []
     for j in places:
         if j not in known and time.time() > query.deadline:
@@ -347,10 +325,7 @@ def _answers_of(
 
 
 def _planes_of(blocks: Sequence[list[_Answered] | None], query: Query) -> list[Planes | None]:
-    """The planes of the answers of each block, summed by group; None of a block without answers.
-
-    Those of all blocks are computed together, each to the last bit as it is by itself.
-    """
+    """The planes of the answers of each block, summed by group; None of a block without answers."""
     answers = [answer for block in blocks for answer in block or ()]
     if not answers:
         return [None] * len(blocks)
@@ -367,16 +342,7 @@ def _planes_of(blocks: Sequence[list[_Answered] | None], query: Query) -> list[P
 
 
 def _rows_of(answers: Sequence[_Answered], query: Query) -> _Rows:
-    """A plane for each answer.
-
-    The true labelling is always a candidate, with the plane 0: an answer that is worth less, and
-    says that none is worth more, is that of a heuristic.
-
-    Raises
-    ------
-    OracleError
-        If a value is not finite.
-    """
+    """A plane for each answer."""
     samples, given, weights, phis, truths, losses, slacks, kept = zip(*answers, strict=True)
     omega, phi, truth, slack = map(np.array, (weights, phis, truths, slacks))
     slopes = phi - truth
@@ -407,10 +373,7 @@ def _require_finite(samples: Sequence[int], values: Floats) -> None:
 
 
 def _neighbours(blocks: Iterable[Block], scorer: BatchScorer) -> Iterator[list[Block]]:
-    """As many blocks at a time as make a moment's work.
-
-    A block whose samples are separated one after another is as much.
-    """
+    """As many blocks at a time as make a moment's work."""
     some, n_items = [], 0
     for block in blocks:
         some.append(block)

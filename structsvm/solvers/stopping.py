@@ -92,13 +92,7 @@ class Stopping:
 
 
 def check_stopping(stopping: Any) -> None:
-    """Check that a stopping rule is one.
-
-    Raises
-    ------
-    SettingsError
-        If it is not.
-    """
+    """Check that a stopping rule is one."""
     if not isinstance(stopping, Stopping):
         raise SettingsError(f"stopping must be a Stopping, got {stopping!r}")
 

@@ -19,11 +19,6 @@ def support_of(
 
     A cut of several samples together stands for one labelling of each of them, so that whatever the
     slacks were, multipliers belong to labellings of single samples.
-
-    Parameters
-    ----------
-    n_groups : int
-        How many slacks there were: one for each sample, or one for all of them.
     """
     weights: dict[tuple[int, Hashable], float] = {}
     labellings: dict[tuple[int, Hashable], tuple[Any, float]] = {}
@@ -55,7 +50,6 @@ def _unknown(risk: RegularizedRisk, cut: ActiveCut, sample: int | None) -> Suppo
 
 
 def _identity(kept: Any) -> Hashable:
-    """What equal labellings have in common; one that cannot be compared is like no other."""
     if isinstance(kept, np.ndarray):
         return kept.shape, kept.dtype.str, kept.tobytes()
     try:

@@ -33,19 +33,12 @@ class Archive:
 
     @property
     def format(self) -> str:
-        """What the header of such a file calls it."""
         return f"structsvm {self.kind}"
 
     def write(
         self, path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]
     ) -> None:
-        """Write a file so that a reader finds all of it or what was there before.
-
-        Raises
-        ------
-        StructSVMError
-            Of the type ``error`` of this archive, if the file cannot be written.
-        """
+        """Write a file so that a reader finds all of it or what was there before."""
         named = {"format": self.format, "version": self.version, **header}
         text = json.dumps(named, indent=1).encode()
         contents = {**arrays, "header": np.frombuffer(text, dtype=np.uint8)}
@@ -58,17 +51,7 @@ class Archive:
             ) from error
 
     def read(self, path: Path, max_bytes: int | None = None) -> tuple[dict[str, Any], Arrays]:
-        """The header and the arrays of a file that is what it was when it was written.
-
-        What they may take in memory is ``max_bytes``, as in
-        :func:`structsvm.storage.limits.check_bytes`.
-
-        Raises
-        ------
-        StructSVMError
-            Of the type ``error`` of this archive, if the file is missing, damaged, of another kind
-            or of another version.
-        """
+        """The header and the arrays of a file that is what it was when it was written."""
         arrays = self._load(path, max_bytes)
         checksum = arrays.pop("sha256", None)
         if checksum is None or "header" not in arrays:

@@ -15,11 +15,6 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
 
     The content goes to a file beside it first, which then takes its place. What is not a regular
     file, such as ``/dev/stdout``, is written to directly.
-
-    Raises
-    ------
-    OSError
-        If the file, which it names, cannot be written; what was there before is then unchanged.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -42,18 +37,11 @@ def write_atomically(path: str | PathLike[str], content: bytes) -> None:
 
 
 def hidden(target: Path) -> str:
-    """How the names begin of what lies beside a file for a while.
-
-    The same for the same file, and not longer than any name may be, whatever the length of its own.
-    """
     return f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"
 
 
 def remove_leftovers(path: str | PathLike[str]) -> None:
-    """Remove what processes left that were killed while they wrote this file.
-
-    Only for who is known to be the only one that writes it.
-    """
+    """Remove what processes left that were killed while they wrote this file."""
     target = Path(os.path.realpath(path))
     for left in target.parent.glob(f"{hidden(target)}-*.tmp"):
         left.unlink(missing_ok=True)

@@ -22,11 +22,7 @@ COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozen
 
 @dataclass(frozen=True)
 class Codec:
-    """What can be written: plain values, arrays, and instances of these classes.
-
-    A dataclass is written field by field. Anything else, such as a function, becomes
-    :class:`~structsvm.storage.unstored.Unstored` when it is read.
-    """
+    """What can be written: plain values, arrays, and instances of these classes."""
 
     classes: Mapping[str, type]
     """By the name under which a file calls them."""
@@ -71,13 +67,7 @@ class Codec:
         return {"made_of": {name: self.pack(part, arrays) for name, part in parts.items()}}
 
     def unpack(self, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        """The inverse of :meth:`pack`.
-
-        Raises
-        ------
-        LookupError, TypeError, ValueError
-            When the file says something else than it was given.
-        """
+        """The inverse of :meth:`pack`."""
         if not isinstance(plain, dict):
             return plain
         if plain.keys() & {"array", "objects", "strings"}:

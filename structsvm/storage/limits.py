@@ -38,22 +38,7 @@ class TooLarge(ValueError):
 
 
 def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
-    """Refuse content of ``expanded`` bytes from a file of ``size`` bytes.
-
-    Parameters
-    ----------
-    expanded, size : int
-        In bytes.
-    max_bytes : int, optional
-        By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the file,
-        whichever is more.
-
-    Raises
-    ------
-    TooLarge
-    SettingsError
-        When the limit is no number above 0.
-    """
+    """Refuse content of ``expanded`` bytes from a file of ``size`` bytes."""
     limit = _limit("max_bytes", max_bytes, BYTES_VARIABLE, max(BYTES, RATIO * size))
     if expanded > limit:
         raise TooLarge(
@@ -63,14 +48,7 @@ def check_bytes(expanded: int, size: int, max_bytes: int | None = None) -> None:
 
 
 def check_pixels(height: int, width: int, max_pixels: int | None = None) -> None:
-    """Refuse an image of more than ``max_pixels`` pixels: 50 million, or $STRUCTSVM_MAX_PIXELS.
-
-    Raises
-    ------
-    TooLarge
-    SettingsError
-        When the limit is no number above 0.
-    """
+    """Refuse an image of more than ``max_pixels`` pixels: 50 million, or $STRUCTSVM_MAX_PIXELS."""
     limit = _limit("max_pixels", max_pixels, PIXELS_VARIABLE, PIXELS)
     if height * width > limit:
         raise TooLarge(
@@ -82,23 +60,7 @@ def check_pixels(height: int, width: int, max_pixels: int | None = None) -> None
 def read_npz(
     file: BinaryIO, names: Container[str] | None = None, max_bytes: int | None = None
 ) -> tuple[dict[str, NDArray[Any]], list[str]]:
-    """Arrays of an ``.npz`` file, and the names of all it has.
-
-    Parameters
-    ----------
-    file : binary file
-    names : container of str, optional
-        Of the arrays to read; all by default.
-    max_bytes : int, optional
-        What the arrays may take together, as in :func:`check_bytes`.
-
-    Raises
-    ------
-    TooLarge
-        Before any array is read.
-    zipfile.BadZipFile, ValueError, OSError
-        For a damaged file, one of another kind, and for pickled objects.
-    """
+    """Arrays of an ``.npz`` file, and the names of all it has."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(2)
@@ -123,11 +85,6 @@ def kept_bytes() -> int:
     """What a process keeps of recordings that it reads again and again, in bytes.
 
     256 MiB, or ``$STRUCTSVM_KEPT_BYTES``.
-
-    Raises
-    ------
-    SettingsError
-        When that is no number above 0.
     """
     return _limit("kept_bytes", None, KEPT_VARIABLE, KEPT)
 
@@ -136,23 +93,12 @@ def gathered_bytes() -> int:
     """What is in memory at once of recordings that are read when they are needed, in bytes.
 
     16 MiB, or ``$STRUCTSVM_GATHERED_BYTES``, for features and classifiers that learn from them.
-
-    Raises
-    ------
-    SettingsError
-        When that is no number above 0.
     """
     return _limit("gathered_bytes", None, GATHERED_VARIABLE, GATHERED)
 
 
 def npy_shape(file: BinaryIO) -> tuple[int, ...]:
-    """The shape of the array of an ``.npy`` file, which is then read from its beginning.
-
-    Raises
-    ------
-    ValueError, OSError
-        For a damaged file, and for one of another kind.
-    """
+    """The shape of the array of an ``.npy`` file, which is then read from its beginning."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     shape = _check_header(file, size, "the array")
@@ -175,7 +121,6 @@ def _check_header(file: Any, size: int, name: str) -> tuple[int, ...]:
 
 
 def _limit(name: str, given: int | None, variable: str, usual: int) -> int:
-    """What was given, or else what the environment says, checked; or else the usual limit."""
     value: Any = given
     if given is None:
         name, value = variable, os.environ.get(variable, "").strip()

@@ -25,11 +25,6 @@ def alone_on(path: str | PathLike[str]) -> Iterator[None]:
 
     The lock is on a hidden file beside it, because the file itself is replaced whenever it is
     written. Where that cannot be made, as in a folder that is read-only, nothing is held.
-
-    Raises
-    ------
-    TakenError
-        When another run holds it.
     """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f"{hidden(target)}.lock")

@@ -15,11 +15,6 @@ def npz(arrays: Mapping[str, Any], *, compressed: bool = False) -> bytes:
 
     ``numpy.savez`` promises no such thing: older versions take ``allow_pickle=False`` for one more
     array.
-
-    Raises
-    ------
-    ValueError
-        When an array holds objects.
     """
     buffer = io.BytesIO()
     how = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED

@@ -12,16 +12,7 @@ from structsvm.support.typed import suits
 
 
 def refuse_strangers(cls: type, settings: Mapping[str, Any]) -> None:
-    """Check the values for the fields of a dataclass by its annotations.
-
-    Numbers of any kind may stand for floats, and lists for tuples; what an annotation says about
-    shapes and elements of arrays is not looked at.
-
-    Raises
-    ------
-    TypeError
-        Naming the field.
-    """
+    """Check the values for the fields of a dataclass by its annotations."""
     hints = _hints(cls)
     for name, value in settings.items():
         stored = not isinstance(value, Unstored)

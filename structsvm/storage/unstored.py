@@ -11,22 +11,13 @@ from structsvm.errors import SettingsError
 
 @dataclass(frozen=True)
 class Unstored:
-    """Stands in a loaded learner where a function or another object of the user's stood.
-
-    Predicting does not need it; learning again does, and is refused until it is given again.
-    """
+    """Stands in a loaded learner where a function or another object of the user's stood."""
 
     description: str
 
 
 def refuse_unstored(parameters: Mapping[str, Any]) -> None:
-    """Check that no setting was lost in a model file.
-
-    Raises
-    ------
-    SettingsError
-        If one was; the message names the parameter.
-    """
+    """Check that no setting was lost in a model file."""
     for name, value in parameters.items():
         if isinstance(value, Unstored):
             raise SettingsError(

@@ -33,13 +33,7 @@ def mapping_of(X: Any) -> np.memmap[Any, Any] | None:
 
 
 def by_rows(function: Callable[[Any], Any], X: NDArray[Any], width: int) -> Floats:
-    """``function(X)`` for a function that maps each row by itself, (T, width).
-
-    Raises
-    ------
-    DataError
-        If ``X`` is mapped from a file and there is no room for a temporary one.
-    """
+    """``function(X)`` for a function that maps each row by itself, (T, width)."""
     if mapping_of(X) is None:
         return np.asarray(function(X), dtype=np.float64)
     made = _temporary((X.shape[0], width))
@@ -75,10 +69,6 @@ def largest_of_all(X: Floats) -> float:
 
 
 def all_within(X: Floats, bound: float) -> bool:
-    """Whether no value is missing or of a magnitude above ``bound``, the square of which is finite.
-
-    The sum of squares, which is one call of BLAS, tells so of nearly all arrays.
-    """
     if X.dtype == np.float64 and mapping_of(X) is None and np.vdot(X, X) <= bound * bound:
         return True
     return largest_of_all(X) <= bound

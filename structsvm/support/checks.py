@@ -28,45 +28,27 @@ def meant(word: Any, known: Iterable[str]) -> str:
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether this is a single real number, NaN and infinity included, and no truth value.
-
-    Integers beyond the largest floating-point number are none.
-    """
     if isinstance(value, bool) or not isinstance(value, REAL):
         return False
     return not isinstance(value, int) or abs(value) <= sys.float_info.max
 
 
 def is_positive(value: Any) -> TypeGuard[float]:
-    """Whether this is a finite number above zero."""
     return is_number(value) and 0 < value < math.inf
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
-    """Whether this is a single integer, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def refuse_below(least: int, name: str, value: Any) -> None:
-    """Check that a setting is an integer that is large enough.
-
-    Raises
-    ------
-    SettingsError
-        If it is not.
-    """
+    """Check that a setting is an integer that is large enough."""
     if not (is_whole(value) and value >= least):
         raise SettingsError(f"{name} must be an integer >= {least}, got {value!r}")
 
 
 def refuse_bad_seed(value: Any) -> None:
-    """Check that a ``random_state`` seeds a generator.
-
-    Raises
-    ------
-    SettingsError
-        If it does not.
-    """
+    """Check that a ``random_state`` seeds a generator."""
     if not (is_whole(value) and 0 <= value <= LARGEST_SEED):
         raise SettingsError(
             f"random_state must be an integer from 0 to {LARGEST_SEED}, got {value!r}"
@@ -74,29 +56,16 @@ def refuse_bad_seed(value: Any) -> None:
 
 
 def check_n_jobs(value: Any) -> None:
-    """Check that a number of workers is one; None stands for one worker.
-
-    Raises
-    ------
-    SettingsError
-        If it is not an integer other than 0.
-    """
+    """Check that a number of workers is one; None stands for one worker."""
     if value is not None and not (is_whole(value) and value and abs(value) <= LARGEST_SEED):
         raise SettingsError(f"n_jobs must be an integer other than 0 or None, got {value!r}")
 
 
 def refuse_unlisted(name: str, value: Any, allowed: Sequence[str | None]) -> None:
-    """Check that a setting is one of the names, or None, that it may be.
-
-    Raises
-    ------
-    SettingsError
-        If it is not.
-    """
+    """Check that a setting is one of the names, or None, that it may be."""
     if not among(value, allowed):
         raise SettingsError(f"{name} must be one of {allowed}, got {value!r}")
 
 
 def among(value: Any, allowed: Container[Any]) -> TypeGuard[str | None]:
-    """Whether a name, or None, is one of those allowed; nothing else is."""
     return (value is None or isinstance(value, str)) and value in allowed

@@ -27,12 +27,10 @@ def standardize(stack: Stack, spread: float) -> Bools:
 
 
 def all_vary(X: Floats, share: float) -> bool:
-    """Whether the variance of each column is clearly more than this share of its mean square."""
     return bool(_means_within(Stack.around(X), 1.0 - share)[0])
 
 
 def near_zero(stack: Stack) -> Bools:
-    """Whether the mean of each column is clearly within one standard deviation of 0, (N,)."""
     # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
     return _means_within(stack, 0.25)
 
@@ -73,10 +71,7 @@ def _standardize(
 
 @inner(error_model="numpy")
 def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
-    """Fill in means and one over the deviations; whether all columns clearly vary.
-
-    Rows are added in the order of numpy, one by one.
-    """
+    """Fill in means and one over the deviations; whether all columns clearly vary."""
     T, P = X.shape
     for j in range(P):
         mean[j], scale[j] = 0.0, 0.0
@@ -102,7 +97,6 @@ def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
 def _are_within(
     rows: Floats, first: Ints, share: float, mean: Floats, moment: Floats, within: Bools
 ) -> None:
-    """Whether the square of each mean is less than a share of the mean square; NaN is not."""
     zero = np.zeros(mean.size)
     for i in range(within.size):
         X = rows[first[i] : first[i + 1]]

@@ -23,25 +23,7 @@ def hook(method: Method) -> Method:
 
 
 class asked:
-    """Name the plugin, its method and the sample if its code fails.
-
-    Parameters
-    ----------
-    plugin : object
-        Whose method is called; named is the one that failed, if it called others in turn.
-    method : str
-    where : str or callable, optional
-        The sample, such as "recording 2", or what says it once it is needed.
-
-    Raises
-    ------
-    PluginError
-        For anything that is no error of this library; that one is its cause.
-    OracleError
-        With the sample, if an oracle raised one without.
-    SettingsError
-        If a file was not found because the working folder has been removed.
-    """
+    """Name the plugin, its method and the sample if its code fails."""
 
     __slots__ = ("_method", "_plugin", "_where")
 
@@ -73,10 +55,8 @@ class asked:
 
 
 class AtOnce:
-    """A block that asks about many samples at once, which are asked about one by one if it fails.
-
-    The sample that is at fault then is named. If each of them is answered, asking about many was at
-    fault, and :meth:`raise_fault` says so, unless that was too much for the memory.
+    """A block that asks about many samples at once, which are asked about one by one if it
+    fails.
     """
 
     def __init__(self) -> None:
@@ -97,38 +77,18 @@ class AtOnce:
         return isinstance(error, StructSVMError | MemoryError)
 
     def raise_fault(self) -> None:
-        """Raise what asking about many raised, once each sample has been answered.
-
-        Raises
-        ------
-        StructSVMError
-            If it raised anything.
-        """
+        """Raise what asking about many raised, once each sample has been answered."""
         if self._fault is not None:
             raise self._fault
 
 
 def returned(plugin: object, method: str, found: Any, kind: type[Kind]) -> Kind:
-    """What a method of a plugin has returned, if it is of the kind that its contract says.
-
-    Raises
-    ------
-    PluginError
-        If it is something else.
-    """
     if not isinstance(found, kind):
         raise _wrong(plugin, method, found, f"an instance of {kind.__name__}")
     return found
 
 
 def returned_all(plugin: object, method: str, found: Any, kind: type[Kind]) -> list[Kind]:
-    """The same of a method that returns several of them.
-
-    Raises
-    ------
-    PluginError
-        If it has returned something else.
-    """
     if not isinstance(found, Iterable) or isinstance(found, str):
         raise _wrong(plugin, method, found, f"a list of {kind.__name__}")
     return [returned(plugin, method, one, kind) for one in found]
@@ -158,7 +118,6 @@ def culprit(error: BaseException) -> str | None:
 
 
 def _is_open(definition: object) -> bool:
-    """Whether a subclass has to define this, or may."""
     if getattr(definition, "__isabstractmethod__", False):
         return True
     function = definition.fget if isinstance(definition, property) else definition
@@ -195,7 +154,6 @@ class Contract(metaclass=ContractMeta):
 
 
 def missing_definitions(cls: type) -> str | None:
-    """What a class lacks, with the definitions expected; None if instances can be made of it."""
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
     if not missing:
         return None

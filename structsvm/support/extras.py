@@ -9,22 +9,7 @@ from structsvm.errors import MissingExtraError
 
 
 def require(module: str, extra: str, purpose: str) -> Any:
-    """Import an optional library, or say how to install it.
-
-    Parameters
-    ----------
-    module : str
-        What to import, such as "matplotlib.pyplot".
-    extra : str
-        The extra of this distribution that brings it.
-    purpose : str
-        What needs it, the beginning of the message.
-
-    Raises
-    ------
-    MissingExtraError
-        If the library is not installed.
-    """
+    """Import an optional library, or say how to install it."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -11,7 +11,6 @@ REMOVED = (
 
 
 def works_in_removed_folder() -> bool:
-    """Whether the working folder is not there: much cannot be imported then, nor files be found."""
     try:
         os.getcwd()
     except FileNotFoundError:

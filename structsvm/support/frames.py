@@ -17,21 +17,7 @@ from structsvm.support.plain import some_of
 def data_frame(
     kind: str, values: NDArray[np.float64], names: Sequence[str], index: Any = None
 ) -> Any:
-    """A table with named columns.
-
-    Parameters
-    ----------
-    kind : {"pandas", "polars"}
-    values : array of shape (n, m)
-    names : sequence of m names
-    index : optional
-        Of a pandas frame.
-
-    Raises
-    ------
-    MissingExtraError
-        When the library is not installed.
-    """
+    """A table with named columns."""
     if kind == "pandas":
         pandas = require("pandas", "files", "a pandas frame")
         return pandas.DataFrame(values, columns=list(names), index=index)
@@ -40,10 +26,7 @@ def data_frame(
 
 
 def column_names(X: Any) -> list[str] | None:
-    """The names of the columns of a data frame, or those that a matrix of xarray has; else None.
-
-    Those of xarray are coordinates that are texts: numbers say where something was measured.
-    """
+    """The names of the columns of a data frame, or those that a matrix of xarray has; else None."""
     if isinstance(X, np.ndarray):
         return None
     if hasattr(X, "dims") and hasattr(X, "indexes"):
@@ -55,24 +38,7 @@ def column_names(X: Any) -> list[str] | None:
 
 
 def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
-    """Labels (T,) in the order of the rows of a frame of pandas, by the index that both have.
-
-    Where one of them has none, or just counts from 0 and has other values than the other, labels
-    follow each other as the rows do. Anything else is returned as it is.
-
-    Parameters
-    ----------
-    y : series of pandas
-    X : frame of pandas, (T, P)
-    which : str
-        What to call the frame in messages.
-
-    Raises
-    ------
-    DataError
-        When both indices have values of which the other has none, when these are the same in
-        another order though one of them just counts, or when some are there twice.
-    """
+    """Labels (T,) in the order of the rows of a frame of pandas, by the index that both have."""
     of_rows, of_labels = getattr(X, "index", None), getattr(y, "index", None)
     if of_rows is None or of_labels is None:
         return y
@@ -96,20 +62,7 @@ def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
 
 
 def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".format) -> Any:
-    """Labels of samples, those of frames :func:`in_order_of_rows`; anything else as it is.
-
-    Parameters
-    ----------
-    ys : sequence of N labellings, or a series of pandas with the labels of the only sample
-    Xs : sequence of N samples
-    called : callable
-        What messages call the sample of a number.
-
-    Raises
-    ------
-    DataError
-        As :func:`in_order_of_rows`.
-    """
+    """Labels of samples, those of frames :func:`in_order_of_rows`; anything else as it is."""
     if not isinstance(Xs, list | tuple) or not any(hasattr(X, "index") for X in Xs):
         return ys
     if len(Xs) == 1 and hasattr(ys, "iloc"):
@@ -121,7 +74,6 @@ def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".fo
 
 
 def _just_counts(index: Any) -> bool:
-    """Whether an index is 0, 1, 2, ..., as that of a frame that was given none."""
     kind = getattr(index.dtype, "kind", "O")
     return kind in "iu" and np.array_equal(index, np.arange(len(index)))
 
@@ -135,18 +87,7 @@ def _places(wanted: Any, index: Any) -> NDArray[np.intp] | None:
 
 
 def refuse_other_columns(which: str, found: Sequence[str], expected: Sequence[str]) -> None:
-    """Check that columns are called, and in an order, as expected.
-
-    Parameters
-    ----------
-    which : str
-        What has the columns.
-
-    Raises
-    ------
-    DataError
-        Naming both, and the first that differs.
-    """
+    """Check that columns are called, and in an order, as expected."""
     if list(found) == list(expected):
         return
     pairs = zip_longest(found, expected, fillvalue="nothing")

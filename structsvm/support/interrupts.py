@@ -31,12 +31,7 @@ SHORT, LONG = 0.05, 0.15
 
 
 class Interrupts:
-    """Holds SIGINT back for the duration of a ``with`` block, but where it is released.
-
-    A signal that was held back is given to the handler that was there before when the block ends,
-    or when a part of it is :meth:`released`, unless it is :meth:`taken` first. Where that handler
-    is not one of Python (SIGINT is ignored, ends the process, or is handled in C) it stays.
-    """
+    """Holds SIGINT back for the duration of a ``with`` block, but where it is released."""
 
     __slots__ = ("_previous", "_raised", "_released", "_waiting")
 
@@ -78,11 +73,9 @@ class Interrupts:
 
     @property
     def holds(self) -> bool:
-        """Whether a signal would be held back now."""
         return not self._released
 
     def taken(self) -> bool:
-        """Whether a signal is held back; from now on it is not."""
         waiting, self._waiting = self._waiting, False
         return waiting
 
@@ -122,11 +115,7 @@ class _Released:
 
 
 def uninterrupted(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """A compiled function that SIGINT does not interrupt: it is answered right after the call.
-
-    The call that compiles it, or reads it from numba's cache, is covered too. A call costs about a
-    microsecond more; one function that is compiled calls another without this.
-    """
+    """A compiled function that SIGINT does not interrupt: it is answered right after the call."""
 
     @wraps(function)
     def call(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
@@ -148,11 +137,6 @@ def pieces(begin: int, end: int, most: float) -> Iterator[tuple[int, int]]:
     Their lengths follow the time that the calls take, so that a signal waits a fraction of a
     second; nothing else may depend on them. Outside of the main thread no signal waits, and one
     call is enough.
-
-    Parameters
-    ----------
-    most : float
-        Operations, multiplications say, that one number of the range may take.
     """
     alone = threading.current_thread() is not threading.main_thread()
     length = end - begin if alone else max(1, int(FIRST / most))

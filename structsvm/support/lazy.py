@@ -13,26 +13,6 @@ from typing import Any
 def lazy(
     package: str, file: str, rooms: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """What a package assigns to ``__getattr__``, ``__dir__`` and ``__all__``.
-
-    The public names are what the stub beside the file, ``__init__.pyi``, imports. Type checkers
-    read the same stub.
-
-    Parameters
-    ----------
-    package, file : str
-        ``__name__`` and ``__file__`` of the package.
-    rooms : sequence of str
-        Packages and modules inside of it that are attributes without being imported.
-
-    Examples
-    --------
-    >>> import structsvm.interop
-    >>> from structsvm.support.lazy import lazy
-    >>> load, _, public = lazy("structsvm.interop", structsvm.interop.__file__)
-    >>> public[-1], load("weighted_graph").__name__
-    ('weighted_graph', 'weighted_graph')
-    """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
     home = {alias.name: str(node.module) for node in imports for alias in node.names}

@@ -17,14 +17,7 @@ from typing import Any
 
 @contextmanager
 def without_warnings(*categories: type[Warning], beginning: str = "") -> Iterator[None]:
-    """Run the block without warnings of these categories from this thread.
-
-    Parameters
-    ----------
-    categories : Warning classes
-    beginning : str
-        Only those whose message begins so.
-    """
+    """Run the block without warnings of these categories from this thread."""
     with ExitStack() as stack:
         for category in categories:
             stack.enter_context(_ignored(category, beginning))
@@ -45,7 +38,6 @@ class _Here:
 
     @property
     def pattern(self) -> str:
-        """What scikit-learn makes filters of in its own threads."""
         return re.escape(self.beginning)
 
     def match(self, text: str) -> bool:

@@ -13,16 +13,7 @@ from structsvm.support.arrays import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Arrays (T_i, P), one below the other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.support.stack import Stack
-    >>> stack = Stack.of([np.zeros((2, 3)), np.ones((1, 3))])
-    >>> stack.rows.shape, [X.shape for X in stack.arrays()]
-    ((3, 3), [(2, 3), (1, 3)])
-    """
+    """Arrays (T_i, P), one below the other."""
 
     rows: Floats
     """All rows, (n, P)."""

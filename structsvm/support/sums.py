@@ -22,13 +22,7 @@ DEPTH = 64
 
 
 def segment_sums(X: Floats, boundaries: Ints) -> Floats:
-    """The sum of the rows of ``X`` (T, P) over each segment, (K, P).
-
-    Parameters
-    ----------
-    boundaries : array of shape (K + 1,)
-        Strictly increasing, from 0 to T.
-    """
+    """The sum of the rows of ``X`` (T, P) over each segment, (K, P)."""
     sums = np.empty((boundaries.size - 1, X.shape[1]))
     _segment_sums(_flat(X), boundaries, np.empty((LANES + DEPTH) * X.shape[1]), sums)
     return sums
@@ -49,7 +43,6 @@ def _flat(X: Floats) -> Floats:
 @uninterrupted
 @compiled()
 def _segment_sums(X: Floats, boundaries: Ints, room: Floats, sums: Floats) -> None:
-    """The same of rows one after the other; ``room`` is for ``LANES + DEPTH`` rows."""
     ends = np.empty(DEPTH, np.int64)
     for k in range(boundaries.size - 1):
         _sum_rows(X, boundaries[k], boundaries[k + 1], room, ends, sums[k])
@@ -58,7 +51,6 @@ def _segment_sums(X: Floats, boundaries: Ints, room: Floats, sums: Floats) -> No
 @uninterrupted
 @compiled()
 def _squared_sums(X: Floats, boundaries: Ints, room: Floats, squares: Floats) -> None:
-    """The same of rows one after the other; ``room`` is for ``LANES + DEPTH + 1`` rows."""
     P = squares.size
     total, room, ends = room[:P], room[P:], np.empty(DEPTH, np.int64)
     for k in range(boundaries.size - 1):

@@ -16,17 +16,7 @@ CONTAINERS = ("pandas", "polars")
 
 @dataclass(frozen=True)
 class ShortTable:
-    """Rows of a name and some numbers, under a line that says what they are.
-
-    Examples
-    --------
-    >>> from structsvm.support.tables import ShortTable
-    >>> print(ShortTable("two walks", ("metric", "loss"), (("learned", 1.25), ("untrained", None))))
-    two walks
-    metric      loss
-    learned    1.250
-    untrained      -
-    """
+    """Rows of a name and some numbers, under a line that says what they are."""
 
     title: str
     columns: tuple[str, ...]
@@ -49,7 +39,6 @@ class ShortTable:
 
     @property
     def as_html(self) -> str:
-        """The same for a notebook."""
 
         def row(cells: tuple[Any, ...], tag: str) -> str:
             inner = "".join(f"<{tag}>{html.escape(_shown(cell))}</{tag}>" for cell in cells)
@@ -63,15 +52,7 @@ class ShortTable:
         )
 
     def to_frame(self, container: str = "pandas") -> Any:
-        """Return the rows as a data frame of pandas or polars.
-
-        Raises
-        ------
-        SettingsError
-            For any other container.
-        MissingExtraError
-            When the library is not installed.
-        """
+        """Return the rows as a data frame of pandas or polars."""
         if not among(container, CONTAINERS):
             raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
         columns = [list(column) for column in zip(*self.rows, strict=True)]

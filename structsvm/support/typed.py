@@ -18,10 +18,7 @@ R = TypeVar("R")
 
 
 def refuse_other_types(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a public function refuse arguments that its annotations rule out, by their names.
-
-    What has no annotation, or one whose name is there for type checkers alone, is not looked at.
-    """
+    """Let a public function refuse arguments that its annotations rule out, by their names."""
     parameters = signature(function)
 
     @wraps(function)
@@ -51,7 +48,6 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def suits(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type; shapes and elements of arrays are not looked at."""
     if hint is Any:
         return True
     if hint is None or hint is type(None):
@@ -79,7 +75,6 @@ def suits(value: Any, hint: Any) -> bool:
 
 
 def _is_iterable_of(value: Any, hint: Any) -> bool:
-    """Whether a value is a collection; of those that are at hand, the elements count as well."""
     if isinstance(value, str | bytes) or not np.iterable(value):
         return False
     return not isinstance(value, list | tuple | np.ndarray) or all(suits(x, hint) for x in value)
@@ -87,7 +82,6 @@ def _is_iterable_of(value: Any, hint: Any) -> bool:
 
 @cache
 def _members(protocol: type) -> frozenset[str]:
-    """What a protocol asks for by name."""
     found = [
         {*vars(base), *getattr(base, "__annotations__", {})}
         for base in protocol.__mro__

@@ -14,17 +14,12 @@ from structsvm.errors import PluginError
 
 
 class Snapshot:
-    """A deep copy, to compare with later.
-
-    An object that has gained an attribute has not changed: caches may fill. A dictionary that has
-    gained a key has.
-    """
+    """A deep copy, to compare with later."""
 
     def __init__(self, value: Any) -> None:
         self._value = copy.deepcopy(value)
 
     def still_holds(self, now: Any) -> bool:
-        """Whether ``now`` is what the copied value was."""
         return _same(self._value, now)
 
     def changed_attribute(self, now: Any) -> str:
@@ -82,13 +77,7 @@ def _equal(before: Any, now: Any) -> bool:
 
 @contextmanager
 def nothing_written(method: str) -> Iterator[None]:
-    """Name the method that writes to what it was given, which is read-only.
-
-    Raises
-    ------
-    PluginError
-        If the block writes to a read-only array.
-    """
+    """Name the method that writes to what it was given, which is read-only."""
     try:
         yield
     except ValueError as error:

@@ -95,7 +95,6 @@ def _directions(rng: np.random.Generator, size: int) -> list[Floats]:
 
 
 def _agrees(risk: CompositeRisk, w: Floats, gradient: Floats, direction: Floats) -> bool:
-    """Whether the slope along a direction is the central difference."""
     slope = float(gradient @ direction)
     above, below = risk.losses(w + STEP * direction)[0], risk.losses(w - STEP * direction)[0]
     difference = (above - below) / (2.0 * STEP)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality, Region
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.sample import Sample
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
 from structsvm.testing.separation import TOLERANCE
@@ -72,13 +72,7 @@ class GivenSample:
         return len(self.members)
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Check one promise of the oracle at this sample.
-
-        Raises
-        ------
-        PluginError
-            If it was not kept.
-        """
+        """Check one promise of the oracle at this sample."""
         if not kept:
             name = f"{type(self.problem).__name__}, {type(self.oracle).__name__}"
             raise PluginError(f"{name}: {complaint} [{self.where}]")
@@ -231,7 +225,6 @@ class GivenSample:
                 yield EquivalenceMatrix.from_labels(changed)
 
     def _is_member(self, M: EquivalenceMatrix) -> bool:
-        """Whether ``encode`` gives a partition back."""
         return self._round_trip(M) == M
 
     def _round_trip(self, M: EquivalenceMatrix) -> EquivalenceMatrix | None:

@@ -51,7 +51,6 @@ class Kind:
         return list(self._all(n_samples))
 
     def searches(self, M: EquivalenceMatrix) -> bool:
-        """Whether a partition is one of those."""
         if self.family is not None:
             return M in self._all(M.n_samples)
         return M.is_contiguous or not self.contiguous
@@ -88,13 +87,11 @@ class Instance:
 
     @property
     def slack(self) -> float:
-        """What a value may be off by rounding."""
         A = self.objective
         size = float(np.sum(A.Z**2)) + (abs(A.shift) + A.truth_weight) * A.n_samples
         return TOLERANCE * max(1.0, size)
 
     def allows(self, M: EquivalenceMatrix) -> bool:
-        """Whether a partition or projector satisfies the constraint."""
         if self.constraint.violation(M) is not None:
             return False
         return not M.is_partition or self.kind.searches(M)
@@ -120,13 +117,7 @@ class Instance:
         )
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Check one promise of the oracle at this question.
-
-        Raises
-        ------
-        PluginError
-            If it was not kept.
-        """
+        """Check one promise of the oracle at this question."""
         if not kept:
             raise PluginError(f"{complaint} [{self.described()}]")
 
@@ -185,7 +176,6 @@ def _with_negative_signs(rng: np.random.Generator, instance: Instance) -> Instan
 
 
 def _with_counts_or_links(rng: np.random.Generator, instance: Instance) -> Instance | None:
-    """The same with regions or links that some partition keeps; None where there are none."""
     kind, T = instance.kind, instance.objective.n_samples
     found = kind.partitions(T)
     if T < 3 or not found or not (kind.regions or kind.links) or not kind.unknown_k:

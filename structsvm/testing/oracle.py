@@ -122,7 +122,6 @@ def check_oracle(
 
 
 def _takes(oracle: Oracle) -> frozenset[ConstraintKind]:
-    """What an oracle takes, if these are kinds of constraints."""
     if not isinstance(oracle, Oracle):
         raise PluginError(f"{shown(oracle)} is no Oracle: give an instance of a class of yours")
     unknown = sorted(set(oracle.takes) - set(get_args(ConstraintKind)))
@@ -206,7 +205,6 @@ def _arrays(objective: TraceObjective) -> list[NDArray[np.generic]]:
 
 
 def _check_answer(instance: Instance, answer: Argmax) -> None:
-    """What an answer says about itself."""
     y, T = answer.y, instance.objective.n_samples
     instance.require(
         y.n_samples == T, f"y groups {y.n_samples} samples, the objective has {T}: fix y"
@@ -233,7 +231,6 @@ def _check_answer(instance: Instance, answer: Argmax) -> None:
 
 
 def _check_against_enumeration(instance: Instance, answer: Argmax) -> None:
-    """What the declared quality promises."""
     best = instance.best()
     instance.require(
         answer.upper_bound >= best - instance.slack,
@@ -286,7 +283,6 @@ def _check_same(
     where: str,
     pool: ThreadPoolExecutor | None = None,
 ) -> None:
-    """The same questions once more, in this thread or in those of a pool."""
 
     def same(instance: Instance, first: Argmax) -> bool:
         return _same(first, _answer(instance))
@@ -297,7 +293,6 @@ def _check_same(
 
 
 def _check_processes(instances: list[Instance], answers: list[Argmax]) -> None:
-    """The same questions from a worker process, one: each takes seconds to import what it needs."""
     questions = [
         (instance.oracle, instance.objective, instance.constraint) for instance in instances[:8]
     ]

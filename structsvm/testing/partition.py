@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import STANDARDIZE, Standardizer, centred
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, StructSVMError
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -17,8 +19,6 @@ from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.objective import MetricObjective, Objective
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, Quality
 from structsvm.partitions.problem import PartitionProblem, learning_units, untrained_factor_of
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import STANDARDIZE, Standardizer, centred
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.problem import CompositeRisk, RegularizedRisk
@@ -97,7 +97,6 @@ class Report:
 
     @property
     def compared_nothing(self) -> bool:
-        """Whether enumeration compared nothing: at most one partition of any tiny sample."""
         return bool(self.enumerated) and max(self.enumerated.values()) <= 1
 
     def __str__(self) -> str:
@@ -131,30 +130,16 @@ class Kit:
     _families: dict[int, list[EquivalenceMatrix]] = field(default_factory=dict, compare=False)
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Check one promise of the problem.
-
-        Raises
-        ------
-        PluginError
-            If it was not kept.
-        """
+        """Check one promise of the problem."""
         if not kept:
             raise PluginError(f"{self.name}: {complaint}")
 
     @property
     def name(self) -> str:
-        """What the problem is called in messages."""
         return type(self.problem).__name__
 
     def check_settings(self) -> None:
-        """Check what the problem says of itself, and that it is a value.
-
-        Raises
-        ------
-        PluginError
-            If a trait is out of its range, or the problem is no frozen dataclass that can be
-            pickled.
-        """
+        """Check what the problem says of itself, and that it is a value."""
         problem = self.problem
         parameters = getattr(type(problem), "__dataclass_params__", None)
         self.require(
@@ -228,13 +213,7 @@ class Kit:
             )
 
     def check_labels(self, samples: Sequence[Sample], ys: Sequence[Any]) -> list[Any]:
-        """Check that labels become equivalence matrices, and these the same labels.
-
-        Raises
-        ------
-        PluginError
-            If ``encode`` and ``decode`` do not fit each other or the samples.
-        """
+        """Check that labels become equivalence matrices, and these the same labels."""
         if len(ys) != len(samples):
             raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(samples)}")
         truths = []
@@ -318,7 +297,6 @@ class Kit:
             self.require(False, f"encode accepted {what} for {T} samples: raise DataError")
 
     def check_training(self, truths: Sequence[Any]) -> None:
-        """What teaches nothing is refused; the truth agrees best with itself."""
         single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
         with without_warnings(DataWarning):
             self.problem.check_training(truths)
@@ -341,13 +319,7 @@ class Kit:
             )
 
     def check_restriction(self, rng: np.random.Generator, samples: Sequence[Sample]) -> None:
-        """Check that some of the items of a sample are a sample, side information included.
-
-        Raises
-        ------
-        PluginError
-            If ``restrict`` returns something else, or what the decoder cannot partition.
-        """
+        """Check that some of the items of a sample are a sample, side information included."""
         for i, sample in enumerate(samples):
             T = sample.n_samples
             rows = np.sort(rng.permutation(T)[: (T + 1) // 2])
@@ -374,12 +346,8 @@ class Kit:
                 ) from error
 
     def check_calibration(self, samples: Sequence[Sample], truths: Sequence[Any]) -> Metric:
-        """Check the price without learning: a weight of 2 counts as a sample that is there twice.
-
-        Raises
-        ------
-        PluginError
-            If it does not, or the decoder fails on the samples.
+        """Check the price without learning: a weight of 2 counts as a sample that is there
+        twice.
         """
         problem = self.problem
         try:
@@ -411,7 +379,6 @@ class Kit:
     def check_predictions(
         self, samples: Sequence[Sample], truths: Sequence[Any], metric: Metric
     ) -> None:
-        """What ``partition`` answers keeps what it was asked for, and can be written as labels."""
         for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
             counts: list[int | None] = [truth.n_clusters]
             if metric.price is not None or metric.n_clusters is not None:
@@ -472,10 +439,6 @@ class Kit:
     def check_objectives(
         self, rng: np.random.Generator, samples: Sequence[Sample], truths: Sequence[Any]
     ) -> None:
-        """What is minimised over both kinds of metric, on the samples given.
-
-        A full metric mixes features, of which none may be missing.
-        """
         gaps = any(sample.has_gaps for sample in samples)
         for metric in ("diagonal",) if gaps else ("diagonal", "full"):
             objective = self._named("objective", None, metric, samples[0].n_features)
@@ -554,10 +517,7 @@ class Kit:
             )
 
     def tiny(self, samples: Sequence[Sample], n_items: int) -> Sample | None:
-        """A sample of few items: without side information any, with it the first of a sample.
-
-        None where no sample has so many, or ``restrict`` refuses.
-        """
+        """A sample of few items: without side information any, with it the first of a sample."""
         if n_items not in self._tiny:
             self._tiny[n_items] = self._made_tiny(samples, n_items)
         return self._tiny[n_items]
@@ -600,10 +560,7 @@ class Kit:
         return {EquivalenceMatrix.from_labels(row.astype(np.int64)): None for row in rows}
 
     def check_tiny(self, rng: np.random.Generator, sample: Sample) -> int:
-        """Prediction and loss-augmented inference against all partitions of a few items.
-
-        How many there are; where there is none, the decoder has nothing to answer.
-        """
+        """Prediction and loss-augmented inference against all partitions of a few items."""
         family = self.family(sample.n_samples)
         if not family:
             return 0
@@ -728,7 +685,6 @@ def _links(M: EquivalenceMatrix) -> list[Constraint]:
 
 
 def _equal(one: Oracle, other: Oracle) -> bool:
-    """Whether two oracles are known to be the same; those that hold arrays may not tell."""
     try:
         return bool(one == other)
     except (TypeError, ValueError):
@@ -736,7 +692,6 @@ def _equal(one: Oracle, other: Oracle) -> bool:
 
 
 def _same_settings(one: PartitionProblem, other: PartitionProblem) -> bool:
-    """Whether two problems are the same, those that cannot tell because of arrays included."""
     try:
         return bool(one == other)
     except ValueError:

@@ -75,19 +75,12 @@ class Asked:
     """What the problem is called in messages; that of its class by default."""
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Check one promise of the problem at this sample and weight.
-
-        Raises
-        ------
-        PluginError
-            If it was not kept.
-        """
+        """Check one promise of the problem at this sample and weight."""
         if not kept:
             raise PluginError(f"{self.called}: {complaint} [{self.where}]")
 
     @property
     def called(self) -> str:
-        """What the problem is called."""
         return self.name or type(self.problem).__name__
 
     def feature(self, y: Any) -> Floats:
@@ -127,17 +120,10 @@ class Asked:
         return Labelling(y, origin, self.loss(y), feature, feature - self.feature_of_truth)
 
     def tolerance(self, w: Floats) -> float:
-        """What a value may be off by rounding."""
         return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
 
     def unmodified(self, method: str, *arguments: Any) -> Any:
-        """The answer of a method that leaves its input, and the problem, as they were.
-
-        Raises
-        ------
-        PluginError
-            If the method fails, or changes its input or the problem.
-        """
+        """The answer of a method that leaves its input, and the problem, as they were."""
         before = Snapshot((vars(self.problem), arguments))
         try:
             answer = getattr(self.problem, method)(*arguments)
@@ -157,13 +143,7 @@ class Asked:
 
 
 def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
-    """Weights of several sizes in the cone, the null one first.
-
-    Raises
-    ------
-    PluginError
-        If ``weight_space`` returns something else than a weight space.
-    """
+    """Weights of several sizes in the cone, the null one first."""
     space = problem.weight_space()
     if not isinstance(space, WeightSpace):
         raise PluginError(
@@ -314,7 +294,6 @@ def _check_worth(sample: Asked, answer: Answer, other: Labelling) -> None:
 
 
 def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
-    """The same answers on a second call, and from a pickled copy."""
     try:
         copy = pickle.loads(pickle.dumps(sample.problem))
     except Exception as error:

@@ -10,9 +10,9 @@ from rich.console import Console
 from structsvm.cli import terminal
 from structsvm.cli.evaluate import score_table
 from structsvm.cli.terminal import Clock
+from structsvm.data.words import RECORDINGS
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
 from structsvm.evaluation.verdict import LEARNED, Verdict
-from structsvm.partitions.traits import RECORDINGS
 
 SCORES = ("loss", "covering", "adjusted_rand", "f1", "accuracy", "macro F1")
 RIVALS = ("untrained", "nearest-centroid", "boundary-boosting", "boundary-logistic", LEARNED)

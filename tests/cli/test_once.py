@@ -12,9 +12,9 @@ from PIL import Image
 from sklearn.datasets import load_iris
 
 from structsvm.cli import try_out
+from structsvm.data import reading
+from structsvm.data.samples import Standardizer
 from structsvm.learner.inputs import Inputs
-from structsvm.partitions import reading
-from structsvm.partitions.samples import Standardizer
 from structsvm.problems import normalized_cut
 
 

@@ -16,10 +16,10 @@ from sklearn.datasets import load_iris
 from structsvm import ChangePoint
 from structsvm.cli import main
 from structsvm.cli.try_out import Judged, _next
+from structsvm.data.words import RECORDINGS
 from structsvm.evaluation.verdict import EQUAL, LEARNED, Verdict
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
-from structsvm.partitions.traits import RECORDINGS
 
 
 @pytest.fixture

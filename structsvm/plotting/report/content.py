@@ -39,7 +39,6 @@ WEIGHTS, CELLS = 20, 40
 
 
 def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
-    """What the scripts of the page read."""
     learner, evaluation, words = held_out.learner, held_out.evaluation, pictures.words
     titles = score_titles(evaluation)
     plain: dict[str, Any] = finite(
@@ -89,7 +88,6 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
 
 
 def notes(held_out: HeldOut) -> list[str]:
-    """What a reader must know before trusting the figures."""
     learner, found = held_out.learner, []
     if held_out.evaluation.seen:
         found.append(
@@ -133,7 +131,6 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
 
 
 def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
-    """How learning ended, and what it was."""
     solution, traits = learner.solution_, learner.problem_.traits
     solver = learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
     lam = traits.lam if learner.lam is None else learner.lam

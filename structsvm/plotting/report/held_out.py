@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Counts, asked_counts, units_of
+from structsvm.data.words import IMAGES, Words
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import (
@@ -26,9 +29,6 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import Counts, asked_counts, units_of
-from structsvm.partitions.traits import IMAGES, Words
 from structsvm.support.plain import counted
 from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
@@ -65,7 +65,6 @@ class HeldOut:
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
-        """What may make the metric poor, or its scores better than they will be."""
         names = [row.name for row in self.evaluation.samples]
         return diagnose_measured(
             self.learner, self.measured, self.labels, names=names, prepared=self.samples
@@ -85,13 +84,7 @@ class HeldOut:
         unseen_states: str = "refuse",
         groups: Any = None,
     ) -> HeldOut:
-        """Partition and score them; parameters as for ``report_page``.
-
-        Raises
-        ------
-        DataError
-            If there are not as many names as samples, or samples and labels do not fit.
-        """
+        """Partition and score them; parameters as for ``report_page``."""
         form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
         Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
         groups = None if groups is None else form.in_order(groups, "groups")
@@ -150,7 +143,6 @@ def _changes(
     found: Sequence[EquivalenceMatrix],
     n_clusters: Counts,
 ) -> list[list[dict[str, Any]]]:
-    """How sure the learned changes are, if their oracle is exact and they are not too many."""
     work = sum(x.n_samples * (M.n_clusters - 1) for x, M in zip(samples, found, strict=True))
     if not learner.problem_.traits.contiguous or work > MARGINS:
         return []

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from structsvm.data.sample import Sample
 from structsvm.diagnosis import Diagnosis
 from structsvm.evaluation.verdict import MIN_UNITS, Verdict
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.sample import Sample
 from structsvm.plotting.report.content import content, notes
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
@@ -110,10 +110,7 @@ def report_page(
 def page_of(
     held_out: HeldOut, title: str, verdict: Verdict | None = None, why: str | None = None
 ) -> str:
-    """The page of samples that have been partitioned and scored.
-
-    ``verdict`` is another one than that on these samples, and ``why`` what it rests on.
-    """
+    """The page of samples that have been partitioned and scored."""
     learner, evaluation = held_out.learner, held_out.evaluation
     pictures = Pictures.of(held_out)
     verdict, whole = verdict or evaluation.verdict, pictures.words.whole
@@ -142,7 +139,6 @@ def page_of(
 
 
 def _findings(diagnosis: Diagnosis) -> str:
-    """What may make the metric poor, and what to do, as a list."""
     if not len(diagnosis):
         return f"<p>{html.escape(str(diagnosis).capitalize())}.</p>"
     rows = [
@@ -154,7 +150,6 @@ def _findings(diagnosis: Diagnosis) -> str:
 
 
 def _gains(verdict: Verdict) -> str:
-    """What the picture of the gains shows."""
     n = verdict.untrained.units
     if n >= MIN_UNITS:
         return "mean and 95 % interval. Right of zero, learning pays."
@@ -163,7 +158,6 @@ def _gains(verdict: Verdict) -> str:
 
 
 def _state(verdict: Verdict) -> str:
-    """How the verdict is marked."""
     if verdict.pays:
         return "yes"
     return "no" if verdict.harms else "open"

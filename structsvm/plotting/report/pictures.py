@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.gaps import InMetric
+from structsvm.data.values import label_values, missing_labels, of_one_kind
+from structsvm.data.words import IMAGES, Words
 from structsvm.features.names import read_names
 from structsvm.io.times import TimeAxis
 from structsvm.learner.samples import partition_of, unscaled
 from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.gaps import InMetric
 from structsvm.partitions.matching import matched_labels
-from structsvm.partitions.traits import IMAGES, Words
-from structsvm.partitions.values import label_values, missing_labels, of_one_kind
 from structsvm.plotting.clusters import cluster_names
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
@@ -93,7 +93,6 @@ class _States:
 
     @classmethod
     def of(cls, held_out: HeldOut) -> _States:
-        """Those that the learner knows first, in its order, then those that others name."""
         if not held_out.states:
             return cls({}, [], None)
         learned = state_marks(held_out.learner)
@@ -166,10 +165,7 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
 
 
 def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
-    """The times of some samples, between which the page draws a line; dates in milliseconds.
-
-    Of irregular sampling, those on both sides of the oddest steps are among them.
-    """
+    """The times of some samples, between which the page draws a line; dates in milliseconds."""
     if time is None:
         return None
     T, is_date = len(time), time.values.dtype.kind == "M"
@@ -186,7 +182,6 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
 
 
 def _is_even(values: NDArray[Any]) -> bool:
-    """Whether all steps are alike up to rounding."""
     line = np.linspace(float(values[0]), float(values[-1]), len(values))
     step = abs(float(values[-1]) - float(values[0])) / max(len(values) - 1, 1)
     return bool(np.abs(values - line).max() <= 1e-3 * step)
@@ -249,10 +244,7 @@ def _images(held_out: HeldOut) -> list[dict[str, Any]]:
 
 
 def _label_map(labels: Any, shape: tuple[int, ...]) -> NDArray[np.int64] | None:
-    """Labels of pixels, of any kind, as 0, 1, ..., -1 where none is known, (H, W).
-
-    None for those of regions.
-    """
+    """Labels of pixels, of any kind, as 0, 1, ..., -1 where none is known, (H, W)."""
     if np.shape(labels) != shape:
         return None
     values = label_values(labels)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from structsvm.data.words import Words
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.kept import KeptPartition
-from structsvm.partitions.traits import Words
 from structsvm.solution import SupportLabelling
 from structsvm.support.plain import counted
 
@@ -89,7 +89,6 @@ def _segments(partition: KeptPartition, top: int, color: str, name: str) -> list
 
 
 def _table(found: SupportLabelling) -> str:
-    """How many items a true and a wrong cluster share."""
     if max(found.truth.n_clusters, found.labelling.n_clusters) > MOST_CELLS:
         return ""
     counts = found.truth.matrix.contingency(found.labelling.matrix).tolist()

@@ -13,16 +13,7 @@ LEVELS = 999
 
 
 def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
-    """A trace as a page draws it: ``low``, and ``high`` if there are more values than bins.
-
-    Parameters
-    ----------
-    values : array of shape (T,)
-        Finite, or NaN where a value is missing, which stays so.
-    n_bins : int
-        Bins of (nearly) equal length; of each the smallest and the largest value are kept, so that
-        no spike is lost.
-    """
+    """A trace as a page draws it: ``low``, and ``high`` if there are more values than bins."""
     T, there = values.size, values[~np.isnan(values)]
     if not there.size:
         return {"min": 0.0, "max": 0.0, "low": [None] * min(T, n_bins), "high": None}

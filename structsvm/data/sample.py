@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from structsvm.partitions.deferred import Data, Deferred, Step, all_derived, derived, in_memory
-from structsvm.partitions.gaps import has_gaps
+from structsvm.data.deferred import Data, Deferred, Step, all_derived, derived, in_memory
+from structsvm.data.gaps import has_gaps
 from structsvm.support.arrays import Floats, Ints
 
 
@@ -78,11 +78,9 @@ class Sample:
 
 
 def all_made_by(samples: Sequence[Sample], step: Step) -> list[Sample]:
-    """What :meth:`Sample.made_by` returns of each, made in threads of those in memory."""
     made = all_derived([sample.data for sample in samples], step)
     return [Sample(X, x.side, x.states) for x, X in zip(samples, made, strict=True)]
 
 
 def is_prepared(Xs: Any) -> TypeGuard[list[Sample]]:
-    """Whether these are samples as a learner has prepared them, rather than data of a user."""
     return isinstance(Xs, list) and bool(Xs) and all(isinstance(x, Sample) for x in Xs)

@@ -15,13 +15,7 @@ from structsvm.support.arrays import Bools
 
 
 def refuse_no_array(X: Any, which: str) -> None:
-    """Refuse what is no array or data frame.
-
-    Raises
-    ------
-    DataError
-        Saying what makes it one.
-    """
+    """Refuse what is no array or data frame."""
     if type(X) is np.ndarray:
         return
     reason = ""
@@ -40,21 +34,7 @@ def refuse_no_array(X: Any, which: str) -> None:
 
 
 def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
-    """Refuse what converting to floats would change: masks, imaginary parts, times.
-
-    Parameters
-    ----------
-    X : array-like of shape (T,) or (T, P)
-    which : str
-        What to call it in the message.
-    names : sequence of str, optional
-        Of the columns.
-
-    Raises
-    ------
-    DataError
-        If there is any; the message says where and what to do.
-    """
+    """Refuse what converting to floats would change: masks, imaginary parts, times."""
     if type(X) is np.ndarray and X.dtype.kind in "fiub":
         return
     if isinstance(X, list | tuple) and any(np.ma.isMaskedArray(row) for row in X):
@@ -87,15 +67,7 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
 
 
 def label_values(y: Any) -> NDArray[Any]:
-    """Labels as an array; a list that mixes kinds, or has missing ones, keeps its values.
-
-    (``np.asarray`` would make the text ``"nan"`` of a NaN beside text, and ``"-1"`` of -1.)
-
-    Raises
-    ------
-    DataError
-        For what is no array of labels: rows of several lengths, masked or complex values.
-    """
+    """Labels as an array; a list that mixes kinds, or has missing ones, keeps its values."""
     if not isinstance(y, Mapping | Set):
         refuse_no_array(y, "labels: this")
     try:
@@ -119,13 +91,7 @@ def label_values(y: Any) -> NDArray[Any]:
 
 
 def check_vector(values: NDArray[Any], name: str = "labels") -> None:
-    """Refuse labels that are no vector, or an empty one, and say how some of them become one.
-
-    Raises
-    ------
-    DataError
-        With their shape.
-    """
+    """Refuse labels that are no vector, or an empty one, and say how some of them become one."""
     if values.ndim == 1 and values.size:
         return
     way_out = ""
@@ -137,13 +103,7 @@ def check_vector(values: NDArray[Any], name: str = "labels") -> None:
 
 
 def full_labels(y: Any) -> NDArray[Any]:
-    """A label for each sample, (T,), any values that can be compared.
-
-    Raises
-    ------
-    DataError
-        If the labels are no vector, or an empty one, or some are missing or masked.
-    """
+    """A label for each sample, (T,), any values that can be compared."""
     whole = type(y) is np.ndarray and y.dtype.kind in "iu"
     values: NDArray[Any] = y if whole else label_values(y)
     check_vector(values)
@@ -174,13 +134,7 @@ def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def refuse_missing(values: NDArray[Any], item: str) -> None:
-    """Refuse labels of which some are missing.
-
-    Raises
-    ------
-    DataError
-        If one is missing; the message names the first one and how to leave it open.
-    """
+    """Refuse labels of which some are missing."""
     missing = missing_labels(values)
     if missing.any():
         where = int(np.flatnonzero(missing)[0])

@@ -13,11 +13,7 @@ import numpy as np
 
 
 def fingerprint(value: Any) -> str:
-    """The first digits of a SHA-256 of what a value holds, the same in every process.
-
-    Arrays count by their values, objects by their types and fields, functions by their code and
-    what they close over.
-    """
+    """The first digits of a SHA-256 of what a value holds, the same in every process."""
     digest = hashlib.sha256()
     _update(digest, value, ())
     return digest.hexdigest()[:16]
@@ -43,7 +39,6 @@ def _update(digest: Any, value: Any, inside: tuple[int, ...]) -> None:
 
 
 def _parts(value: Any) -> Any:
-    """What an object is made of."""
     if isinstance(value, Mapping):
         return [part for pair in value.items() for part in pair]
     if isinstance(value, set | frozenset):
@@ -75,7 +70,6 @@ def _parts(value: Any) -> Any:
 
 
 def _counts(field: Field[Any]) -> bool:
-    """Whether a field says what a value is, rather than where it is."""
     return field.init and bool(field.metadata.get("fingerprint", True))
 
 

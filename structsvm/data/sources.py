@@ -60,7 +60,6 @@ class Source(ABC):
 
     @hook
     def stamp(self, i: int) -> Any:
-        """What changes when the recording does; None if nothing is known to."""
         return None
 
     def item(self, i: int) -> Item:
@@ -159,13 +158,7 @@ class Bag(Source):
 
 
 def source_of(Xs: Any) -> Source | None:
-    """The source of recordings that are not in memory; None of those that are.
-
-    Raises
-    ------
-    DataError
-        For files of a kind that is not read, and for functions that make recordings.
-    """
+    """The source of recordings that are not in memory; None of those that are."""
     if isinstance(Xs, Source):
         return Xs
     if isinstance(Xs, list | tuple) and Xs and all(isinstance(x, str | PathLike) for x in Xs):
@@ -276,7 +269,6 @@ def _text(name: Any) -> str:
 
 
 def _array(X: Any) -> Any:
-    """What libraries hold as an array of their own, read; all else as it is."""
     if isinstance(X, np.ndarray) or hasattr(type(X), "columns") or not hasattr(X, "__array__"):
         return X
     return np.asanyarray(X)

@@ -73,7 +73,6 @@ class Deferred:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether values may be missing."""
         return self.origin.has_gaps
 
     @property
@@ -141,20 +140,10 @@ def in_memory(X: Data) -> Floats:
 
 
 def derived(X: Data, step: Step, n_features: int | None = None) -> Data:
-    """What a step makes of an array: now, or whenever it is read.
-
-    Parameters
-    ----------
-    step : callable
-        Maps (T, P) to (T, P').
-    n_features : int, optional
-        P', if it is not P.
-    """
     return X.then(step, n_features) if isinstance(X, Deferred) else step(X)
 
 
 def all_derived(Xs: Sequence[Data], step: Step, n_features: int | None = None) -> list[Data]:
-    """What a step makes of each array, as :func:`derived`; of those in memory in threads."""
     if any(isinstance(X, Deferred) for X in Xs):
         return [derived(X, step, n_features) for X in Xs]
     parts = [Xs[a:b] for a, b in batches_of([X.shape[0] for X in Xs])]
@@ -164,15 +153,7 @@ def all_derived(Xs: Sequence[Data], step: Step, n_features: int | None = None) -
 def of_each(
     words: str, function: Callable[..., Any], Xs: Sequence[Data], *others: Sequence[Any]
 ) -> list[Any]:
-    """``function(X, ...)`` of each: in threads, or by the worker that reads it.
-
-    Parameters
-    ----------
-    words : str
-        What is being done, for whoever watches.
-    function : callable
-        Of a module; takes the array, and one of each of the ``others``.
-    """
+    """``function(X, ...)`` of each: in threads, or by the worker that reads it."""
     return [found for part in _in_batches(words, _of_part, function, Xs, others) for found in part]
 
 
@@ -183,10 +164,7 @@ def sum_of_each(
     *others: Sequence[Any],
     weights: Floats | None = None,
 ) -> Floats:
-    """The sum of ``function(X, ...)`` over arrays, weighted (N,); parameters of :func:`of_each`.
-
-    It is summed in the same order wherever that is done.
-    """
+    """The sum of ``function(X, ...)`` over arrays, weighted (N,); parameters of :func:`of_each`."""
     weights = np.ones(len(Xs)) if weights is None else weights
     parts = _in_batches(words, _sum_of_part, function, Xs, (weights.tolist(), *others))
     return np.asarray(np.add.reduce(parts))
@@ -207,7 +185,6 @@ def _in_batches(
 
 
 def stack_of(Xs: Sequence[Floats], step: Step | None) -> Stack:
-    """What a step makes of arrays in memory, side by side."""
     if step is None:
         return Stack.of(Xs)
     of_stack: Callable[[Stack], Stack] | None = getattr(step, "of_stack", None)
@@ -215,7 +192,6 @@ def stack_of(Xs: Sequence[Floats], step: Step | None) -> Stack:
 
 
 def _made_of(Xs: Sequence[Floats], step: Step) -> list[Floats]:
-    """What a step makes of arrays, in one go of several in memory if it can do that."""
     alone = len(Xs) < 2 or any(mapping_of(X) is not None for X in Xs)
     if alone or not hasattr(step, "of_stack"):
         return [step(X) for X in Xs]
@@ -231,10 +207,7 @@ def _sum_of_part(tasks: Sequence[tuple[Any, ...]], function: Callable[..., Any])
 
 
 def batches_of(sizes: Sequence[int], most: int | None = None) -> list[tuple[int, int]]:
-    """Ranges of samples with these numbers of items, each a moment's work for a worker.
-
-    A range ends with the sample that makes it ``most`` items, by default ``BATCH``.
-    """
+    """Ranges of samples with these numbers of items, each a moment's work for a worker."""
     most = BATCH if most is None else most
     ranges, begin, total = [], 0, 0
     for end, size in enumerate(sizes, start=1):
@@ -246,11 +219,7 @@ def batches_of(sizes: Sequence[int], most: int | None = None) -> list[tuple[int,
 
 
 class _Kept:
-    """What was read, for as long as its owner lives: the first that have room, and the last one.
-
-    Rounds read the same recordings in the same order: the last ones of a round that are kept for
-    the next would be thrown out again before they are asked for.
-    """
+    """What was read, for as long as its owner lives: the first that have room, and the last one."""
 
     def __init__(self) -> None:
         self._arrays: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()
@@ -259,7 +228,6 @@ class _Kept:
         self._last = threading.local()
 
     def get(self, owner: Deferred) -> Floats | None:
-        """What was kept of it."""
         last = getattr(self._last, "array", None)
         if last is not None and owner in last:
             found: Floats = last[owner]

@@ -27,7 +27,6 @@ TOGETHER = 64
 
 
 def has_gaps(X: Floats) -> bool:
-    """Whether a value is missing."""
     return math.isnan(largest_of_all(X))
 
 
@@ -79,13 +78,7 @@ class InMetric:
         object.__setattr__(self, "picked", _picked(self.factor))
 
     def __call__(self, X: Floats) -> Floats:
-        """The samples in the metric, (T, r).
-
-        Raises
-        ------
-        DataError
-            If values are missing and the metric mixes features.
-        """
+        """The samples in the metric, (T, r)."""
         if self.picked is None:
             Z = np.asarray(X @ self.factor)
             if math.isnan(Z.sum()):
@@ -126,9 +119,8 @@ def _scale(rows: Floats, scale: Floats) -> None:
 
 
 def filled(X: Floats, times: Floats | None = None) -> Floats:
-    """Missing values interpolated between samples (at ``times``), for what cannot leave them out.
-
-    The nearest value at either end, and 0 in a column without any.
+    """Missing values interpolated between samples (at ``times``), for what cannot leave them
+    out.
     """
     if not has_gaps(X):
         return X

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.partitions.deferred import Data, Deferred, of_each
-from structsvm.partitions.gaps import blocks, filled, has_gaps, magnitudes, means, scales
-from structsvm.partitions.trace_objective import LARGEST
-from structsvm.partitions.traits import RECORDINGS, Words
-from structsvm.partitions.values import (
+from structsvm.data.deferred import Data, Deferred, of_each
+from structsvm.data.gaps import blocks, filled, has_gaps, magnitudes, means, scales
+from structsvm.data.values import (
     label_values,
     missing_labels,
     refuse_hidden,
     refuse_no_array,
 )
+from structsvm.data.words import LARGEST, RECORDINGS, Words
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import all_within, by_rows, largest, mapping_of, mean_and_spread
 from structsvm.support.checks import refuse_unlisted
@@ -49,26 +48,7 @@ def check_samples(
     words: Words = RECORDINGS,
     missing: str | None = None,
 ) -> tuple[list[Floats], list[str] | None]:
-    """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known.
-
-    Parameters
-    ----------
-    Xs : list of arrays or data frames of shape (T_i, P); one array (T, P) is a list of one
-    feature_names : sequence of str, optional
-        Names the features must have; columns of data frames are matched by name and order.
-    n_features : int, optional
-        Number of features they must have.
-    words : Words
-        What to call them in messages.
-    missing : {"error", "interpolate", "mask"}, optional
-        What is done about NaN, a word of :data:`MISSING`; None where there is no choice. Masked
-        values stay NaN.
-
-    Raises
-    ------
-    DataError
-        Naming the recording and the offending number.
-    """
+    """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known."""
     samples = as_list(Xs, words)
     if not len(samples):
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
@@ -92,33 +72,14 @@ def check_samples(
 
 
 def check_width(found: int, expected: int, which: str, words: Words, by_model: bool) -> None:
-    """Check the number of features of a recording.
-
-    Parameters
-    ----------
-    which : str
-        What to call the recording.
-    by_model : bool
-        Whether the model has so many, or the first recording.
-
-    Raises
-    ------
-    DataError
-        If it is another one.
-    """
+    """Check the number of features of a recording."""
     if found != expected:
         first = "the model" if by_model else f"{words.whole} 0"
         raise DataError(f"{which} has {counted(found, 'feature')}, {first} has {expected}")
 
 
 def check_names(names: Sequence[str] | None, expected: int, words: Words) -> None:
-    """Check the number of the names of features, if they have names.
-
-    Raises
-    ------
-    DataError
-        If there are not as many names as features.
-    """
+    """Check the number of the names of features, if they have names."""
     if names is not None and len(names) != expected:
         raise DataError(
             f"feature_names has {counted(len(names), 'name')}, {words.whole} 0 has "
@@ -128,10 +89,7 @@ def check_names(names: Sequence[str] | None, expected: int, words: Words) -> Non
 
 @dataclass(frozen=True, eq=False)
 class Standardizer:
-    """Centres and scales the features, of each recording by itself or as on the training set.
-
-    A feature that is constant where its scale is measured becomes zero.
-    """
+    """Centres and scales the features, of each recording by itself or as on the training set."""
 
     kind: str | None
     """"recording", "training" or None."""
@@ -142,13 +100,7 @@ class Standardizer:
     def fit(
         cls, kind: str | None, Xs: Sequence[Data], weights: Floats | None = None
     ) -> Standardizer:
-        """Learn what has to be learned from the training recordings, of these weights (N,).
-
-        Raises
-        ------
-        SettingsError
-            If ``kind`` is no kind of standardisation.
-        """
+        """Learn what has to be learned from the training recordings, of these weights (N,)."""
         refuse_unlisted("standardize", kind, STANDARDIZE)
         if kind != "training":
             return cls(kind)
@@ -208,13 +160,7 @@ def far_from_zero(Xs: Stack) -> list[int]:
 def warn_about_constant_features(
     Xs: Sequence[Data], names: Sequence[str] | None, words: Words = RECORDINGS
 ) -> None:
-    """Warn when a feature is constant within every recording.
-
-    Raises
-    ------
-    DataError
-        If all features are.
-    """
+    """Warn when a feature is constant within every recording."""
     known = [X.constant for X in Xs if isinstance(X, Deferred) and X.constant is not None]
     if len(known) < len(Xs):
         known = of_each("measuring the features", is_constant, Xs)
@@ -232,13 +178,7 @@ def warn_about_constant_features(
 
 
 def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floats:
-    """A weight for each of n recordings, the largest being 1; all alike if none are given.
-
-    Raises
-    ------
-    DataError
-        When they are not one finite number >= 0 each, or all of them are zero.
-    """
+    """A weight for each of n recordings, the largest being 1; all alike if none are given."""
     if sample_weight is None:
         return np.ones(n)
     refuse_no_array(sample_weight, "sample_weight")
@@ -263,15 +203,7 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
 
 
 def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any], Ints]:
-    """Names of the groups of samples, and the number of that of each, (N,).
-
-    Without groups every sample is one.
-
-    Raises
-    ------
-    DataError
-        If there is not a group for each sample, one is missing, or they do not compare.
-    """
+    """Names of the groups of samples, and the number of that of each, (N,)."""
     if groups is None:
         return list(range(N)), np.arange(N)
     refuse_no_array(groups, "groups")
@@ -300,13 +232,7 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
 
 
 def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
-    """A number of clusters for all, or for each that of its truth if "true" was asked for.
-
-    Raises
-    ------
-    SettingsError
-        If ``asked`` is another text than "true", or is "true" and there are no truths.
-    """
+    """A number of clusters for all, or for each that of its truth if "true" was asked for."""
     if not isinstance(asked, str):
         return asked
     if asked != "true":
@@ -319,13 +245,7 @@ def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
 def cluster_counts(
     n_clusters: Counts, sizes: Sequence[int], words: Words = RECORDINGS
 ) -> list[int | None]:
-    """One number of clusters per sample, checked against the sizes T of the samples.
-
-    Raises
-    ------
-    DataError
-        If there are not as many numbers as samples, or one is not in ``1..T``.
-    """
+    """One number of clusters per sample, checked against the sizes T of the samples."""
     if n_clusters is None:
         return [None] * len(sizes)
     given: Any = n_clusters
@@ -357,7 +277,6 @@ def is_constant(X: Floats) -> NDArray[np.bool_]:
 
 
 def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """How many values each column has, their mean, variance and largest magnitude, (P,) each."""
     mean, deviation = _moments(X)
     n = np.full(X.shape[1], float(len(X)))
     if has_gaps(X):
@@ -381,7 +300,6 @@ def _standardized(X: Floats) -> Floats:
 
 
 def _standardize(Xs: Stack) -> None:
-    """The same of recordings side by side, in one compiled pass over those that clearly vary."""
     from structsvm.support.columns import standardize  # numba takes long to import
 
     # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
@@ -406,13 +324,7 @@ def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:
 
 
 def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
-    """Arrays or data frames as users hold them, as a list; one of them is a list of one.
-
-    Raises
-    ------
-    DataError
-        When this is no list of arrays.
-    """
+    """Arrays or data frames as users hold them, as a list; one of them is a list of one."""
     refuse_no_array(Xs, f"expected a list of {words.whole}s, arrays of shape (T, P); this")
     if column_names(Xs) is not None:
         return [Xs]
@@ -435,13 +347,7 @@ def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
 
 
 def checked_names(feature_names: Any) -> list[str]:
-    """Names of features as a list of str, whatever their number.
-
-    Raises
-    ------
-    DataError
-        If ``feature_names`` is no list of names.
-    """
+    """Names of features as a list of str, whatever their number."""
     if not isinstance(feature_names, str | bytes):
         try:
             names = list(feature_names)
@@ -453,21 +359,7 @@ def checked_names(feature_names: Any) -> list[str]:
 
 
 def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | None) -> Floats:
-    """A recording or a table as a read-only array (T, P), finite but for masked values.
-
-    Parameters
-    ----------
-    which : str
-        What to call it in messages.
-    names : sequence of str, optional
-        Of its features.
-    missing : as for :func:`check_samples`
-
-    Raises
-    ------
-    DataError
-        Naming the row and the column of what cannot be used.
-    """
+    """A recording or a table as a read-only array (T, P), finite but for masked values."""
     if missing in ("interpolate", "mask"):
         X = _with_gaps(X)
     refuse_hidden(X, which, names)
@@ -516,7 +408,6 @@ def _plain(X: Any) -> Floats:
 
 
 def _with_gaps(X: Any) -> Any:
-    """What is masked, or NA in a data frame, as NaN."""
     if np.ma.isMaskedArray(X) and X.dtype.kind in "iuf":
         return np.ma.filled(X.astype(np.float64), np.nan)
     if hasattr(X, "isna") and hasattr(X, "to_numpy"):  # pandas, whose NA numpy cannot read
@@ -530,7 +421,6 @@ def _with_gaps(X: Any) -> Any:
 def _not_finite(
     array: Floats, wrong: NDArray[np.bool_], names: Sequence[str] | None, missing: str | None
 ) -> str:
-    """What is missing or infinite, where, and the ways out."""
     row, column = np.argwhere(wrong)[0]
     name = f" ({names[column]})" if names is not None and column < len(names) else ""
     if np.isinf(array[row, column]):
@@ -548,7 +438,6 @@ def _not_finite(
 
 
 def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
-    """What cannot be read as a number in ``X``, and where."""
     try:
         rows = np.atleast_1d(np.asarray(X, dtype=object))
     except ValueError:

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, StructSVMError
-from structsvm.parallel.once import spread
-from structsvm.partitions.deferred import Deferred, Origin
-from structsvm.partitions.gaps import has_gaps
-from structsvm.partitions.sample import Sample
-from structsvm.partitions.samples import (
+from structsvm.data.deferred import Deferred, Origin
+from structsvm.data.gaps import has_gaps
+from structsvm.data.sample import Sample
+from structsvm.data.samples import (
     as_floats,
     as_list,
     check_names,
@@ -24,8 +22,10 @@ from structsvm.partitions.samples import (
     checked_names,
     is_constant,
 )
-from structsvm.partitions.sources import Source, source_of
-from structsvm.partitions.traits import RECORDINGS, Words
+from structsvm.data.sources import Source, source_of
+from structsvm.data.words import RECORDINGS, Words
+from structsvm.errors import DataError, StructSVMError
+from structsvm.parallel.once import spread
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import mapping_of
 from structsvm.support.frames import refuse_other_columns
@@ -41,14 +41,7 @@ def read_arrays(
     words: Words = RECORDINGS,
     missing: str | None = None,
 ) -> tuple[list[Sample], list[str] | None]:
-    """Recordings as users hold them, as samples, and the names of their features.
-
-    Those in memory are arrays or data frames, or pairs of one and of what else is known of it.
-    Others are read once, one at a time, by the workers, and from then on whenever they are needed:
-    paths of files, and anything with ``__len__`` and ``__getitem__`` that is no list.
-
-    Parameters and errors are those of :func:`check_samples`.
-    """
+    """Recordings as users hold them, as samples, and the names of their features."""
     source = source_of(Xs)
     if source is not None:
         return _read_later(source, feature_names, n_features, words, missing)
@@ -59,13 +52,7 @@ def read_arrays(
 
 
 def labels_that_came(samples: Sequence[Sample], words: Words = RECORDINGS) -> list[Any] | None:
-    """The labels that came with recordings that are not in memory; None if none did.
-
-    Raises
-    ------
-    DataError
-        If only some of them have labels.
-    """
+    """The labels that came with recordings that are not in memory; None if none did."""
     found = [s.data.labels if isinstance(s.data, Deferred) else None for s in samples]
     if all(y is None for y in found):
         return None
@@ -107,13 +94,7 @@ class _Place(Origin):
     how: _How
 
     def read(self) -> Floats:
-        """The values, as they were when they were first read.
-
-        Raises
-        ------
-        DataError
-            Naming the recording, when it cannot be read any more, or is not what it was.
-        """
+        """The values, as they were when they were first read."""
         X, _, stamp = _read(self.source, self.index, self.how)
         if X.shape != self.shape or stamp != self.stamp or has_gaps(X) != self.has_gaps:
             raise DataError(
@@ -184,13 +165,7 @@ def _item(source: Source, i: int, words: Words) -> Any:
 
 
 def _guarded(source: Source, i: int, words: Words, method: str) -> Any:
-    """Ask a source; what its code raises becomes an error that names the recording.
-
-    Raises
-    ------
-    DataError
-        If it raises anything.
-    """
+    """Ask a source; what its code raises becomes an error that names the recording."""
     try:
         return getattr(source, method)(i)
     except StructSVMError as error:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from structsvm.solvers.fingerprint import fingerprint
+from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Ints
 
 
@@ -19,15 +19,7 @@ def contents(items: Sequence[Any]) -> Ints:
 
 
 def joined(units: Ints, numbers: Ints) -> Ints:
-    """The unit of each recording, (N,), where units that have copies in common are one.
-
-    Parameters
-    ----------
-    units : array of shape (N,)
-        Number of the group of each, 0, 1, ...
-    numbers : array of shape (N,)
-        As from :func:`contents`.
-    """
+    """The unit of each recording, (N,), where units that have copies in common are one."""
     G = int(units.max()) + 1
     links = coo_array(
         (np.ones(units.size), (units, G + numbers)), shape=(G + int(numbers.max()) + 1,) * 2
