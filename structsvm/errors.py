@@ -18,6 +18,7 @@ __all__ = [
     "MissingExtraError",
     "ModelFileError",
     "OracleError",
+    "OracleWarning",
     "PluginError",
     "SettingsError",
     "StructSVMError",
@@ -154,6 +155,10 @@ class CheckpointWarning(UserWarning):
 
 class DataWarning(UserWarning):
     """Data that can be used but will not give what the user probably expects."""
+
+
+class OracleWarning(UserWarning):
+    """An oracle found less than it claims: learning goes on, and no upper bound is certified."""
 
 
 class VerdictWarning(UserWarning):

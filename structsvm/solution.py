@@ -123,6 +123,10 @@ class Solution:
     """The best weight found, (d,)."""
     lower: float
     upper: float
+    """The objective at ``w``, with the labellings that the oracles found."""
+    certified_upper: float
+    """The same with what heuristic oracles say that they may have missed; infinity where they do
+    not say, or where an oracle was caught finding less than it claims."""
     null: float
     """F(0), the objective of the null metric: what no learning at all would pay."""
     status: Status

@@ -45,6 +45,7 @@ class Status(Enum):
         "optimal for the oracle's relaxation, whose value bounds the true objective from above"
     )
     HEURISTIC = "no better labelling was found, but a heuristic oracle cannot certify optimality"
+    CONTRADICTED = "the bounds cross: a heuristic oracle found less than there is"
     STATIONARY = "stationary within the tolerance: a local minimum of a nonconvex objective"
     NOTHING_TO_LEARN = "the null metric is already optimal within the tolerance: nothing to learn"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from enumerated import Listed, listed_risk, objective, optimum
 
-from structsvm.errors import SettingsError
+from structsvm.errors import OracleWarning, SettingsError
 from structsvm.problem import Separation
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
@@ -76,6 +76,7 @@ def test_what_is_found_later_is_compared_with_the_best_weight(seed):
     lam = 10.0 ** np.random.default_rng(seed).uniform(-2, 0)
     problem = Mistaken(Free(3))
     risk = listed_risk(Free(3), SquaredNorm(lam), n_samples=6, seed=seed, problem=problem)
-    found = ProjectedSubgradient(Stopping(1e-2, 100)).solve(risk)
+    with pytest.warns(OracleWarning):
+        found = ProjectedSubgradient(Stopping(1e-2, 100)).solve(risk)
     assert found.upper < objective(risk, found.w)
-    assert found.status is Status.HEURISTIC
+    assert found.status in (Status.HEURISTIC, Status.CONTRADICTED)

@@ -9,7 +9,7 @@ from wrong_plugins import MinDwellOracle, Segments, recordings
 
 from structsvm import MetricLearner, Status
 from structsvm.data.sample import Sample
-from structsvm.errors import DataError, OracleError, PluginError, SettingsError
+from structsvm.errors import DataError, OracleError, OracleWarning, PluginError, SettingsError
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import all_segmentations
 from structsvm.oracles.sequential import SequentialOracle
@@ -342,9 +342,7 @@ def test_fit_names_a_class_in_place_of_a_problem() -> None:
         MetricLearner(MinDwell).fit(*recordings())
 
 
-def test_an_oracle_that_found_better_before_is_named_by_its_sample(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_oracle_that_found_better_before_is_named_by_its_sample() -> None:
     certificate = Certificate(floor=0.0)
     nothing = np.zeros(3)
     asked = Planes(
@@ -360,7 +358,8 @@ def test_an_oracle_that_found_better_before_is_named_by_its_sample(
         labellings=[(), (), ()],
     )
     certificate.update_upper(asked, known=np.array([0.0, 0.0, 1.0]))
-    assert "the oracle of sample 2 found a labelling worse" in caplog.text
+    assert certificate.caught is not None
+    assert "sample 2: a labelling worse than one found before" in certificate.caught
 
 
 BUFFER = np.zeros(3)
@@ -545,6 +544,8 @@ class OneGuess(Segments):
 
 
 def test_an_answer_worse_than_the_truth_is_none_of_an_exact_oracle() -> None:
-    learner = MetricLearner(OneGuess(), metric="diagonal").fit(*recordings())
+    with pytest.warns(OracleWarning, match="^OneAnswer found, of sample 0: .* than the true one"):
+        learner = MetricLearner(OneGuess(), metric="diagonal").fit(*recordings())
     assert learner.solution_.status is Status.HEURISTIC
+    assert learner.certified_upper_ == np.inf
     assert "found by a heuristic oracle" in learner.solution_.bound

@@ -18,7 +18,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
-from structsvm.partitions.objective import Objective, certified_upper
+from structsvm.partitions.objective import Objective
 from structsvm.partitions.problem import learning_units
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import Risk
@@ -44,7 +44,6 @@ class FitResult:
     metric: Metric
     calibration: Calibration
     solution: Solution
-    upper: float
     units: LearningUnits
     untrained: Metric
     truths: Sequence[EquivalenceMatrix]
@@ -84,7 +83,6 @@ class FitState:
     def result(
         self,
         settings: Settings,
-        risk: Risk,
         solution: Solution,
         interrupts: Interrupts | None = None,
     ) -> FitResult:
@@ -103,7 +101,6 @@ class FitState:
             metric=calibration.metric(factor),
             calibration=calibration,
             solution=solution,
-            upper=certified_upper(risk, solution),
             units=self.units,
             untrained=self.untrained,
             truths=data.truths,
@@ -133,7 +130,7 @@ def learn(
                 state.risk, settings.callback, backend=settings.backend, resume=resume
             )
         with share("its price", SOLVED, 1.0):
-            return state.result(settings, state.risk, solution, interrupts)
+            return state.result(settings, solution, interrupts)
 
 
 def calibrated_or_learned(

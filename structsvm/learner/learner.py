@@ -1012,7 +1012,7 @@ class MetricLearner(ProblemParameters):
         self.metric_: Metric = result.metric
         self.calibration_: Calibration = result.calibration
         self.solution_: Solution = result.solution
-        self.certified_upper_ = result.upper
+        self.certified_upper_ = result.solution.certified_upper
         self.alternated_ = result.alternated
         self.baselines_ = {"untrained": result.untrained}
         self.rivals_: dict[str, Any] = {}

@@ -29,7 +29,7 @@ from structsvm.partial_labels.complete import (
     gain_over_nothing,
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
-from structsvm.partitions.objective import Objective, certified_upper
+from structsvm.partitions.objective import Objective
 from structsvm.partitions.problem import learning_units, untrained_factor_of
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
@@ -316,7 +316,6 @@ def _finish(
         metric=calibration.metric(factor),
         calibration=calibration,
         solution=found.solution,
-        upper=certified_upper(found.risk, found.solution),
         units=units,
         untrained=untrained,
         truths=list(found.labels),

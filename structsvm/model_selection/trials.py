@@ -213,7 +213,7 @@ def _tried(settings: Settings, state: FitState, memory: Memory | None, seen: See
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt("while choosing a metric")
         with share("its price", 0.5, 1.0):
-            result = state.result(settings, risk, solution)
+            result = state.result(settings, solution)
     except (LearningError, MasterError) as error:
         return seen.fold.failed(error, time.perf_counter() - start, refused=False)
     seconds = time.perf_counter() - start

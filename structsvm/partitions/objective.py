@@ -25,7 +25,6 @@ from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.oracle import BatchOracle, ask_together
 from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
-from structsvm.solution import Solution
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, meant
 from structsvm.support.contract import Contract, asked
@@ -312,16 +311,3 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
             f"metric must be one of {sorted(spaces)}, got {metric!r}{meant(metric, spaces)}"
         )
     return spaces[metric](n_features)
-
-
-def certified_upper(risk: Risk, solution: Solution) -> float:
-    """An upper bound of the true objective at the best weight, whatever the oracle."""
-    if "heuristic" not in solution.bound or not isinstance(risk, RegularizedRisk):
-        return solution.upper
-    total = risk.penalty(solution.w)
-    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
-        answer = risk.problem.separate(solution.w, x, y)
-        gain = risk.problem.joint_feature(x, answer.y) - risk.problem.joint_feature(x, y)
-        found = risk.problem.loss(y, answer.y) + float(gain @ solution.w)
-        total += omega * max(0.0, found + answer.slack)
-    return float(total)

@@ -39,8 +39,10 @@ class Certificate:
         self.null = self.at_null = np.inf
         self.floor = self.lower = floor
         self.bound = CERTIFIED
-        self.upper = np.inf
+        self.upper = self.certified_upper = np.inf
         self.best: Floats | None = None
+        self.caught: str | None = None
+        """Which oracle claimed more than it can keep, if one did: nothing it says is certified."""
         self.qualities: set[Quality] = set()
         self.entries: list[HistoryEntry] = []
         self._started = time.perf_counter()
@@ -49,11 +51,6 @@ class Certificate:
     def seconds(self) -> float:
         """The wall time since the start, in seconds."""
         return time.perf_counter() - self._started
-
-    @property
-    def certified_upper(self) -> float:
-        """The upper bound, or infinity when a heuristic oracle may have underestimated it."""
-        return np.inf if Quality.HEURISTIC in self.qualities else self.upper
 
     @property
     def gap(self) -> float:
@@ -75,7 +72,20 @@ class Certificate:
         losses = float((null.values + null.slacks).sum())
         self.null = losses + ROUNDING * (null.size + losses)
         self.at_null = self.null + null.penalty if is_answer else np.inf
-        self.qualities.add(null.quality)
+        self.note_answers(null)
+
+    def note_answers(self, evaluation: Planes) -> None:
+        """Take note of what the answers certify, and of one that is worse than the truth."""
+        self.qualities.add(evaluation.quality)
+        if evaluation.caught is not None:
+            self.catch(f"sample {evaluation.caught}", "the true one")
+
+    def catch(self, whose: str, better: str) -> None:
+        """Trust no oracle any more: one said that nothing is better than what is worse."""
+        self.qualities.add(Quality.HEURISTIC)
+        self.certified_upper = np.inf
+        if self.caught is None:
+            self.caught = f"{whose}: a labelling worse than {better}"
 
     def update_upper(
         self, evaluation: Planes, known: Floats | None = None, count: bool = True
@@ -85,36 +95,36 @@ class Certificate:
         ``known`` are lower bounds of the groups' losses from labellings found before: an oracle
         that finds less is not what it says. With ``count`` false the weight is no candidate.
         """
-        self.qualities.add(evaluation.quality)
+        self.note_answers(evaluation)
         losses = evaluation.values + evaluation.slacks
         if known is not None:
             self.compare(losses, known, evaluation.size)
             losses = np.maximum(losses, known)
         total, penalty = float(losses.sum()), evaluation.penalty
-        upper = penalty + total + ROUNDING * (evaluation.size + total + abs(penalty))
-        return count and self.update_best(upper, evaluation.w)
+        rounding = ROUNDING * (evaluation.size + total + abs(penalty))
+        certified = penalty + max(total, evaluation.at_most) + rounding
+        better = count and self.update_best(penalty + total + rounding, evaluation.w)
+        if better and evaluation.quality is Quality.HEURISTIC:
+            self.certified_upper = np.inf if self.caught else certified
+        return better
 
     def compare(self, losses: Floats, known: Floats, size: float) -> None:
-        """Compare oracles with what is known: those that said less are taken for heuristic ones.
+        """Compare oracles with what is known: one that said less is caught, but for a heuristic.
 
         ``size`` is the sum of the magnitudes of what all of this is sums of.
         """
         slips = 1e-7 * np.maximum(1e-7, np.abs(known)) + ROUNDING * size
         worse = (known > losses + slips).nonzero()[0]
         if worse.size and Quality.HEURISTIC not in self.qualities:
-            self.qualities.add(Quality.HEURISTIC)
             whose = f"sample {worse[0]}" if losses.size > 1 else "the samples taken together"
-            logger.warning(
-                "the oracle of %s found a labelling worse than one it found before or since: its "
-                "answers are taken for heuristic ones",
-                whose,
-            )
+            self.catch(whose, "one found before or since")
 
     def update_best(self, upper: float, w: Floats) -> bool:
         """Take note of an objective of at most ``upper`` at ``w``; whether none was lower."""
         better = upper < self.upper
         if better:
             self.upper, self.best = upper, w
+            self.certified_upper = np.inf if self.caught else upper
         return better
 
     def update_lower(self, bound: float, basis: str) -> bool:
@@ -139,19 +149,17 @@ class Certificate:
         self.entries.append(entry)
         return entry
 
-    def require_consistent(self) -> None:
-        """Refuse a lower bound above the upper one, both of which allow for rounding.
-
-        Of a heuristic oracle it only says that the losses found are too small.
-
-        Raises
-        ------
-        CertificateError
-        """
+    @property
+    def is_crossed(self) -> bool:
+        """Whether the lower bound is above the upper one, both of which allow for rounding."""
         crossed = self.lower - self.upper
         if self.bound != CERTIFIED:  # weights keep further constraints to this accuracy only
             crossed -= ADMISSIBLE * (abs(self.lower) + abs(self.upper))
-        if crossed > 0 and Quality.HEURISTIC not in self.qualities:
+        return crossed > 0
+
+    def require_consistent(self) -> None:
+        """Refuse crossed bounds; of a heuristic oracle they say that it found too little."""
+        if self.is_crossed and Quality.HEURISTIC not in self.qualities:
             raise CertificateError(
                 f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
                 f"than rounding explains ({self.bound}): an oracle claims to be exact and is not, "
@@ -162,7 +170,7 @@ class Certificate:
     def status(self, tol: float) -> Status:
         """The status of a run that reached its tolerance."""
         if Quality.HEURISTIC in self.qualities:
-            return Status.HEURISTIC
+            return Status.CONTRADICTED if self.is_crossed else Status.HEURISTIC
         if self._nothing_to_learn(tol):
             return Status.NOTHING_TO_LEARN
         return Status.RELAXED if Quality.RELAXATION in self.qualities else Status.OPTIMAL
@@ -184,6 +192,8 @@ class Certificate:
             "lower": self.lower,
             "bound": self.bound,
             "upper": self.upper,
+            "certified_upper": self.certified_upper,
+            "caught": self.caught,
             "qualities": sorted(quality.name for quality in self.qualities),
             "seconds": self.seconds,
             "history": [astuple(entry) for entry in self.entries],
@@ -197,10 +207,9 @@ class Certificate:
         LookupError, TypeError, ValueError
             When it says something else.
         """
-        self.null, self.lower, self.upper = (
-            float(header[name]) for name in ("null", "lower", "upper")
-        )
-        self.at_null = float(header.get("at_null", self.null))  # older files do without
+        for name in ("null", "at_null", "lower", "upper", "certified_upper"):
+            setattr(self, name, float(header[name]))
+        self.caught = None if header["caught"] is None else str(header["caught"])
         self.bound, self.best = str(header["bound"]), best
         self.qualities = {Quality[name] for name in header["qualities"]}
         self.entries = [HistoryEntry(*row) for row in header["history"]]
@@ -218,6 +227,7 @@ class Certificate:
             if Quality.HEURISTIC in self.qualities
             else min(self.lower, self.upper),
             upper=self.upper,
+            certified_upper=self.certified_upper,
             null=self.null,
             status=status,
             n_iter=len(self.entries),

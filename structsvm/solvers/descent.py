@@ -56,8 +56,7 @@ class Descent:
         objective = losses + self.risk.penalty(w)
         if not np.isfinite(self.certificate.null):
             self.certificate.null = objective
-        if objective < self.certificate.upper:
-            self.certificate.upper, self.certificate.best = objective, w
+        self.certificate.update_best(objective, w)
         omega = self.omega
         return objective, gradient + omega.curvature * (w - omega.center) + omega.linear
 

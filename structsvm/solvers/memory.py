@@ -70,6 +70,8 @@ class Memory:
         """The state of the solver, from which the next run starts."""
         self.qualities: frozenset[Quality] = frozenset()
         """Of the answers that this state comes from."""
+        self.caught: str | None = None
+        """Which oracle claimed more than it could keep, if one did."""
         self._seen: dict[bytes, Planes] = {}
         self._owner: tuple[tuple[Any, ...], type, list[Any]] | None = None
 
@@ -111,6 +113,10 @@ class Memory:
 
 def _without_cuts(evaluation: Planes, values: Floats) -> Planes:
     """The losses alone: the cuts are in the state of the solver."""
-    w, _, _, _, _, slacks, quality, size, calls, _, penalty = evaluation
-    none, nothing = np.empty(0, dtype=np.int64), np.empty((0, w.size))
-    return Planes(w, none, nothing, np.empty(0), values, slacks, quality, size, calls, [], penalty)
+    return evaluation._replace(
+        groups=np.empty(0, dtype=np.int64),
+        slopes=np.empty((0, evaluation.w.size)),
+        intercepts=np.empty(0),
+        values=values,
+        labellings=[],
+    )

@@ -34,7 +34,7 @@ class Planes(NamedTuple):
     values: Floats
     """At ``w``; nonnegative, (n,)."""
     slacks: Floats
-    """The hinge losses exceed the values by at most this, if the oracles know, (n,)."""
+    """The hinge losses exceed the values by at most this; 0 of heuristic answers, (n,)."""
     quality: Quality
     """The weakest of the answers."""
     size: float
@@ -43,6 +43,10 @@ class Planes(NamedTuple):
     """Of oracles."""
     labellings: list[Labellings]
     """Those that each plane is of, n of them."""
+    at_most: float = 0.0
+    """The sum of the hinge losses is at most this, if the slacks of heuristic answers are true."""
+    caught: int | None = None
+    """A sample whose oracle claimed that no labelling is better than one worse than the truth."""
     penalty: float = 0.0
     """Omega(w), once all groups are there."""
 
@@ -57,20 +61,20 @@ class Planes(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence[Planes]) -> Planes:
         """Return the planes of several blocks, one after another."""
-        w, groups, slopes, intercepts, values, slacks, qualities, sizes, calls, labellings, _ = zip(
-            *parts, strict=True
-        )
+        caught = [part.caught for part in parts if part.caught is not None]
         return cls(
-            w[0],
-            np.concatenate(groups),
-            np.concatenate(slopes),
-            np.concatenate(intercepts),
-            np.concatenate(values),
-            np.concatenate(slacks),
-            weakest(qualities),
-            sum(sizes),
-            sum(calls),
-            list(chain.from_iterable(labellings)),
+            w=parts[0].w,
+            groups=np.concatenate([part.groups for part in parts]),
+            slopes=np.concatenate([part.slopes for part in parts]),
+            intercepts=np.concatenate([part.intercepts for part in parts]),
+            values=np.concatenate([part.values for part in parts]),
+            slacks=np.concatenate([part.slacks for part in parts]),
+            quality=weakest(part.quality for part in parts),
+            size=sum(part.size for part in parts),
+            calls=sum(part.calls for part in parts),
+            labellings=list(chain.from_iterable(part.labellings for part in parts)),
+            at_most=sum(part.at_most for part in parts),
+            caught=min(caught, default=None),
         )
 
     @property

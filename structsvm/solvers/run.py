@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import MasterError, SettingsError
+from structsvm.errors import MasterError, OracleWarning, SettingsError, warn
 from structsvm.masters.base import Master, MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.cvxpy import CvxpyMaster, largest_order
@@ -68,6 +68,7 @@ class Run(CutRun):
         self.memory = Memory() if memory is None else memory
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
         self.certificate.qualities |= self.memory.qualities
+        self.certificate.caught = self.memory.caught
         self.saved: Mapping[str, NDArray[Any]] | None = None
         """What an interrupted run goes on from; None to begin."""
         self.oracle_calls = 0
@@ -157,13 +158,27 @@ class Run(CutRun):
         """Hand the state of the solver on to the next run on the same samples."""
         self.memory.state = step.state()
         self.memory.qualities = frozenset(self.certificate.qualities)
+        self.memory.caught = self.certificate.caught
 
     def solution(self, status: Status) -> Solution:
         """Return the best weight with its certificate, and the labellings it follows from."""
         found = self.certificate.solution(status, self.oracle_calls)
+        if self.certificate.caught is not None:
+            warn(self._not_what_it_claims(), OracleWarning)
         if self._active is None:
             return found
         return replace(found, support=support_of(self.risk, *self._active), duals=self._duals)
+
+    def _not_what_it_claims(self) -> str:
+        """What the user is told of an oracle that was caught."""
+        problem = getattr(self.risk.problem, "partition", self.risk.problem)
+        oracle = type(getattr(self.risk.xs[0], "oracle", problem)).__name__
+        return (
+            f"{oracle} found, of {self.certificate.caught}, and claims that there is none better: "
+            "what it says is not certified (certified_upper_ is infinite). Mend it, "
+            "structsvm.testing shows where it fails, or return Quality.HEURISTIC and a slack of "
+            "math.inf"
+        )
 
     def _saved(self, step: Step) -> Saved:
         return Saved(dict(step.state()), self.oracle_calls, step.stalled)
@@ -278,7 +293,7 @@ class Run(CutRun):
         query = Query(w, np.arange(self.risk.n_samples))
         found = separate_one(block, query, j)
         self.oracle_calls += found.calls
-        self.certificate.qualities.add(found.quality)
+        self.certificate.note_answers(found)
         return float(found.intercepts[0]), found.slopes[0]
 
     def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:

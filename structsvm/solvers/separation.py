@@ -80,7 +80,7 @@ class _Answered(NamedTuple):
     """That of the true labelling, (d,)."""
     loss: float
     slack: float
-    """Weighted; 0 where the oracle does not say."""
+    """Weighted."""
     kept: Labellings
     """The labelling found."""
 
@@ -97,6 +97,8 @@ class _Rows(NamedTuple):
     """The magnitudes of what each value is a sum of."""
     qualities: list[Quality]
     labellings: list[Labellings]
+    at_most: list[float]
+    caught: list[int | None]
 
     def planes(self, w: Floats, begin: int, end: int) -> Planes:
         some = slice(begin, end)
@@ -111,6 +113,8 @@ class _Rows(NamedTuple):
             sum(self.sizes[some]),
             end - begin,
             self.labellings[some],
+            sum(self.at_most[some]),
+            next((i for i in self.caught[some] if i is not None), None),
         )
 
 
@@ -183,8 +187,7 @@ class Block:
         sample, loss = self.samples[j], self._loss_of(j, answer)
         kept = self._kept(sample, answer.y, loss)
         omega, truth = float(self.sample_weight[j]), self._truth(j, phi.size)
-        slackens = omega > 0 and answer.quality is not Quality.HEURISTIC
-        slack = omega * answer.slack if slackens else 0.0
+        slack = omega * answer.slack if omega > 0 else 0.0
         return _Answered(sample, answer.quality, omega, phi, truth, loss, slack, kept)
 
     def _kept(self, sample: int, y: Any, loss: float) -> Labellings:
@@ -354,13 +357,16 @@ def _rows_of(answers: Sequence[_Answered], query: Query) -> _Rows:
     sizes = np.abs(intercepts) + omega * np.einsum("nd,d->n", magnitudes, query.size)
     _require_finite(samples, values)
     qualities, labellings = list(given), list(kept)
+    caught: list[int | None] = [None] * len(samples)
     for k in np.flatnonzero(values < 0).tolist():
         if values[k] + slack[k] < -BELOW * sizes[k]:
-            qualities[k] = Quality.HEURISTIC
+            qualities[k], caught[k] = Quality.HEURISTIC, samples[k]
         slack[k] = max(0.0, values[k] + slack[k])
         slopes[k], intercepts[k], values[k], labellings[k] = 0.0, 0.0, 0.0, ()
-    groups = query.groups[list(samples)]
-    return _Rows(groups, slopes, intercepts, values, slack, sizes.tolist(), qualities, labellings)
+    groups, at_most = query.groups[list(samples)], (values + slack).tolist()
+    slack[[quality is Quality.HEURISTIC for quality in qualities]] = 0.0
+    numbers = groups, slopes, intercepts, values, slack, sizes.tolist()
+    return _Rows(*numbers, qualities, labellings, at_most, caught)
 
 
 def _require_finite(samples: Sequence[int], values: Floats) -> None:
