@@ -29,13 +29,19 @@ __all__ = [
 
 CALLERS = ("sklearn", "joblib", "contextlib")
 """Packages between structsvm and the line of a user that calls it."""
+CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"
+}
+"""How control characters are shown: a terminal obeys an escape sequence in the name of a file."""
 
 
 def printable(text: str) -> str:
-    r"""A text of which every letter can be encoded, for names of files that are not UTF-8.
+    r"""A text of which every letter can be encoded and shown, for names of files.
 
-    A byte that is no letter is spelled out: ``b"caf\xe9"``, as Python reads it, is ``caf\xe9``.
+    A byte that is no letter is spelled out: ``b"caf\xe9"``, as Python reads it, is ``caf\xe9``. So
+    are control characters but for ends of lines and tabs.
     """
+    text = text.translate(CONTROLS)
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:  # half a character, which no name of a file gives

@@ -4,10 +4,8 @@ import pytest
 
 from structsvm import MetricLearner
 from structsvm.cli import terminal
-from structsvm.cli.terminal import Clock
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels
-from structsvm.support import progress
 from structsvm.support.progress import stage, tell, watching
 
 XS, YS = arrays_and_labels(
@@ -82,76 +80,19 @@ def test_rivals_are_told_of_in_the_same_course():
     assert "tuning rivals" in {words.partition(":")[0] for words, _ in notes}
 
 
-class TestClock:
-    @pytest.fixture
-    def now(self, monkeypatch):
-        now = [100.0]
-        monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
-        return now
-
-    def test_time_left(self, now):
-        clock = Clock()
-        assert clock.left(0.0) == ""
-        now[0] += 10
-        assert clock.left(0.25) == "about 30 s left"
-        now[0] += 10
-        assert clock.left(0.95) == "about 1 s left"
-
-    def test_hours_are_not_told_by_how_long_it_took_to_begin(self, now):
-        """A table of 178 rows, which takes a minute, had "about 5.8 h left"."""
-        clock = Clock()
-        clock.left(0.0)
-        now[0] += 2
-        assert clock.left(0.0001) == ""
-        now[0] += 2
-        assert clock.left(0.05) == "about 76 s left"
-
-    def test_what_is_compiled_once_does_not_count(self, now, monkeypatch):
-        """The first fit on a machine had "about 3 min left", and took seconds."""
-        compiling = [7.0]
-        monkeypatch.setattr(progress, "_apart", [lambda: compiling[0]])
-        clock = Clock()
-        clock.left(0.0)
-        now[0] += 12
-        compiling[0] += 10
-        assert clock.left(0.1) == "about 18 s left"
-
-    def test_a_first_part_costs_nothing(self, now):
-        clock = Clock()
-        assert clock.left(0.5) == ""
-        now[0] += 10
-        assert clock.left(0.75) == "about 10 s left"
-
-    def test_something_new_begins(self, now):
-        clock = Clock()
-        clock.left(0.9)
-        now[0] += 50
-        assert clock.left(0.1) == ""
-        now[0] += 90
-        assert clock.left(0.2) == "about 12 min left"
-        now[0] += 90 * 60
-        assert clock.left(0.3) == "about 5.3 h left"
-
-    def test_too_early_to_tell(self, now):
-        clock = Clock()
-        clock.left(0.0)
-        now[0] += 0.5
-        assert clock.left(0.1) == ""
-
-
 class TestTerminal:
     def test_lines_where_nothing_can_be_animated(self, monkeypatch, capsys):
         monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)
         monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
         with terminal.Terminal().working("learning [a]"):
             tell("iteration 1", 0.5)
-        assert "learning [a]: iteration 1\n" in capsys.readouterr().err
+        assert "learning [a]: iteration 1, 50%\n" in capsys.readouterr().err
 
     def test_a_task_within_one_of_the_same_name_is_named_once(self, monkeypatch, capsys):
-        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
+        monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)
         with terminal.Terminal().working("partitioning"):
             tell("partitioning", 0.5)
-        assert capsys.readouterr().err.splitlines()[-1] == "partitioning"
+        assert capsys.readouterr().err.splitlines()[-1] == "partitioning, 50%"
 
     def test_a_short_task_says_nothing(self, capsys):
         with terminal.Terminal().working("learning"):
@@ -159,7 +100,7 @@ class TestTerminal:
         assert capsys.readouterr().err == ""
 
     def test_quiet(self, monkeypatch, capsys):
-        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
+        monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)
         with terminal.Terminal(quiet=True).working("learning"):
             tell("iteration 1", 0.5)
         assert capsys.readouterr().err == ""

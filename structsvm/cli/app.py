@@ -101,7 +101,7 @@ def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
             logger.debug("where the error comes from", exc_info=True)
             raise
         finally:
-            terminal.warn_of_the_rest()
+            terminal.count_warnings()
 
 
 @contextmanager

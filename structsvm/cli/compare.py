@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
 from structsvm.cli.inputs import read
 from structsvm.cli.outputs import check_output
 from structsvm.cli.plot import new_figure, save_figure
@@ -18,6 +15,7 @@ from structsvm.compare import Comparison, compare_on, solver_named
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.learning import plot_gap_twice
 from structsvm.solvers.base import Stopping
+from structsvm.support.tables import ShortTable
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -49,24 +47,23 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def table(found: Comparison) -> Table:
+def table(found: Comparison) -> str:
     """Where each solver ended."""
-    shown = Table(box=box.SIMPLE_HEAD)
-    shown.add_column("solver", min_width=max(len(name) for name in found.solutions))
     reached = "gap" if found.is_convex else "objective"
-    for column in (reached, "seconds", "calls", "iterations"):
-        shown.add_column(column, justify="right")
-    shown.add_column("")
-    for row in found.summary():
-        shown.add_row(
+    rows = tuple(
+        (
             row["solver"],
             f"{row['gap']:.1e}" if found.is_convex else f"{row['upper']:.6g}",
             f"{row['seconds']:.2f}",
-            str(row["oracle_calls"]),
-            str(row["iterations"]),
+            row["oracle_calls"],
+            row["iterations"],
             row["status"],
         )
-    return shown
+        for row in found.summary()
+    )
+    return str(
+        ShortTable("", ("solver", reached, "seconds", "calls", "iterations", "status"), rows)
+    )
 
 
 def _draw(found: Comparison, path: Path) -> None:

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from rich import box
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from structsvm.cli import one_table
 from structsvm.cli.context import groups_of, taken_to_be_independent
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
-from structsvm.errors import printable
 from structsvm.evaluation.evaluate import (
-    PERFECT,
     Evaluation,
     evaluate,
     perfect_in_words,
@@ -24,6 +17,7 @@ from structsvm.evaluation.evaluate import (
 from structsvm.evaluation.verdict import LEARNED
 from structsvm.learner.files import load_metric_learner
 from structsvm.plotting.words import confused_states
+from structsvm.support.tables import ShortTable
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -55,7 +49,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def readable(result: Evaluation) -> tuple[RenderableType, ...]:
+def readable(result: Evaluation) -> tuple[str, ...]:
     n = len(result.samples)
     about = f"{'' if n == 1 else 'mean of '}{result.words.wholes(n)}"
     states = (state_table(result),) if result.confusion else ()
@@ -64,40 +58,23 @@ def readable(result: Evaluation) -> tuple[RenderableType, ...]:
 
 def about_scores(what: str, result: Evaluation) -> str:
     perfect = perfect_in_words(score_titles(result)).rstrip(".")
-    return f"{what} ({perfect[0].lower()}{perfect[1:]})" if perfect else what
+    return f"{what} ({perfect[0].lower()}{perfect[1:]})\n" if perfect else what
 
 
-def score_table(result: Evaluation) -> Table:
-    """The mean scores of each metric, called as ``--rival`` calls it, the best in bold."""
+def score_table(result: Evaluation) -> str:
+    """The mean scores of each metric, called as ``--rival`` calls it."""
     titles = score_titles(result)
-    written = {
-        metric: ["-" if scores[name] is None else f"{scores[name]:.3f}" for name in titles]
-        for metric, scores in sorted(result.scores.items(), key=lambda item: item[0] == LEARNED)
-    }
-    found = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    found.add_column("metric", vertical="bottom", overflow="fold")
-    for title in titles.values():
-        found.add_column(title.replace(" (", "\n("), vertical="bottom", justify="right")
-    best = {
-        name: (min if PERFECT.get(name) == 0 else max)(set(column) - {"-"}, key=float, default="")
-        for name, column in zip(titles, zip(*written.values(), strict=True), strict=True)
-    }
-    for metric, numbers in written.items():
-        shown = [
-            Text(number, "bold" if number == top else "")
-            for number, top in zip(numbers, best.values(), strict=True)
-        ]
-        found.add_row(printable(metric), *shown)
-    return found
+    means = sorted(result.scores.items(), key=lambda item: item[0] == LEARNED)
+    rows = tuple((metric, *(scores[name] for name in titles)) for metric, scores in means)
+    columns = (title.replace(" (", "\n(") for title in titles.values())
+    return f"{ShortTable('', ('metric', *columns), rows)}\n"
 
 
-def state_table(result: Evaluation) -> Table:
+def state_table(result: Evaluation) -> str:
     who = LEARNED if LEARNED in result.confusion else next(iter(result.confusion))
-    found = Table(box=box.SIMPLE_HEAD)
-    found.add_column(f"{result.words.named} ({who})")
-    for title in (result.words.bearers, "named right"):
-        found.add_column(title, justify="right")
-    found.add_column("taken for")
-    for state, n, share, others in confused_states(result.confusion[who]):
-        found.add_row(printable(state), str(n), f"{share:.1%}", printable(others))
-    return found
+    columns = (f"{result.words.named} ({who})", result.words.bearers, "named right", "taken for")
+    rows = tuple(
+        (state, n, f"{share:.1%}", others)
+        for state, n, share, others in confused_states(result.confusion[who])
+    )
+    return f"{ShortTable('', columns, rows)}\n"

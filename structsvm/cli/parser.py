@@ -1,4 +1,4 @@
-"""What can be typed: argparse with coloured help, and the options that commands share."""
+"""What can be typed: argparse, and the options that commands share."""
 
 from __future__ import annotations
 
@@ -7,65 +7,46 @@ import difflib
 import re
 import sys
 from pathlib import Path
-from typing import IO, Any, NoReturn
-
-from rich.console import Console
-from rich.highlighter import RegexHighlighter
-from rich.theme import Theme
+from typing import Any, NoReturn
 
 from structsvm.cli.names import LABELS_ARE, MISSING, STREAMS
-from structsvm.cli.terminal import safe_console
-
-THEME = Theme(
-    {
-        "help.heading": "bold",
-        "help.option": "cyan",
-        "help.value": "green",
-        "help.command": "bold cyan",
-    }
-)
-
+from structsvm.errors import printable
 
 SHARED = ("files", "columns", "output")
 """Titles of the groups of options that many commands have."""
 
 
-class HelpHighlighter(RegexHighlighter):
-    """Marks headings, options, placeholders and example commands in help texts."""
-
-    base_style = "help."
-    highlights = [  # noqa: RUF012 (declared so by rich)
-        r"(?m)^(?P<heading>[a-z][a-z ]*:)",
-        r"(?<![\w-])(?P<option>--?[a-z][a-z-]*)",
-        r"(?<![\w-])(?P<value>[A-Z]{2,}(\.[a-z]+)?)(?![\w-])",
-        r"(?m)^  (?P<command>structsvm [a-z-]+)",
-    ]
-
-
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose help is rendered by rich."""
+    """An argument parser that says which word was probably meant."""
 
     def __init__(self, **settings: Any) -> None:
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **settings)
-        self.color = False  # Python 3.14 would colour the text as well
 
     def format_help(self) -> str:
         """Return the help, with the options of the command above those that commands share."""
         self._action_groups.sort(key=lambda group: group.title in SHARED)
         return super().format_help()
 
-    def print_help(self, file: Any = None) -> None:
-        """Print the help in colours, where there are any."""
-        _console(file or sys.stdout).print(HelpHighlighter()(self.format_help()), soft_wrap=True)
-
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; of an unknown option, the command it was given to complains."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            command = self._command(found)
-            command.error(f"unrecognized arguments: {' '.join(unknown)}")
+            self._command(found).error(f"unrecognized arguments: {' '.join(unknown)}")
         return found
+
+    def error(self, message: str) -> NoReturn:
+        """Print how the command is used and what was wrong; exit with status 2."""
+        self.print_usage(sys.stderr)
+        self._print_message(f"error: {message}{self._meant(message)}\n", sys.stderr)
+        self._print_message(f"try: {self.prog} --help\n", sys.stderr)
+        raise SystemExit(2)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print at once, so that a full disk is told of."""
+        file = sys.stderr if file is None else file
+        file.write(printable(message))
+        file.flush()
 
     def _command(self, found: argparse.Namespace) -> Parser:
         """The parser of the command that was named, or this one."""
@@ -89,15 +70,6 @@ class Parser(argparse.ArgumentParser):
             return ": it stands after the command"
         close = difflib.get_close_matches(word.replace("_", "-"), known, n=1)
         return f"; did you mean {close[0]}?" if close else ""
-
-    def error(self, message: str) -> NoReturn:
-        """Print how the command is used and what was wrong; exit with status 2."""
-        message = f"{message}{self._meant(message)}"
-        console = _console(sys.stderr)
-        console.print(HelpHighlighter()(self.format_usage()), soft_wrap=True, end="")
-        console.print(f"error: {message}", style="red", soft_wrap=True)
-        console.print(f"try: {self.prog} --help", soft_wrap=True)
-        raise SystemExit(2)
 
 
 def report_options() -> argparse.ArgumentParser:
@@ -337,7 +309,3 @@ def _true_or_positive(text: str) -> int | str:
         raise argparse.ArgumentTypeError(
             f"expected an integer >= 1 or 'true', got {text!r}"
         ) from None
-
-
-def _console(file: IO[str]) -> Console:
-    return safe_console(file=file, theme=THEME, highlight=False, markup=False)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from structsvm.cli.settings import flat, kinds
-from structsvm.cli.terminal import Terminal
+from structsvm.cli.terminal import Terminal, facts
 from structsvm.plugins import Plugin, oracles, structured_problems
 from structsvm.support.plain import finite
 
@@ -40,21 +40,14 @@ def _plain(plugin: Plugin) -> Any:
 
 def _table(found: Sequence[Plugin]) -> Table:
     """A name, and beside it what it is, where it is from and how it can be set."""
-    table = Table.grid(padding=(0, 3))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for plugin in found:
-        origin = Text(f"{plugin.value} ({plugin.distribution})", "dim")
-        state = Text("cannot be used", "red") if plugin.error else _without_markup(plugin.summary)
-        lines = [state, origin]
-        if plugin.settings:
-            lines.append(
-                Text(" ".join(f"{k}={v}" for k, v in flat(plugin.settings).items()), "dim")
-            )
-        table.add_row(plugin.name, Text("\n").join(lines))
-    return table
+    return facts([(plugin.name, _described(plugin)) for plugin in found], "bold")
 
 
-def _without_markup(summary: str) -> Text:
-    """A line of documentation without its markup."""
-    return Text(summary.replace("`", ""))
+def _described(plugin: Plugin) -> Text:
+    settings = " ".join(f"{k}={v}" for k, v in flat(plugin.settings).items())
+    lines = [
+        Text("cannot be used", "red") if plugin.error else Text(plugin.summary.replace("`", "")),
+        Text(f"{plugin.value} ({plugin.distribution})", "dim"),
+        *([Text(settings, "dim")] if settings else []),
+    ]
+    return Text("\n").join(lines)

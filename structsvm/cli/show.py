@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.table import Table
 
 from structsvm.cli.inputs import words_for, words_of_training
 from structsvm.cli.settings import kind_name, settings_of
-from structsvm.cli.terminal import Terminal
+from structsvm.cli.terminal import Terminal, facts
 from structsvm.diagnosis import diagnose
 from structsvm.learner.consensus import ways_besides_metrics
 from structsvm.learner.files import load_metric_learner
@@ -26,6 +25,7 @@ from structsvm.plotting.words import (
     training_in_words,
 )
 from structsvm.support.plain import counted, finite
+from structsvm.support.tables import ShortTable
 
 BAR = 24
 """Characters of the longest bar."""
@@ -118,7 +118,6 @@ def _training_loss(learner: MetricLearner) -> float | None:
 
 
 def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
-    table = Table.grid(padding=(0, 2))
     words = words_for(learner.problem_)
     settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
     scale = {
@@ -141,10 +140,7 @@ def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),
     }
-    for name, value in rows.items():
-        if value:
-            table.add_row(name, value)
-    return table
+    return facts([(name, value) for name, value in rows.items() if value])
 
 
 def _states(learner: MetricLearner) -> dict[str, str]:
@@ -175,14 +171,10 @@ def _features(learner: MetricLearner) -> str:
     return f"{counted(size, 'feature')}{made}"
 
 
-def _weights(learner: MetricLearner, n: int) -> Table:
+def _weights(learner: MetricLearner, n: int) -> str:
     weights = heaviest_features(learner)
     top = weights[:n]
     largest = max((weight for _, weight in top), default=0.0) or 1.0
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("feature")
-    table.add_column("weight", justify="right")
-    table.add_column(f"{len(top)} of {len(weights)}, untrained 1")
-    for name, weight in top:
-        table.add_row(name, f"{weight:.3g}", "━" * round(BAR * weight / largest))
-    return table
+    title = f"{len(top)} of {len(weights)}, untrained 1"
+    bars = ((name, f"{weight:.3g}", "━" * round(BAR * weight / largest)) for name, weight in top)
+    return f"\n{ShortTable('', ('feature', 'weight', title), tuple(bars))}\n"

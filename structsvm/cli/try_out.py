@@ -27,7 +27,7 @@ from structsvm.cli.one_table import refuse_groups, refuse_split
 from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
-from structsvm.cli.terminal import Clock, Terminal
+from structsvm.cli.terminal import Terminal
 from structsvm.diagnosis import Diagnosis
 from structsvm.errors import (
     DataError,
@@ -63,8 +63,6 @@ SHARE = 0.3
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
-CHOSEN = 0.94
-"""What part of the time goes into choosing, about, before what is held out is compared."""
 REPORTED = 0.9
 """What part of the time of comparing goes into the report, about."""
 COPIES = 0.1
@@ -154,7 +152,6 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if split in (ROWS, CLUSTERS):
         _warn_of_copies(train, test, terminal)
     kept: list[Path] = []
-    clock = Clock()  # of both, choosing and comparing
 
     def keep(learner: MetricLearner) -> None:
         learner.columns_ = dict(named_columns(args))
@@ -164,10 +161,10 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         kept.append(written.model)
 
     try:
-        search = _chosen(train, split, kind, args, terminal, clock, keep)
+        search = _chosen(train, split, kind, args, terminal, keep)
         with Interrupts():
             keep(search.best_estimator_)  # again, with its rivals
-        result, judged, diagnosis = _compared(search, test, written, args, terminal, clock)
+        result, judged, diagnosis = _compared(search, test, written, args, terminal)
     except KeyboardInterrupt as interrupt:
         if not kept:
             raise
@@ -216,7 +213,6 @@ def _chosen(
     kind: Kind,
     args: argparse.Namespace,
     terminal: Terminal,
-    clock: Clock,
     keep: Callable[[MetricLearner], object],
 ) -> MetricLearnerCV:
     search = MetricLearnerCV(
@@ -229,7 +225,7 @@ def _chosen(
     )
     # The verdict is that on what is held out, not the one of choosing.
     quiet = without_warnings(VerdictWarning)
-    doing = terminal.working("choosing by cross-validation", lambda part: clock.left(CHOSEN * part))
+    doing = terminal.working("choosing by cross-validation")
     with quiet, train.given.named(), doing:
         search.fit(train.data, rivals="all", when_learned=keep)
     return search
@@ -247,15 +243,11 @@ def _compared(
     written: Written,
     args: argparse.Namespace,
     terminal: Terminal,
-    clock: Clock,
 ) -> tuple[Evaluation, Judged, Diagnosis]:
     """The scores on what was held out, of which the report and the predictions are written."""
     learner = search.best_estimator_
     given, measured = test.given, list(test.data.samples)
-    doing = terminal.working(
-        "comparing on what was held out", lambda part: clock.left(CHOSEN + (1.0 - CHOSEN) * part)
-    )
-    with given.named(), doing:
+    with given.named(), terminal.working("comparing on what was held out"):
         arrays = [sample.data for sample in measured]
         learner.training_data_.warn_if_among(arrays, given.words)
         with share("the report", 0.0, REPORTED):

@@ -16,18 +16,10 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from numba import njit
-from numba.core import event
-
-from structsvm.support.progress import count_apart
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 logger = logging.getLogger("structsvm.compiled")
-
-_event: Any = event
-_stopwatch = _event.TimingListener()
-_event.register("numba:compiler_lock", _stopwatch)
-count_apart(lambda: _stopwatch.duration if _stopwatch.done else 0.0)
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:

@@ -13,9 +13,7 @@ from typing import TypeVar
 
 __all__ = [
     "Watcher",
-    "count_apart",
     "is_watched",
-    "seconds_apart",
     "share",
     "stage",
     "tell",
@@ -28,7 +26,6 @@ Watcher = Callable[[str, float], None]
 T = TypeVar("T")
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
-_apart: list[Callable[[], float]] = []
 
 
 @contextmanager
@@ -104,16 +101,3 @@ def share(words: str, start: float, end: float) -> Iterator[None]:
 def _share(outer: Watcher, words: str, start: float, size: float) -> Watcher:
     """A watcher of a part of the work for whom the whole is all of it."""
     return lambda inner, part: outer(f"{words}: {inner}", start + part * size)
-
-
-def count_apart(seconds: Callable[[], float]) -> None:
-    """Name what has taken so many seconds of this process so far and is done once.
-
-    That compiling took long does not say that the rest takes long.
-    """
-    _apart.append(seconds)
-
-
-def seconds_apart() -> float:
-    """What all of that has taken so far."""
-    return sum(seconds() for seconds in _apart)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,17 +26,11 @@ class ShortTable:
     """Sentences below it."""
 
     def __str__(self) -> str:
-        """Plain text, names on the left and numbers on the right."""
-        cells = [self.columns, *(tuple(map(_shown, row)) for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            "  ".join(
-                cell.rjust(width) if j else cell.ljust(width)
-                for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in cells
-        ]
-        return "\n".join([self.title, *lines, *self.notes])
+        """Plain text, words on the left and numbers on the right."""
+        columns = list(zip(self.columns, *self.rows, strict=True))
+        printed = [_column(title, values) for title, *values in columns]
+        lines = ["  ".join(cells).rstrip() for cells in zip(*printed, strict=True)]
+        return "\n".join([*filter(None, [self.title]), *filter(None, lines), *self.notes])
 
     @property
     def as_html(self) -> str:
@@ -89,3 +84,12 @@ def _shown(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" if isinstance(value, float) else printable(str(value))
+
+
+def _column(title: str, values: Sequence[Any]) -> list[str]:
+    """The cells of a column in its width; a title may have two lines."""
+    first, _, second = printable(title).partition("\n")
+    cells = [first, second, *map(_shown, values)]
+    width = max(map(len, cells))
+    as_numbers = all(value is None or isinstance(value, int | float) for value in values)
+    return [cell.rjust(width) if as_numbers else cell.ljust(width) for cell in cells]

@@ -37,14 +37,14 @@ def recording(tmp_path_factory):
 
 
 def test_letters_that_the_encoding_lacks_are_spelled_out(recording):
-    status, found, said = ended("predict {} {}".format(*recording), PYTHONIOENCODING="cp1252")
+    status, found, said = ended("predict -q {} {}".format(*recording), PYTHONIOENCODING="cp1252")
     assert (status, said) == (0, "")
     assert found == "caf\xe9\\u65e5: 20 40\n"
 
 
 def test_nobody_listens(recording):
     """As for a service that has no stdout."""
-    assert ended("predict {} {}".format(*recording), ">&-") == (0, "", "")
+    assert ended("predict -q {} {}".format(*recording), ">&-") == (0, "", "")
     assert ended("--version", ">&-") == (0, "", "")
 
 

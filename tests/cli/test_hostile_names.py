@@ -3,11 +3,10 @@
 import io
 
 import pytest
-from rich.table import Table
-from rich.text import Text
 
 from structsvm.cli.parser import Parser
-from structsvm.cli.terminal import Terminal, safe_console
+from structsvm.cli.terminal import Terminal, console, facts
+from structsvm.support.tables import ShortTable
 
 HOSTILE = "a\x1b[2Jb\x9b31mc\x1b]0;title\x07d\x00e\x7f.csv"
 
@@ -15,31 +14,25 @@ HOSTILE = "a\x1b[2Jb\x9b31mc\x1b]0;title\x07d\x00e\x7f.csv"
 @pytest.fixture
 def terminal():
     """On a screen with colours, which a program writes by the same kind of sequences."""
-    settings = {"force_terminal": True, "width": 200, "highlight": False, "markup": False}
+    settings = {"force_terminal": True, "width": 200}
     return Terminal(
-        out=safe_console(file=io.StringIO(), **settings),
-        err=safe_console(file=io.StringIO(), **settings),
+        out=console(file=io.StringIO(), **settings), err=console(file=io.StringIO(), **settings)
     )
-
-
-def table():
-    table = Table("feature", title=HOSTILE)
-    table.add_row(HOSTILE)
-    table.add_row(Text(HOSTILE, style="bold"))
-    return table
 
 
 @pytest.mark.parametrize(
     "tell",
     [
         lambda terminal: terminal.report(None, HOSTILE),
-        lambda terminal: terminal.report(None, Text(HOSTILE)),
-        lambda terminal: terminal.report(None, table()),
+        lambda terminal: terminal.report(None, facts([(HOSTILE, "feature")])),
+        lambda terminal: terminal.report(
+            None, str(ShortTable(HOSTILE, ("feature",), ((HOSTILE,),)))
+        ),
         lambda terminal: terminal.note(HOSTILE),
         lambda terminal: terminal.warn(HOSTILE),
         lambda terminal: terminal.error(HOSTILE),
     ],
-    ids=["text", "styled", "table", "note", "warning", "error"],
+    ids=["text", "facts", "table", "note", "warning", "error"],
 )
 def test_control_characters_are_spelled_out(terminal, tell):
     tell(terminal)
