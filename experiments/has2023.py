@@ -61,7 +61,7 @@ def scored(name: str, test: Sequence[Recording], ends: Sequence[list[int]]) -> R
         rows.append(
             [
                 covering(truth, guess),
-                margin_f1(truth, guess, max(1, round(TOLERANCE * len(one.X)))),
+                margin_f1(truth, guess, max(1, round(TOLERANCE * len(one.X))), count_start=True),
                 partition_loss(truth, guess),
                 weighted_adjusted_rand_index(states, guess),
                 state_matching_score(states, guess),

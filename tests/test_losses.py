@@ -88,16 +88,21 @@ def segments(*ends):
     [
         (segments(10), segments(10), 0, 1.0),
         (segments(5, 10), segments(5, 10), 0, 1.0),
-        (segments(5, 10), segments(6, 10), 0, 0.5),
+        (segments(5, 10), segments(6, 10), 0, 0.0),
         (segments(5, 10), segments(6, 10), 1, 1.0),
-        (segments(5, 20), segments(4, 6, 20), 1, 2 * 2 / 5),  # one true change, two near it
+        (segments(5, 20), segments(4, 6, 20), 1, 2 / 3),  # one true change, two near it
         (segments(4, 8, 20), segments(6, 7, 20), 2, 1.0),  # a nearest match alone would lose one
-        (segments(20), segments(10, 20), 5, 2 / 3),
+        (segments(20), segments(10, 20), 5, 0.0),
     ],
 )
 def test_margin_f1(truth, guess, margin, expected):
     assert margin_f1(truth, guess, margin) == pytest.approx(expected)
     assert margin_f1(guess, truth, margin) == pytest.approx(expected)
+
+
+def test_the_start_counts_as_a_change_where_it_is_asked_for():
+    found = margin_f1(segments(5, 10), segments(6, 10), 0, count_start=True)
+    assert found == margin_f1(segments(10), segments(10), count_start=True) / 2 == 0.5
 
 
 def test_one_cluster_and_one_sample_are_defined():

@@ -168,10 +168,10 @@ def _states(
 ) -> list[list[dict[str, Any]]]:
     """State and probability of each segment, by the metric's scores or by the rival itself."""
     if rival not in learner.rivals_:
-        naming, states, apart = samples, learner.classes_, rival == CONSENSUS
-        if apart:
+        naming, states = samples, learner.classes_
+        if rival == CONSENSUS:
             naming, states = samples_with_states(learner, given, samples)
-        return segment_tables(partitions, naming, states, apart=apart)
+        return segment_tables(partitions, naming, states)
     if not hasattr(learner.rivals_[rival], "predict_segments"):
         return [[] for _ in samples]
     return list(ask(learner.rivals_[rival], "predict_segments", given, n_clusters))

@@ -646,7 +646,7 @@ def found_by_all(
     together = with_consensus(learner, found, LEARNED, measured, counts)
     if together:
         named, states = samples_with_states(learner, measured, samples)
-        of_consensus = names_by_metric(together, named, states, apart=True)
+        of_consensus = names_by_metric(together, named, states)
         # Where the metric names nothing, the consensus is what is looked at first.
         names = of_consensus | names if learner.classes_ is None else names | of_consensus
     return found | together, names

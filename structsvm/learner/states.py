@@ -11,23 +11,20 @@ from numpy.typing import NDArray
 from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.rivals.consensus import different_states
 from structsvm.support.arrays import Floats, Ints
 
 
-def names_of_items(
-    M: EquivalenceMatrix, sample: Sample, states: NDArray[Any], *, apart: bool = False
-) -> NDArray[Any]:
+def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -> NDArray[Any]:
     """The name of the state of each item, (T,), which is that of its part."""
-    best, _ = _states_of_parts(M, sample, apart)
+    best, _ = _states_of_parts(M, sample)
     return np.asarray(states[best[M.labels]])
 
 
 def segment_table(
-    M: EquivalenceMatrix, sample: Sample, states: NDArray[Any], *, apart: bool = False
+    M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]
 ) -> list[dict[str, Any]]:
     """A row for each segment: start, end, state, and its mean probability over the segment."""
-    best, probability = _states_of_parts(M, sample, apart)
+    best, probability = _states_of_parts(M, sample)
     starts, ends, columns = M.boundaries[:-1], M.boundaries[1:], ("start", "end", "state")
     segments = M.labels[starts] if M.labels is not None else np.arange(starts.size)
     values = (starts, ends, states[best[segments]], probability[segments])
@@ -39,14 +36,12 @@ def segment_tables(
     partitions: Sequence[EquivalenceMatrix],
     samples: Sequence[Sample],
     states: NDArray[Any] | None,
-    *,
-    apart: bool = False,
 ) -> list[list[dict[str, Any]]]:
     """The table of each sample, empty where no states are known or it has no segments."""
     return [
         []
         if states is None or sample.states is None or not M.is_contiguous
-        else segment_table(M, sample, states, apart=apart)
+        else segment_table(M, sample, states)
         for M, sample in zip(partitions, samples, strict=True)
     ]
 
@@ -55,20 +50,16 @@ def names_by_metric(
     guesses: Mapping[str, Sequence[EquivalenceMatrix]],
     samples: Sequence[Sample],
     states: NDArray[Any] | None,
-    *,
-    apart: bool = False,
 ) -> dict[str, list[NDArray[Any]]]:
     if states is None or any(sample.states is None for sample in samples):
         return {}
     return {
-        metric: [
-            names_of_items(M, x, states, apart=apart) for M, x in zip(found, samples, strict=True)
-        ]
+        metric: [names_of_items(M, x, states) for M, x in zip(found, samples, strict=True)]
         for metric, found in guesses.items()
     }
 
 
-def _states_of_parts(M: EquivalenceMatrix, sample: Sample, apart: bool) -> tuple[Ints, Floats]:
+def _states_of_parts(M: EquivalenceMatrix, sample: Sample) -> tuple[Ints, Floats]:
     """Number of the most probable state of each part, and its mean probability, (K,) both."""
     p, labels = sample.states, M.labels
     if p is None:
@@ -79,5 +70,5 @@ def _states_of_parts(M: EquivalenceMatrix, sample: Sample, apart: bool) -> tuple
     assert labels is not None
     counted = [np.bincount(labels, column, M.n_clusters) for column in p.T]
     sums = np.array(counted, dtype=np.float64).T
-    best = different_states(sums) if apart else sums.argmax(axis=1)
+    best = sums.argmax(axis=1)
     return best, sums[np.arange(M.n_clusters), best] / M.sizes

@@ -357,8 +357,7 @@ class MetricLearnerCV(ProblemParameters):
 
         If the best candidate is a classifier that names states, the names are its own. Otherwise
         they follow from the state scores of the learned metric or, for a consensus without such
-        scores, from one of its classifiers; neighbouring segments of a consensus have different
-        names.
+        scores, from one of its classifiers.
 
         Raises
         ------
@@ -398,7 +397,7 @@ class MetricLearnerCV(ProblemParameters):
             samples, states = samples_with_states(learner, measured, learner.inputs_(measured))
             if states is not None:
                 pairs = zip(partitions, samples, strict=True)
-                return [name(M, sample, states, apart=True) for M, sample in pairs]
+                return [name(M, sample, states) for M, sample in pairs]
         if hasattr(best, method):
             counts = None if n_clusters is None else [M.n_clusters for M in partitions]
             return list(ask(best, method, self.measured(Xs), counts))

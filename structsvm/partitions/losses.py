@@ -152,12 +152,18 @@ def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     return float(max(distance.min(axis=0).max(), distance.min(axis=1).max()))
 
 
-def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int = 5) -> float:
+def margin_f1(
+    truth: EquivalenceMatrix,
+    guess: EquivalenceMatrix,
+    tolerance: int = 5,
+    *,
+    count_start: bool = False,
+) -> float:
     """F1 score of the changes, a hit being one within ``tolerance`` samples of a true change.
 
-    As in van den Burg and Williams (2020), the start of the recording counts as a change in both,
-    so the score is defined when there is none; each change is matched at most once, and the
-    matching is the largest possible (greedy in time order).
+    Each change is matched at most once, and the matching is the largest possible (greedy in time
+    order). 1 when neither has a change. With ``count_start``, as in van den Burg and Williams
+    (2020), the start of the recording counts as a change that both have.
 
     Raises
     ------
@@ -171,13 +177,14 @@ def margin_f1(truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
     >>> truth = EquivalenceMatrix.from_breakpoints([40, 100])
     >>> guess = EquivalenceMatrix.from_breakpoints([43, 100])
     >>> margin_f1(truth, guess, tolerance=5), margin_f1(truth, guess, tolerance=2)
-    (1.0, 0.5)
+    (1.0, 0.0)
     """
     if not tolerance >= 0:
         raise DataError(f"tolerance must be >= 0 samples, got {tolerance}")
     a, b = _changes(truth, guess)
-    hits = 1 + _matches(a, b, tolerance)
-    return 2.0 * hits / (a.size + b.size + 2)
+    start = int(count_start)
+    changes = a.size + b.size + 2 * start
+    return 2.0 * (_matches(a, b, tolerance) + start) / changes if changes else 1.0
 
 
 def _matches(a: Ints, b: Ints, tolerance: int) -> int:

@@ -119,9 +119,8 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
 
-        No two neighbouring segments have the same name, and of all such names these are the most
-        probable on average over the samples and the estimators that have ``predict_proba``. Where
-        none has, a name counts as certain.
+        The name of a segment is the most probable one on average over its samples and the
+        estimators that have ``predict_proba``. Where none has, a name counts as certain.
 
         Raises
         ------
@@ -268,20 +267,4 @@ def _kept(given: Any) -> Any:
 def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
     """The name of the segment of each sample, (T,), given scores of samples, (T, C)."""
     segments = np.add.reduceat(scores, [0, *ends[:-1]], axis=0, dtype=np.float64)
-    return np.repeat(classes[different_states(segments)], np.diff(ends, prepend=0))
-
-
-def different_states(scores: Floats) -> Ints:
-    """The state of each segment, (K,), such that neighbours differ and the scores sum to most."""
-    K, C = scores.shape
-    if C == 1:
-        return np.zeros(K, dtype=np.int64)
-    value, previous = scores[0], np.zeros((K, C), dtype=np.int64)
-    for k in range(1, K):
-        first, second = np.argsort(-value, kind="stable")[:2]
-        previous[k] = np.where(np.arange(C) == first, second, first)
-        value = scores[k] + value[previous[k]]
-    path = [int(value.argmax())]
-    for k in range(K - 1, 0, -1):
-        path.append(int(previous[k, path[-1]]))
-    return np.array(path[::-1], dtype=np.int64)
+    return np.repeat(classes[segments.argmax(axis=1)], np.diff(ends, prepend=0))
