@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, NormalizedCut, interop
+from structsvm.baselines import FrameClassifier
 from structsvm.datasets import fetch_har_spsw, relevant_changes
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import TraceObjective
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
-from structsvm.rivals import FrameClassifier
 
 Floats = NDArray[np.float64]
 Ends = list[int]

@@ -22,13 +22,13 @@ from distributed import Client, LocalCluster
 from numpy.typing import NDArray
 
 from structsvm import MetricLearner
+from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import BoundaryScores, StateScores
+from structsvm.learner.baselines import fit_baseline
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.rivals import fit_rival
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Dask
-from structsvm.partitions.candidates import Rival
-from structsvm.rivals import BoundaryClassifier, FrameClassifier
+from structsvm.partitions.candidates import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage.limits import gathered_bytes
 
@@ -73,7 +73,7 @@ def learned(what: Any) -> None:
     if hasattr(what, "transform"):
         Inputs.fit(what, None, data)
     else:
-        fit_rival(Rival("classifier", what), data)
+        fit_baseline(Baseline("classifier", what), data)
     print(time.process_time() - started, (peak() - before) * MB / gathered_bytes())
 
 

@@ -10,12 +10,12 @@ from _report import Row
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
+from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Lags, StateScores, Union
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import BoundaryClassifier, FrameClassifier
 
 Floats = NDArray[np.float64]
 Method = Callable[[str | None], Any]

@@ -26,8 +26,8 @@ from _tables import NAMES, Table, Task, read
 from table2_uci import show
 
 from structsvm import Clustering, EquivalenceMatrix
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.partitions import Sample
-from structsvm.rivals import metrics as baselines
 
 PAIRS = 200
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -50,7 +50,7 @@ def run(task: Task, name: str) -> float:
         assert truth.labels is not None
         X, truth = X[rows], EquivalenceMatrix.from_labels(truth.labels[rows])
     try:
-        metric = baselines.fit(name, problem, [Sample(X)], [truth], **settings)
+        metric = tuned_metrics.fit(name, problem, [Sample(X)], [truth], **settings)
         return task.scores(metric)[0]
     except (ValueError, ArithmeticError, RuntimeError) as error:
         print(f"{name} failed: {error}")

@@ -13,10 +13,10 @@ import numpy as np
 from _report import publish
 
 from structsvm import MetricLearner
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.datasets import relevant_changes
 from structsvm.partitions import Metric
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import metrics as baselines
 
 SEEDS = 5
 LEVELS = {"independent levels": None, "rank-3 levels": 3}
@@ -36,7 +36,7 @@ def losses(rank: int | None, seed: int) -> dict[str, float]:
         return float(np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]))
 
     def fitted(name: str) -> Metric:
-        return baselines.fit(name, learner.problem_, learn, learner.encode(learn, ys[:10]))
+        return tuned_metrics.fit(name, learner.problem_, learn, learner.encode(learn, ys[:10]))
 
     return {
         "learned, diagonal": loss(learner.metric_, None),

@@ -83,7 +83,6 @@ def main(n_test: int, seed: int) -> None:
     learner = learners(SETTING)["learned, full"]
     images, masks = ([pair[k] for pair in pictures] for k in (0, 1))
     fit(learner, images[:N_LEARN], masks[:N_LEARN])
-    learner.best_estimator_.fit_baselines(images[:N_LEARN], masks[:N_LEARN])
     seconds = time.perf_counter() - start
     samples = learner.prepare(images[N_LEARN:])
     graphs = [sample.side for sample in samples]

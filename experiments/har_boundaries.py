@@ -21,7 +21,7 @@ from har_spsw import split
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
-from structsvm.evaluation.verdict import rival_in_words
+from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.features import BoundaryScores, Lags, StateScores, Union
 from structsvm.features.frames import learning_once
 from structsvm.io import Recording, arrays_and_labels
@@ -45,8 +45,8 @@ def fitted(learn: Sequence[Recording]) -> dict[str, MetricLearner]:
     with learning_once():
         for name, (_, features) in METRICS.items():
             learner = MetricLearner(metric="diagonal", lam=1.0, features=features)
-            rivals = [FRAMES, BOUNDARIES] if name == list(METRICS)[-1] else False
-            found[name] = learner.fit(Xs, ys, groups=people, rivals=rivals)
+            rivals = [FRAMES, BOUNDARIES] if name == list(METRICS)[-1] else None
+            found[name] = learner.fit(Xs, ys, groups=people, baselines=rivals)
     return found
 
 
@@ -64,7 +64,7 @@ def main(folder: Path) -> None:
     labels = {name: of for name, (of, _) in METRICS.items()}
     labels |= {BOUNDARIES: CHANGES, FRAMES: STATES}
     rows: list[dict[str, Any]] = [
-        {"method": rival_in_words(name), "learns from": of} for name, of in labels.items()
+        {"method": baseline_in_words(name), "learns from": of} for name, of in labels.items()
     ]
     for given, counts in (("unknown", None), ("known", [M.n_clusters for M in truths])):
         guesses = {name: m.predict_partitions(new, counts) for name, m in learners.items()}

@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from structsvm import MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.evaluation.verdict import Contrast, rival_in_words
+from structsvm.evaluation.verdict import Contrast, baseline_in_words
 from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner.baselines import estimators_in
 from structsvm.partitions.losses import partition_loss
 
 Ints = NDArray[np.int64]
@@ -57,7 +58,7 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
         }
         rivals = {
             name: losses(search.partition_with(name, samples, counts), truths)
-            for name in search.rivals_
+            for name in estimators_in(search.baselines_)
         }
         found[given] = both | rivals
     return {
@@ -92,7 +93,7 @@ def in_turn(found: dict[str, Any]) -> list[Row]:
     return [
         {
             "labels": labels,
-            "rival": rival_in_words(rival),
+            "rival": baseline_in_words(rival),
             "learned less rival": (f"{-mean:+.2f} ± {se:.2f} ({-high:+.2f} to {-low:+.2f})"),
         }
         for labels, result in found.items()
@@ -113,11 +114,11 @@ def main(folder: Path, limit: float) -> None:
     for labels, result in found.items():
         shown = {
             "learned": f"best learned: {result['learned']}",
-            "best": f"best of all: {rival_in_words(result['best'])}",
+            "best": f"best of all: {baseline_in_words(result['best'])}",
         }
         if labels == "names of states":
             rivals = [name for name in reference["unknown"] if name not in shown]
-            shown |= {name: rival_in_words(name) for name in rivals}
+            shown |= {name: baseline_in_words(name) for name in rivals}
         for key, name in shown.items():
             row: dict[str, Any] = {"labels": labels, "method": name}
             for given in ("unknown", "known"):

@@ -22,10 +22,10 @@ from har_spsw import split
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix
+from structsvm.baselines import Consensus
 from structsvm.errors import DataWarning
 from structsvm.evaluation.verdict import Contrast
 from structsvm.io import Recording, arrays_and_labels, read_recordings
-from structsvm.rivals import Consensus
 
 Floats = NDArray[np.float64]
 Key = tuple[str, str]

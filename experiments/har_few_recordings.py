@@ -14,10 +14,10 @@ from _report import SHARED, publish
 from har_spsw import split
 
 from structsvm import MetricLearner
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import metrics as baselines
 
 SIZES = (5, 10, 20, 40)
 DRAWS = 5
@@ -32,7 +32,7 @@ def losses(learn: list[Recording], test: list[Recording]) -> dict[str, float]:
     diagonal = MetricLearner(metric="diagonal").fit(Xs, ys)
     metrics = {
         "untrained": full.baselines_["untrained"],
-        "RCA, half shrunk": baselines.fit(
+        "RCA, half shrunk": tuned_metrics.fit(
             "rca", full.problem_, full.prepare(Xs), full.encode(Xs, ys)
         ),
         "learned, diagonal": diagonal.metric_,

@@ -29,8 +29,9 @@ from har_spsw import split as people
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.evaluation.verdict import rival_in_words
+from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.io import Recording
+from structsvm.learner.baselines import estimators_in
 from structsvm.partitions import Candidate, Sample
 
 N_LEARN = 20
@@ -43,7 +44,7 @@ def menu(Xs: Sequence[Floats], ys: Sequence[Any], split: str | None) -> list[Can
     asked = problem.candidates_for_parts if split else problem.candidates
     found = list(asked(samples, ys, None))
     for candidate in found:
-        rival = None if candidate.rival is None else candidate.rival.estimator
+        rival = None if candidate.estimator is None else candidate.estimator.estimator
         for part in filter(None, [candidate.settings.get("features"), rival]):
             given = [name for name in part.get_params() if name.endswith("standardize")]
             part.set_params(**dict.fromkeys(given))
@@ -64,7 +65,7 @@ def run(
     guesses: dict[str, list[EquivalenceMatrix]] = {
         use: search.predict_partitions(new, use=use) for use in CHOSEN
     }
-    guesses |= {name: search.partition_with(name, new) for name in search.rivals_}
+    guesses |= {name: search.partition_with(name, new) for name in estimators_in(search.baselines_)}
     means = search.cv_results_["mean_criterion"]
     return {
         "learned": f"{search.best_learned_}, lam={search.best_lam_:g}",
@@ -81,7 +82,7 @@ def rows_of(state: str, found: dict[str, Any], test: Sequence[Recording]) -> Row
     rival = min(rivals, key=lambda name: float(of[name].mean()))
     row: dict[str, Any] = {
         "hidden": state,
-        "best classifier": f"{rival_in_words(rival)}: {of[rival].mean():.2f}",
+        "best classifier": f"{baseline_in_words(rival)}: {of[rival].mean():.2f}",
     }
     for use in CHOSEN:
         row[f"chosen, {use}"] = f"{found[use]}: {of[use].mean():.2f}"

@@ -26,13 +26,13 @@ from _report import PAPER, SHARED, publish, stored
 from har_spsw import split
 
 from structsvm import Alternation, ChangePoint, MetricLearner, PartialLabels
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, LearningError
 from structsvm.io import arrays_and_labels
 from structsvm.partial_labels.complete import calibrate_partial, known_parts, read_labels
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import metrics as baselines
 
 PROBLEM = ChangePoint()
 
@@ -106,7 +106,7 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     identity = np.eye(samples[0].n_features)
     calibration = calibrate_partial(PROBLEM, identity, samples, known)
     untrained = data.loss_of(calibration.metric(identity))
-    rca = baselines.fit("rca", PROBLEM, parts, truths)
+    rca = tuned_metrics.fit("rca", PROBLEM, parts, truths)
     losses = {"untrained": untrained, "RCA": data.loss_of(rca)}
     ways = {"ours": Alternation()}
     if fraction < 1:

@@ -29,10 +29,10 @@ from _report import SHARED, Row, publish
 from har_spsw import scores, split
 
 from structsvm import EquivalenceMatrix, MetricLearner
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import metrics as baselines
 
 DRAWS, FEW = 5, 5
 LAST = list(METHODS)[-1]
@@ -115,7 +115,7 @@ def not_learned(
     Xs, ys = arrays_and_labels(learn)
     learner = MetricLearner(standardize="recording").fit(Xs, ys)
     samples, truths = learner.prepare(Xs), learner.encode(Xs, ys)
-    pca = baselines.fit("pca", learner.problem_, samples, truths)
+    pca = tuned_metrics.fit("pca", learner.problem_, samples, truths)
     unseen = learner.prepare([r.X for r in test])
     metrics = dict(zip(NEEDS, (learner.baselines_["untrained"], pca), strict=True))
     return {name: learner.decode_with(metric, unseen) for name, metric in metrics.items()}

@@ -16,10 +16,10 @@ import numpy as np
 from _report import PAPER, SHARED, Row, publish
 
 from structsvm import MetricLearner
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 from structsvm.partitions import EquivalenceMatrix, Metric
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
-from structsvm.rivals import metrics as baselines
 
 
 def split(folder: Path) -> tuple[list[Recording], list[Recording]]:
@@ -70,7 +70,7 @@ def main(folder: Path) -> None:
     samples, truths = learner.prepare(Xs), learner.encode(Xs, ys)
     for shown, name in rivals.items():
         start = time.perf_counter()
-        metric = baselines.fit(name, learner.problem_, samples, truths)
+        metric = tuned_metrics.fit(name, learner.problem_, samples, truths)
         rows.append(row(shown, learner, metric, test, time.perf_counter() - start))
     publish("har_spsw", rows)
     draw(learner, test)

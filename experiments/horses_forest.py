@@ -23,11 +23,11 @@ from _report import SHARED, Row, publish
 from table3_horses import DRAWS, SEGMENTS, Scores, Setting, scores, split
 
 from structsvm import EquivalenceMatrix, MetricLearner
+from structsvm.baselines import RegionClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import Columns, RegionScores, Union
 from structsvm.graphs import FeatureGraph, NodeLabels, node_labels
 from structsvm.io import read_images
-from structsvm.rivals import RegionClassifier
 
 SETTING = Setting("b", SEGMENTS[1])
 SCORED, CUT = "learned cut, features and scores", "learned cut, features"

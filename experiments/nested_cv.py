@@ -130,7 +130,7 @@ class Nested:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VerdictWarning)
             model.fit(Xs, ys, groups=None if self.groups is None else self.groups[train])
-        plain = MetricLearner(metric="diagonal", standardize=None).fit(Xs, ys, rivals=["rca"])
+        plain = MetricLearner(metric="diagonal", standardize=None).fit(Xs, ys, baselines=["rca"])
         models = {"plain": plain, "search": model}
         Zs, ends = [self.Zs[i] for i in test], [self.ends[i] for i in test]
         choice = f"{model.best_learned_} {model.best_lam_:g}"

@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
-from structsvm.evaluation.verdict import Contrast, rival_in_words
+from structsvm.evaluation.verdict import Contrast, baseline_in_words
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
+from structsvm.learner.baselines import estimators_in
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -78,7 +79,7 @@ class Nested:
         Xs, ys = [self.Xs[i] for i in train], [self.ys[i] for i in train]
         groups = None if self.groups is None else self.groups[train].tolist()
         search = MetricLearnerCV(random_state=0).fit(Xs, ys, groups=groups)
-        plain = MetricLearner(metric="diagonal").fit(Xs, ys, groups=groups, rivals=["rca"])
+        plain = MetricLearner(metric="diagonal").fit(Xs, ys, groups=groups, baselines=["rca"])
         new = [self.Xs[i] for i in test]
         found: dict[str, dict[str, list[float]]] = {}
         for given in GIVEN:
@@ -86,7 +87,7 @@ class Nested:
             guesses = {use: search.predict_partitions(new, counts, use=use) for use in CHOSEN}
             for metric in ("untrained", "rca"):
                 guesses[metric] = plain.decode_with(plain.baselines_[metric], new, counts)
-            for rival in search.rivals_:
+            for rival in estimators_in(search.baselines_):
                 guesses[rival] = search.partition_with(rival, new, counts)
             found[given] = {name: self.losses(test, Ms) for name, Ms in guesses.items()}
         chosen = f"{search.best_learned_}, {search.best_candidate_}"
@@ -140,7 +141,7 @@ def rows_of(name: str, labels: str, nested: Nested, found: Sequence[dict[str, An
         rivals = {m: v for m, v in complete.items() if m not in CHOSEN}
         rival = min(rivals, key=lambda m: float(rivals[m].mean()))
         row: dict[str, Any] = {"set": name, "labels": labels, "K": given}
-        row["best single rival"] = f"{rival_in_words(rival)}: {rivals[rival].mean():.2f}"
+        row["best single rival"] = f"{baseline_in_words(rival)}: {rivals[rival].mean():.2f}"
         for use in CHOSEN:
             row[use] = float(values[use].mean())
             gap = values[use] - rivals[rival]

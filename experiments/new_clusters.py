@@ -29,9 +29,9 @@ from _tables import read
 from numpy.typing import NDArray
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
+from structsvm.baselines import metrics
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.partitions.losses import adjusted_rand_index
-from structsvm.rivals import metrics
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, NDArray[np.int64]]
@@ -91,7 +91,7 @@ class Draw:
 def default(name: str, folder: Path, seed: int) -> dict[str, Any]:
     """The default settings, and the metrics in closed form."""
     draw, start = Draw.of(name, folder, seed), time.process_time()
-    learner = MetricLearner(Clustering()).fit(*draw.learn, rivals=["rca", "lda"])
+    learner = MetricLearner(Clustering()).fit(*draw.learn, baselines=["rca", "lda"])
     seconds = time.process_time() - start
     found = {"default": draw.scores(learner.predict_partitions)}
     for rival in RIVALS:
@@ -132,8 +132,8 @@ def menu(name: str, folder: Path, seed: int) -> dict[str, float]:
     found: dict[str, float] = {}
     for candidate in learner.problem_.candidates_for_parts(samples, [y]):
         options = dict(candidate.settings)
-        if candidate.baseline is not None:
-            metric = metrics.fit(candidate.baseline, learner.problem_, samples, truths, **options)
+        if candidate.tuned is not None:
+            metric = metrics.fit(candidate.tuned, learner.problem_, samples, truths, **options)
             find = partial(learner.decode_with, metric)
             found[str(candidate)] = draw.scores(find)[QUESTIONS[0]]
         for lam in candidate.lams:

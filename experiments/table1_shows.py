@@ -29,13 +29,13 @@ from _shows import FULL, QUICK, Size, speech_in_words, write_show
 from numpy.typing import NDArray
 
 from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner
+from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.data.samples import Standardizer
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, read_media, read_recordings, with_labels, write_recording
 from structsvm.partitions import Sample
 from structsvm.partitions.losses import covering, partition_loss
 from structsvm.partitions.units import within_whitening
-from structsvm.rivals import BoundaryClassifier, FrameClassifier
 
 Floats = NDArray[np.float64]
 

@@ -26,9 +26,9 @@ from _tables import LARGE, NAMES, REPEATS, Table, Task, read
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning, LearningError
 from structsvm.partitions import Metric, Sample
-from structsvm.rivals import metrics as baselines
 from structsvm.solvers import CuttingPlane, Stopping
 
 PRINTED = {
@@ -120,7 +120,7 @@ def methods(task: Task, lam: float) -> Iterator[tuple[str, Callable[[], Metric],
     identity = Metric(np.eye(P), 1.0)
 
     def rival(name: str, **settings: Any) -> Callable[[], Metric]:
-        return lambda: baselines.fit(name, problem, [Sample(X)], [truth], **settings)
+        return lambda: tuned_metrics.fit(name, problem, [Sample(X)], [truth], **settings)
 
     def learned(metric: str, oracle: str = "auto") -> Callable[[], Metric]:
         return lambda: learn(task, metric, oracle, lam)
@@ -164,7 +164,7 @@ def rca_of_pairs(task: Task, n: int) -> Metric:
     chunklets = EquivalenceMatrix.from_labels(np.repeat(np.arange(n), 2))
     problem = Clustering(random_state=task.seed)
     X = task.train.standardized[rows]
-    return baselines.fit("rca", problem, [Sample(X)], [chunklets], shrinkage=RIDGE)
+    return tuned_metrics.fit("rca", problem, [Sample(X)], [chunklets], shrinkage=RIDGE)
 
 
 def row(description: str, runs: Runs, protocol: str) -> Row:

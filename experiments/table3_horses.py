@@ -104,7 +104,6 @@ def draw(
             f"lam {learner.best_lam_:g}, {seconds:.1f} s",
             flush=True,
         )
-    learner.best_estimator_.fit_baselines(Xs, ys)
     for name, metric in learner.baselines_.items():
         found[name] = scores(ys_test, learner.decode_with(metric, Xs_test))
     return found
@@ -114,7 +113,7 @@ def fit(learner: MetricLearnerCV, Xs: Sequence[Any], ys: Sequence[Any]) -> Metri
     """Learn, whether or not cross-validation says that it pays."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
-        return learner.fit(Xs, ys)
+        return learner.fit(Xs, ys, baselines=["grid"])
 
 
 def learners(setting: Setting) -> dict[str, MetricLearnerCV]:
@@ -258,7 +257,7 @@ def pictures(images: Sequence[LabelledImage], found: Mapping[Setting, Sequence[S
     shown = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
     learner = learners(setting)["learned, full"]
     Xs, ys = [images[i].image for i in learn], [images[i].labels for i in learn]
-    fit(learner, Xs, ys).best_estimator_.fit_baselines(Xs, ys)
+    fit(learner, Xs, ys)
     figure = Figure(figsize=(9.0, 6.6), layout="constrained")
     rows = figure.subplots(3, 4)
     for axes, (name, k) in zip(rows, shown.items(), strict=True):

@@ -11,6 +11,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from structsvm.baselines.row_classifier import baselines_of_tables
 from structsvm.data.deferred import of_each
 from structsvm.data.sample import Sample
 from structsvm.data.values import label_values, refuse_missing
@@ -26,7 +27,7 @@ from structsvm.oracles._clusters.compression import (
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.candidates import Candidate, Rival
+from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
@@ -36,7 +37,6 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
-from structsvm.rivals.row_classifier import rivals_of_tables
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
     among,
@@ -262,11 +262,11 @@ class Clustering(PartitionProblem):
         refuse_missing(values, "row")
         return EquivalenceMatrix.from_labels(values)
 
-    def rivals(
+    def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Rival]:
+    ) -> Sequence[Baseline]:
         """Classifiers of rows, where the clusters are known classes."""
-        return rivals_of_tables(labels)
+        return baselines_of_tables(labels)
 
     def candidates_for_parts(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
@@ -275,16 +275,18 @@ class Clustering(PartitionProblem):
 
         No single one is best for further rows and for new clusters alike (docs/clustering.md).
         """
-        rivals = [Candidate(r.name, rival=r) for r in self.rivals(samples, labels, features)]
+        baselines = [
+            Candidate(r.name, baseline=r) for r in self.baselines(samples, labels, features)
+        ]
         rows = sum(sample.n_samples for sample in samples)
         if features is not None or rows < FEWEST_ROWS:
-            return [*PART_CANDIDATES, *rivals]
+            return [*PART_CANDIDATES, *baselines]
         similarities = self._similarities(rows, samples[0].n_features)
         kernels = [
             replace(kernel, settings={**kernel.settings, "features": similarities})
             for kernel in KERNEL_CANDIDATES
         ]
-        return [*PART_CANDIDATES, *kernels, *rivals]
+        return [*PART_CANDIDATES, *kernels, *baselines]
 
     def _similarities(self, n_rows: int, n_features: int) -> Rows:
         """The similarities ``exp(-d^2 / (4 P))`` to rows drawn at random, decorrelated."""

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.baselines.region_classifier import baselines_of_graphs, candidates_of_graphs
 from structsvm.data.sample import Sample
 from structsvm.data.samples import checked_names
 from structsvm.data.words import GRAPHS
@@ -29,7 +30,7 @@ from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, CutDecoder, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
-from structsvm.partitions.candidates import Candidate, Rival
+from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
@@ -40,7 +41,6 @@ from structsvm.partitions.traits import LEAST_KAPPA, Traits
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.rivals.region_classifier import candidates_of_graphs, rivals_of_graphs
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_positive, refuse_bad_seed, refuse_unlisted
@@ -368,18 +368,18 @@ class NormalizedCut(PartitionProblem):
         truths: Sequence[Any],
         weights: Floats | None = None,
     ) -> Metric | None:
-        """The paper's rival "grid": one scale of appearance and one of position."""
+        """The paper's baseline "grid": one scale of appearance and one of position."""
         if name != "grid":
             return None
         labels = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         factor = self._grid(samples, labels, weights)
         return calibrated(self, factor, samples, truths, weights).metric(factor)
 
-    def rivals(
+    def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Rival]:
+    ) -> Sequence[Baseline]:
         """A forest that names each node, where labels are names of regions that graphs share."""
-        return rivals_of_graphs(samples, labels)
+        return baselines_of_graphs(samples, labels)
 
     def candidates(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.data.sample import Sample
 from structsvm.data.values import check_vector, label_values, refuse_missing
 from structsvm.errors import DataError
-from structsvm.partitions.candidates import Candidate, Rival
+from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
@@ -82,20 +82,20 @@ class SegmentProblem(PartitionProblem):
         return M
 
     @hook
-    def rivals(
+    def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Rival]:
+    ) -> Sequence[Baseline]:
         """A classifier of boundaries; with names of states, classifiers of samples with Viterbi."""
-        from structsvm.rivals.recordings import rivals_of_recordings
+        from structsvm.baselines.recordings import baselines_of_recordings
 
-        return rivals_of_recordings(samples, labels, features)
+        return baselines_of_recordings(samples, labels, features)
 
     @hook
     def candidates(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Candidate]:
         """Metrics without and with context, and the classifiers that apply to the labels."""
-        from structsvm.rivals.recordings import candidates_of_recordings
+        from structsvm.baselines.recordings import candidates_of_recordings
 
         return candidates_of_recordings(samples, labels, features, self.traits.candidates)
 
@@ -104,7 +104,7 @@ class SegmentProblem(PartitionProblem):
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Candidate]:
         """Of the candidates, where states are hidden, those that see most of what labels tell."""
-        from structsvm.rivals.recordings import candidates_for_new_states
+        from structsvm.baselines.recordings import candidates_for_new_states
 
         return candidates_for_new_states(self.candidates(samples, labels, features))
 

@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = lazy(
     __file__,
     rooms=(
         *("datasets", "errors", "features", "graphs", "interop", "io", "oracles", "parallel"),
-        *("modeling", "partitions", "plotting", "problems", "regularizers", "report", "rivals"),
+        *("modeling", "partitions", "plotting", "problems", "regularizers", "report", "baselines"),
         *("solvers", "testing"),
     ),
 )

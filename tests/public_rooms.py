@@ -17,7 +17,7 @@ ROOMS = (
     "structsvm.plotting",
     "structsvm.problems",
     "structsvm.regularizers",
-    "structsvm.rivals",
+    "structsvm.baselines",
     "structsvm.solvers",
     "structsvm.testing",
 )

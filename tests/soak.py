@@ -83,7 +83,7 @@ def one_round(number: int, work: Path) -> None:
         backend=backend,
     )
     state = work / f"state-{number}"
-    learner.fit(Xs[:4], ys[:4], resume=state, rivals=True)
+    learner.fit(Xs[:4], ys[:4], resume=state, baselines="quick")
     evaluate(learner, Xs[4:], ys[4:])
     diagnose(learner, Xs, ys)
     (work / "page.html").write_text(report_page(learner, Xs[4:], ys[4:]), encoding="utf-8")

@@ -43,7 +43,7 @@ def test_folds_within_two_folds_share_their_classifier(learned, cv, most):
     names = ("untrained", "diagonal", "frame-logistic")
     search = MetricLearnerCV(candidates=names, cv=cv, lams=(0.2,), random_state=0).fit(Xs, ys)
     assert learned["LogisticRegression"] <= most
-    assert "frame-logistic" in search.rivals_
+    assert "frame-logistic" in search.baselines_
 
 
 def test_what_is_in_one_fold_only_is_learned_in_folds_of_its_own(learned):
@@ -60,7 +60,7 @@ def test_what_is_in_one_fold_only_is_learned_in_folds_of_its_own(learned):
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_scores_of_the_final_metric_come_from_the_classifiers_of_the_five_folds(learned):
-    """One for each pair of folds, for each fold, and for all recordings, here as for a rival."""
+    """One for each pair of folds, for each fold, and for all recordings, here as for a baseline."""
     Xs, ys = recordings()
     scored = Candidate(
         "scored", settings={"metric": "diagonal", "features": StateScores("logistic")}, lam=0.2

@@ -22,7 +22,7 @@ FLOORS = (
     {"masters", "parallel", "problem"},
     {"solvers"},
     {"data", "features", "graphs", "partial_labels", "partitions"},
-    {"oracles", "rivals"},
+    {"oracles", "baselines"},
     {"problems"},
     {"interop", "learner", "modeling", "plugins"},
     {"datasets", "evaluation", "io", "testing"},

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from structsvm.baselines import baselines_of_recordings
 from structsvm.errors import DataError
 from structsvm.features import windows
 from structsvm.features.boundaries import read_boundaries
 from structsvm.partitions import EquivalenceMatrix, Sample
-from structsvm.rivals import rivals_of_recordings
 
 X = np.zeros((6, 1))
 
@@ -32,7 +32,7 @@ def test_windows_have_no_label_that_nobody_gave():
 def test_a_recording_with_unknown_names_is_not_labelled_in_full(unknown):
     """Boundaries, and segments of equal length, need change points in full."""
     y = ["a", "a", unknown, unknown, "b", "b"]
-    names = [rival.name for rival in rivals_of_recordings([Sample(X)] * 2, [y, y])]
+    names = [baseline.name for baseline in baselines_of_recordings([Sample(X)] * 2, [y, y])]
     assert names == ["frame-logistic", "frame-boosting"]
 
 

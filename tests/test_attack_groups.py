@@ -80,7 +80,7 @@ def test_groups_in_any_sequence(data, groups):
 def test_an_evaluation_counts_groups_and_not_their_recordings(data):
     """Copies join groups, and several recordings of a group say as much as their mean."""
     Xs, ys = data
-    learner = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3], rivals=["rca"])
+    learner = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3], baselines=["rca"])
     rng = np.random.default_rng(1)
     more = [X + rng.normal(scale=3.0, size=X.shape) for X in Xs for _ in range(2)]
     labels = [y for y in ys for _ in range(2)]

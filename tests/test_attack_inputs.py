@@ -57,7 +57,7 @@ def test_what_can_be_gone_through_only_once(data):
         found = zip(search.predict(iter(Xs), use=use), search.predict(Xs, use=use), strict=True)
         assert all(np.array_equal(one, other) for one, other in found)
     seen = [
-        evaluate(learner, form(Xs), form(ys), rivals={"untrained too": again}).scores
+        evaluate(learner, form(Xs), form(ys), baselines={"untrained too": again}).scores
         for form in (list, iter)
     ]
     assert seen[0] == seen[1]

@@ -9,6 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from structsvm import MetricLearner
+from structsvm.baselines import BoundaryClassifier, EqualSegments, FrameClassifier, RowClassifier
 from structsvm.errors import DataError, DataWarning
 from structsvm.features import StateScores
 from structsvm.io import (
@@ -22,7 +23,6 @@ from structsvm.io import (
     read_recordings,
     with_labels,
 )
-from structsvm.rivals import BoundaryClassifier, EqualSegments, FrameClassifier, RowClassifier
 
 SHOW = Recording("show", np.zeros((20, 1)), None, ("x",), time=TimeAxis("s", np.arange(20.0) / 2))
 

@@ -76,7 +76,7 @@ def test_a_best_candidate_that_was_not_tuned_any_more_is_said_to_be_so(monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(MetricLearner, "_tune_rivals", interrupt)
+    monkeypatch.setattr(MetricLearner, "_tune_baselines", interrupt)
     with pytest.raises(KeyboardInterrupt):
         search.fit(Xs, ys)
     learned = search.predict_breakpoints(Xs)

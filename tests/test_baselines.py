@@ -9,10 +9,10 @@ from sklearn.metrics import adjusted_rand_score
 from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.partitions.metric import Metric
-from structsvm.rivals import metrics as baselines
 
 
 def test_each_by_its_name():
@@ -20,11 +20,11 @@ def test_each_by_its_name():
     truth = EquivalenceMatrix.from_labels(y)
     labelled = Clustering(), [Sample(X)], [truth]
     for name in ("untrained", "pca", "rca", "lda"):
-        metric = baselines.fit(name, *labelled)
+        metric = tuned_metrics.fit(name, *labelled)
         assert isinstance(metric, Metric)
         assert metric.factor.shape[0] == 4
     with pytest.raises(SettingsError, match=r"of this problem is one of .*'lda'.*, got 'lfda'"):
-        baselines.fit("lfda", *labelled)
+        tuned_metrics.fit("lfda", *labelled)
 
 
 def test_pca_is_not_fooled_by_few_clusters():
@@ -35,7 +35,7 @@ def test_pca_is_not_fooled_by_few_clusters():
     problem = Clustering()
     calibration = problem.calibrate(np.eye(4), [sample], truths)
     assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
-    metric = baselines.fit("pca", problem, [sample], truths)
+    metric = tuned_metrics.fit("pca", problem, [sample], truths)
     one = problem.calibrate(metric.factor[:, :1], [sample], truths)
     assert metric.factor.shape[1] == 2
     assert one.loss < problem.calibrate(metric.factor, [sample], truths).loss
@@ -43,7 +43,7 @@ def test_pca_is_not_fooled_by_few_clusters():
 
 def test_lda_finds_the_directions_that_tell_clusters_apart():
     X, y = table()
-    metric = baselines.fit("lda", Clustering(), [Sample(X)], [EquivalenceMatrix.from_labels(y)])
+    metric = tuned_metrics.fit("lda", Clustering(), [Sample(X)], [EquivalenceMatrix.from_labels(y)])
     assert metric.factor.shape == (4, 2)
     guess = metric.decode(Clustering(), Sample(X), 3)
     assert adjusted_rand_score(y, guess.labels) > 0.9
@@ -53,8 +53,8 @@ def test_metric_learn_says_how_to_get_it(monkeypatch):
     X, y = table()
     sample = Clustering(), [Sample(X)], [EquivalenceMatrix.from_labels(y)]
     monkeypatch.setitem(sys.modules, "metric_learn", None)  # as if it were not installed
-    with pytest.raises(MissingExtraError, match=r"needs metric_learn: pip install .*\[rivals\]"):
-        baselines.fit("mmc", *sample)
+    with pytest.raises(MissingExtraError, match=r"needs metric_learn: pip install .*\[baselines\]"):
+        tuned_metrics.fit("mmc", *sample)
 
     class NCA:
         def fit(self, X, y):
@@ -62,8 +62,10 @@ def test_metric_learn_says_how_to_get_it(monkeypatch):
 
     broken = SimpleNamespace(NCA=NCA, __version__="0.7.0")
     monkeypatch.setitem(sys.modules, "metric_learn", broken)
-    with pytest.raises(MissingExtraError, match=r"0\.7\.0 does not run with scikit-learn .*rivals"):
-        baselines.fit("nca", *sample)
+    with pytest.raises(
+        MissingExtraError, match=r"0\.7\.0 does not run with scikit-learn .*baselines"
+    ):
+        tuned_metrics.fit("nca", *sample)
 
 
 def test_metrics_of_metric_learn_are_ready_to_decode(monkeypatch):
@@ -82,6 +84,6 @@ def test_metrics_of_metric_learn_are_ready_to_decode(monkeypatch):
         X, y = table(seed=seed)
         Xs.append(X)
         truths.append(EquivalenceMatrix.from_labels(y))
-    metric = baselines.fit("nca", Clustering(), [Sample(X) for X in Xs], truths)
+    metric = tuned_metrics.fit("nca", Clustering(), [Sample(X) for X in Xs], truths)
     guess = metric.decode(Clustering(), Sample(Xs[0]), 3)
     assert adjusted_rand_score(truths[0].labels, guess.labels) > 0.9

@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearnerCV
+from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import SettingsError
 from structsvm.features import Lags, StateScores
-from structsvm.partitions import Candidate, Rival
-from structsvm.rivals import BoundaryClassifier, FrameClassifier
+from structsvm.partitions import Baseline, Candidate
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
 SCORES = Candidate(
     "scores", settings={"metric": "diagonal", "features": StateScores("logistic", lags=(0,))}
 )
-FRAMES = Candidate("frames", rival=Rival("frames", FrameClassifier("logistic", Lags((0,)))))
-BOUNDS = Candidate("bounds", rival=Rival("bounds", BoundaryClassifier("logistic", widths=(3,))))
+FRAMES = Candidate("frames", baseline=Baseline("frames", FrameClassifier("logistic", Lags((0,)))))
+BOUNDS = Candidate(
+    "bounds", baseline=Baseline("bounds", BoundaryClassifier("logistic", widths=(3,)))
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
@@ -35,7 +37,7 @@ def search(best, *candidates):
 
 def test_a_frame_classifier_gives_its_own_names():
     found, new = search("frames", SCORES, FRAMES), recordings(2, seed=1)
-    own = found.rivals_["frames"].predict_states(new, [4, 4])
+    own = found.baselines_["frames"].predict_states(new, [4, 4])
     names = found.predict_states(new, 4, use="best")
     assert all(np.array_equal(a, b) for a, b in zip(names, own, strict=True))
     tables = found.predict_segments(new, 4, use="best")

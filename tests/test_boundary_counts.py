@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError
-from structsvm.rivals import BoundaryClassifier
 
 T = 30
 
@@ -18,19 +18,19 @@ def fitted():
 
 
 def test_it_returns_exactly_that_many_segments_whatever_the_threshold(fitted):
-    rival, Xs = fitted
+    baseline, Xs = fitted
     for K in (1, 2, 3, 7, T):
-        for y in rival.predict(Xs, K):
+        for y in baseline.predict(Xs, K):
             assert y.max() + 1 == np.unique(y).size == K
 
 
 def test_the_highest_peaks_are_the_boundaries(fitted):
-    rival, Xs = fitted
-    assert rival.predict_breakpoints(Xs, 3) == [[10, 20, T]] * 4
-    assert rival.predict_breakpoints(Xs[:2], [1, 3]) == [[T], [10, 20, T]]
+    baseline, Xs = fitted
+    assert baseline.predict_breakpoints(Xs, 3) == [[10, 20, T]] * 4
+    assert baseline.predict_breakpoints(Xs[:2], [1, 3]) == [[T], [10, 20, T]]
 
 
 def test_numbers_that_cannot_be_are_refused(fitted):
-    rival, Xs = fitted
+    baseline, Xs = fitted
     with pytest.raises(DataError, match="cannot have 31 segments"):
-        rival.predict(Xs[:1], T + 1)
+        baseline.predict(Xs[:1], T + 1)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner, PartialLabels, evaluate, load, save
+from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import BoundaryScores, Lags, StateScores, Union
-from structsvm.rivals import BoundaryClassifier
 
 ENDS = [25, 40, 70, 90]
 LABELS = np.repeat(["rest", "walk", "turn", "rest"], [25, 15, 30, 20])
@@ -69,8 +69,8 @@ def test_a_metric_on_waves_is_no_worse_than_the_classifier_behind_them():
     Xs, new = recordings(8, noise=1.2), recordings(10, seed=5, noise=1.2)
     learner = MetricLearner(metric="diagonal", features=Union(Lags((-1, 0, 1)), scores()))
     learner.fit(Xs, [ENDS] * 8)
-    rival = BoundaryClassifier("logistic", widths=(3, 5)).fit(Xs, [ENDS] * 8)
-    found = evaluate(learner, new, [ENDS] * 10, rivals={"boundaries": rival}).scores
+    baseline = BoundaryClassifier("logistic", widths=(3, 5)).fit(Xs, [ENDS] * 8)
+    found = evaluate(learner, new, [ENDS] * 10, baselines={"boundaries": baseline}).scores
     assert found["learned"]["loss"] <= found["boundaries"]["loss"]
 
 

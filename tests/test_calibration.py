@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint, EquivalenceMatrix
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate
-from structsvm.rivals import metrics as baselines
 
 ORACLE, PROBLEM = SequentialOracle(), ChangePoint()
 
@@ -71,11 +71,11 @@ def test_rca_whitens_within_segments(rng):
     mixing = np.array([[3.0, 0, 0], [1, 0.5, 0], [0, 0, 1]])
     Xs, truths = [Z @ mixing for Z, _ in samples], [M for _, M in samples]
     given = PROBLEM, [Sample(X) for X in Xs], truths
-    metric = baselines.fit("rca", *given, shrinkage=0.0)
+    metric = tuned_metrics.fit("rca", *given, shrinkage=0.0)
     deviations = [(X - M.dense() @ X) @ metric.factor for X, M in zip(Xs, truths, strict=True)]
     stacked = np.vstack(deviations)
     np.testing.assert_allclose(stacked.T @ stacked / len(stacked), np.eye(3), atol=1e-10)
-    identity = baselines.fit("rca", *given, shrinkage=1.0).factor
+    identity = tuned_metrics.fit("rca", *given, shrinkage=1.0).factor
     np.testing.assert_allclose(
         identity @ identity.T * (1 / (identity @ identity.T)[0, 0]), np.eye(3)
     )
@@ -84,7 +84,7 @@ def test_rca_whitens_within_segments(rng):
 def test_pca_keeps_the_leading_directions(rng):
     samples = [sample(rng, P=5) for _ in range(6)]
     Xs = [Sample(Z * np.array([1, 1, 9, 1, 1])) for Z, _ in samples]
-    metric = baselines.fit("pca", PROBLEM, Xs, [M for _, M in samples])
+    metric = tuned_metrics.fit("pca", PROBLEM, Xs, [M for _, M in samples])
     assert abs(metric.factor[2, 0]) > 0.99
     np.testing.assert_allclose(metric.factor.T @ metric.factor, np.eye(metric.factor.shape[1]))
 
@@ -92,4 +92,4 @@ def test_pca_keeps_the_leading_directions(rng):
 @pytest.mark.parametrize("P", [1, 2, 3])
 def test_pca_of_few_features(rng, P):
     X, truth = sample(rng, P=P)
-    assert baselines.fit("pca", PROBLEM, [Sample(X)], [truth]).factor.shape[0] == P
+    assert tuned_metrics.fit("pca", PROBLEM, [Sample(X)], [truth]).factor.shape[0] == P

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner, MetricLearnerCV
+from structsvm.baselines import FrameClassifier
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.model_selection.candidates import menu
-from structsvm.partitions import Candidate, EquivalenceMatrix, Rival
+from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
 from structsvm.problems import ChangePoint
-from structsvm.rivals import FrameClassifier
-from structsvm.rivals import metrics as baselines
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
-FRAMES = Rival("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))
+FRAMES = Baseline("frames", FrameClassifier("logistic", Lags((-1, 0, 1))))
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 
@@ -62,8 +62,8 @@ class Counting(RecordingTransformer):
 
 def test_the_menu_begins_with_what_is_tuned_then_fitted_then_learned():
     own = Candidate("own", 0.3, {"metric": "full", "whiten": 0.2})
-    rival = Candidate("frames", rival=FRAMES)
-    found = menu(["full", own, "rca", rival, "diagonal", "untrained"], [0.1, 1.0])
+    baseline = Candidate("frames", baseline=FRAMES)
+    found = menu(["full", own, "rca", baseline, "diagonal", "untrained"], [0.1, 1.0])
     assert [str(c) for c in found] == [
         *("untrained", "RCA", "frames", "diagonal, lam=1", "diagonal, lam=0.1"),
         *("full, lam=1", "full, lam=0.1", "own, lam=0.3"),
@@ -82,7 +82,7 @@ def test_names_stand_for_what_the_problem_knows():
     [
         (("untrained", "full", Candidate("full")), "two candidates are called 'full'"),
         (("untrained", 3), "must be a list of names or Candidates"),
-        (("untrained", Candidate("frames", rival=FRAMES)), "at least one that is learned"),
+        (("untrained", Candidate("frames", baseline=FRAMES)), "at least one that is learned"),
     ],
 )
 def test_what_is_no_menu_is_refused(candidates, message):
@@ -162,9 +162,9 @@ def test_a_baseline_may_have_settings_of_its_own(data):
     assert not np.allclose(losses["rca"], losses["untrained"])
 
 
-def test_a_rival_is_chosen_and_predicts(data):
+def test_a_baseline_is_chosen_and_predicts(data):
     Xs, ys = data
-    found = search(Candidate("frames", rival=FRAMES), "diagonal", rule="min").fit(Xs, ys)
+    found = search(Candidate("frames", baseline=FRAMES), "diagonal", rule="min").fit(Xs, ys)
     assert found.best_candidate_ == "frames"
     alone = FrameClassifier("logistic", Lags((-1, 0, 1))).fit(Xs, ys)
     labels = found.predict(Xs, use="best")
@@ -173,7 +173,7 @@ def test_a_rival_is_chosen_and_predicts(data):
     known = found.predict_breakpoints(Xs, 4, use="best")
     assert known == alone.predict_breakpoints(Xs, 4)
     assert found.predict_breakpoints(Xs) == found.best_estimator_.predict_breakpoints(Xs)
-    assert list(found.rivals_) == ["frames"]
+    assert list(found.baselines_) == ["untrained", "frames"]
     with pytest.raises(SettingsError, match="frames partitions samples as they are"):
         found.predict(found.prepare(Xs), use="best")
     assert "frames" in found.verdict_.contrasts
@@ -191,10 +191,10 @@ def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
         found.predict(found.prepare(Xs), use="best")
 
 
-def test_a_rival_that_fails_in_a_fold_is_named(data):
-    long = Rival("long", FrameClassifier("logistic", Lags((-50, 0))))
+def test_a_baseline_that_fails_in_a_fold_is_named(data):
+    long = Baseline("long", FrameClassifier("logistic", Lags((-50, 0))))
     with pytest.warns(DataWarning, match="long is not compared: recording 0 has 30 samples, too"):
-        found = search(Candidate("long", rival=long), "diagonal").choose(*data)
+        found = search(Candidate("long", baseline=long), "diagonal").choose(*data)
     assert found.metric == "diagonal"
 
 
@@ -218,14 +218,11 @@ def test_a_problem_declares_its_menu(data):
 def test_baselines_of_a_learner_with_scores_are_tuned_on_cross_fitted_ones(data):
     Xs, ys = data
     learner = MetricLearner(metric="diagonal", features=StateScores("logistic", n_folds=2))
-    learner.fit(Xs, ys, rivals=True)
-    prices = {name: metric.price for name, metric in learner.baselines_.items()}
-    learner.fit_baselines(Xs, ys)
-    again = {name: metric.price for name, metric in learner.baselines_.items()}
-    assert again == prices
+    learner.fit(Xs, ys, baselines="quick")
+    prices = {name: metric.price for name, metric in learner.baselines_.items() if name == "rca"}
     leaky = learner.prepare(Xs)
     truths = learner.encode(leaky, ys)
-    assert baselines.fit("rca", learner.problem_, leaky, truths).price != prices["rca"]
+    assert tuned_metrics.fit("rca", learner.problem_, leaky, truths).price != prices["rca"]
 
 
 def test_a_search_without_groups_of_recordings_is_refused_as_before(data):

@@ -50,7 +50,7 @@ def test_a_zero_metric_of_recordings_names_features_that_may_show_the_changes():
 
 def test_these_features_do_show_changes_of_spread():
     Xs, ys = shaking(8)
-    learner = MetricLearner(features=HermiteMoments()).fit(Xs[:6], ys[:6], rivals=[EQUAL])
+    learner = MetricLearner(features=HermiteMoments()).fit(Xs[:6], ys[:6], baselines=[EQUAL])
     scores = evaluate(learner, Xs[6:], ys[6:]).scores
     assert scores["learned"]["loss"] < 0.5 * scores[EQUAL]["loss"]
 

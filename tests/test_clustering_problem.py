@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from tables import table
 
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, Status, evaluate
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation
@@ -18,7 +19,6 @@ from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 
@@ -252,7 +252,7 @@ class TestWhitening:
         assert MetricLearner(Clustering(), "diagonal").fit(*data).whitening_ is None
         whitened = MetricLearner(Clustering(), whiten=0.0, lam=1e4).fit(*data)
         given = Clustering(), plain.prepare(data[0]), whitened.encode(*data)
-        rca = baselines.fit("rca", *given, shrinkage=0.0)
+        rca = tuned_metrics.fit("rca", *given, shrinkage=0.0)
         assert whitened.whitening_ == pytest.approx(rca.factor)
 
     @pytest.mark.parametrize("whiten", [-0.1, 1.5, "yes", True])

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from tables import table
 
 from structsvm import Clustering, MetricLearner
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.learner.files import load, save
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 
@@ -95,12 +95,14 @@ class TestRealTables:
                 (truth,) = learner.encode(*test)
                 losses.append([-learner.score(*test)])
                 for name in ("lda", "rca"):
-                    rival = baselines.fit(name, learner.problem_, samples, truths, shrinkage=1e-3)
-                    guess = learner.decode_with(rival, test[0], truth.n_clusters)[0]
+                    baseline = tuned_metrics.fit(
+                        name, learner.problem_, samples, truths, shrinkage=1e-3
+                    )
+                    guess = learner.decode_with(baseline, test[0], truth.n_clusters)[0]
                     losses[-1].append(partition_loss(truth, guess))
-            ours, *rivals = np.array(losses).T
+            ours, *baselines = np.array(losses).T
             assert ours.mean() <= target
-            assert all((ours < rival).all() for rival in rivals)
+            assert all((ours < baseline).all() for baseline in baselines)
 
     def test_learning_pays_on_a_table_with_noise(self):
         """Wine beside as many columns of noise: plain K-means no longer finds the cultivars."""

@@ -11,15 +11,16 @@ import pytest
 from sklearn.base import clone
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV, evaluate, load, save
+from structsvm.baselines import BoundaryClassifier, Consensus, EqualSegments, FrameClassifier
+from structsvm.baselines.consensus import _named, nearest_segmentation
 from structsvm.cli import main
 from structsvm.errors import DataError, DataWarning, ModelFileError, SettingsError
 from structsvm.features import Lags
-from structsvm.model_selection.trials import Fold, try_rival
-from structsvm.partitions import Candidate, Rival
+from structsvm.learner.baselines import estimators_in
+from structsvm.model_selection.trials import Fold, try_baseline
+from structsvm.partitions import Baseline, Candidate
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import Clustering
-from structsvm.rivals import BoundaryClassifier, Consensus, EqualSegments, FrameClassifier
-from structsvm.rivals.consensus import _named, nearest_segmentation
 
 NAMES = np.array(["sit", "walk", "turn"])
 
@@ -146,13 +147,13 @@ def test_a_spurious_boundary_does_not_invert_the_names_behind_it() -> None:
 @pytest.mark.filterwarnings("ignore:the model was learned from 10")
 @pytest.mark.parametrize("K", [None, 9])
 def test_its_names_change_where_its_segments_do(noisy, search, K) -> None:
-    """A consensus is judged by its names, among other rivals that name states."""
+    """A consensus is judged by its names, among other baselines that name states."""
     Xs, ys = noisy
-    members = list(search.best_estimator_.rivals_.items())
+    members = list(estimators_in(search.best_estimator_.baselines_).items())
     own = Consensus(members)
     own.estimators_ = dict(members)
     learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    scores = evaluate(learner, Xs, ys, n_clusters=K, rivals={"own": own}).scores
+    scores = evaluate(learner, Xs, ys, n_clusters=K, baselines={"own": own}).scores
     to = EquivalenceMatrix.from_breakpoints
     guesses = [to(ends) for ends in own.predict_breakpoints(Xs, K)]
     expected = [partition_loss(t, M) for t, M in zip(learner.encode(Xs, ys), guesses, strict=True)]
@@ -177,9 +178,9 @@ def test_it_is_an_estimator(data, fitted) -> None:
 def test_it_can_be_chosen(data) -> None:
     Xs, ys = data
     edges = BoundaryClassifier("logistic", widths=(5,))
-    rival = Rival("both", Consensus([("metric", MetricLearner()), ("edges", edges)]))
+    baseline = Baseline("both", Consensus([("metric", MetricLearner()), ("edges", edges)]))
     search = MetricLearnerCV(
-        candidates=["untrained", "diagonal", Candidate("both", rival=rival)], cv=3
+        candidates=["untrained", "diagonal", Candidate("both", baseline=baseline)], cv=3
     )
     search.fit(Xs, ys)
     assert "both" in search.verdict_.contrasts
@@ -223,9 +224,9 @@ JOINT = Candidate("consensus", joins=(("frames",), ("absent", "edges")))
 
 
 def search_of(*more: Candidate, **settings) -> MetricLearnerCV:
-    rivals = [Candidate(name, rival=Rival(name, model)) for name, model in members()[1:]]
+    baselines = [Candidate(name, baseline=Baseline(name, model)) for name, model in members()[1:]]
     settings = {"cv": 2, "lams": (0.1, 1.0), "random_state": 0} | settings
-    return MetricLearnerCV(candidates=["untrained", "diagonal", *rivals, *more], **settings)
+    return MetricLearnerCV(candidates=["untrained", "diagonal", *baselines, *more], **settings)
 
 
 @pytest.fixture(scope="module")
@@ -295,13 +296,13 @@ def test_it_joins_a_metric_of_each_kind(noisy, wide, tmp_path) -> None:
     for counts in (None, [3, 4, 5, 6, 5, 5, 4, 2, 1, 5]):
         Ks = [None] * len(Xs) if counts is None else counts
         first = wide.predict_breakpoints(Xs, counts)
-        rivals = [breakpoints_of(wide.partition_with(n, Xs, counts)) for n in wide.consensus_]
+        baselines = [breakpoints_of(wide.partition_with(n, Xs, counts)) for n in wide.consensus_]
         possible = []
         for lam in lams:
             learner = MetricLearner(lam=lam, **settings)
             groups = wide.fold_.tolist()
             beside = learner.fit(Xs, ys, groups=groups).predict_breakpoints(Xs, counts)
-            ends = zip(first, beside, *rivals, strict=True)
+            ends = zip(first, beside, *baselines, strict=True)
             pairs = zip(ends, Ks, strict=True)
             possible.append([nearest_segmentation(e, np.ones(4), K) for e, K in pairs])
         found = wide.predict_breakpoints(Xs, counts, use="best")
@@ -348,8 +349,8 @@ def test_held_out_it_joins_what_the_other_fold_chooses(noisy, search) -> None:
         possible = []
         for lam in lams:
             model = MetricLearner(metric="diagonal", whiten=None, lam=lam).fit(*learn)
-            for name, rival in members()[1:]:
-                model.rivals_[name] = clone(rival).fit(*learn)
+            for name, baseline in members()[1:]:
+                model.baselines_[name] = clone(baseline).fit(*learn)
             guesses = by_hand(model, [Xs[i] for i in held_out])
             to = EquivalenceMatrix.from_breakpoints
             truths = model.encode([Xs[i] for i in held_out], [ys[i] for i in held_out])
@@ -364,8 +365,8 @@ def test_the_verdict_says_to_use_it(search) -> None:
     assert verdict.pays
     assert verdict.use == "consensus"
     assert "consensus" in verdict.contrasts
-    assert verdict.rival.rival in ("frames", "edges")
-    assert verdict.enough is None or verdict.enough.rival != "consensus"
+    assert verdict.baseline.baseline in ("frames", "edges")
+    assert verdict.enough is None or verdict.enough.baseline != "consensus"
     assert str(verdict).count("use the consensus") == 1
     assert "use='best'" in str(verdict)
 
@@ -394,17 +395,18 @@ def test_commands_partition_with_it(noisy, search, tmp_path, capsys) -> None:
     save(search.best_estimator_, tmp_path / "m.structsvm")
     np.savez(tmp_path / "new.npz", X=Xs[0])
     files = [str(tmp_path / name) for name in ("m.structsvm", "new.npz")]
-    assert main(["predict", "--json", *files, "--rival", "consensus"]) == 0
+    assert main(["predict", "--json", *files, "--baseline", "consensus"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["recordings"]
     assert found["breakpoints"] == search.predict_breakpoints(Xs[:1], use="best")[0]
     assert main(["show", "--json", files[0]]) == 0
-    assert "consensus" in json.loads(capsys.readouterr().out)["rivals"]
+    assert "consensus" in json.loads(capsys.readouterr().out)["baselines"]
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_a_single_candidate_that_is_better_is_preferred(noisy) -> None:
     blind = [
-        Candidate(name, rival=Rival(name, EqualSegments())) for name in ("equal", "equal as well")
+        Candidate(name, baseline=Baseline(name, EqualSegments()))
+        for name in ("equal", "equal as well")
     ]
     joint = Candidate("consensus", joins=(("equal",), ("equal as well",)))
     found = search_of(*blind, joint).fit(*noisy)
@@ -424,13 +426,13 @@ def test_it_needs_one_of_each_group(noisy) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the model was learned from 10")
-def test_a_rival_of_a_user_may_have_its_name(noisy) -> None:
+def test_a_baseline_of_a_user_may_have_its_name(noisy) -> None:
     Xs, ys = noisy
     learner = MetricLearner(metric="diagonal").fit(Xs, ys)
     own = {"consensus": EqualSegments().fit(Xs, ys)}
-    verdict = evaluate(learner, Xs, ys, rivals=own).verdict
+    verdict = evaluate(learner, Xs, ys, baselines=own).verdict
     assert verdict.together is None
-    assert verdict.rival.rival == "consensus"
+    assert verdict.baseline.baseline == "consensus"
 
 
 class FailsOnce(FrameClassifier):
@@ -446,7 +448,7 @@ class FailsOnce(FrameClassifier):
 def test_what_cannot_learn_in_one_fold_is_joined_in_none(noisy) -> None:
     Xs, ys = [X.copy() for X in noisy[0]], noisy[1]
     Xs[0][0, 0] = 60.0
-    once = Candidate("once", rival=Rival("once", FailsOnce("logistic")))
+    once = Candidate("once", baseline=Baseline("once", FailsOnce("logistic")))
     search = search_of(once, Candidate("consensus", joins=(("once",), ("edges",))), cv=3)
     with pytest.warns(DataWarning, match="once is not compared"):
         search.fit(Xs, ys)
@@ -461,7 +463,7 @@ def test_what_cannot_learn_in_one_fold_is_joined_in_none(noisy) -> None:
 def test_segment_ends_are_kept_for_a_consensus_alone(noisy) -> None:
     data = MetricLearner().read(*noisy)
     for joins in (False, True):
-        trial = try_rival(Rival("equal", EqualSegments()), Fold(0, data, data, joins=joins))
+        trial = try_baseline(Baseline("equal", EqualSegments()), Fold(0, data, data, joins=joins))
         assert len(trial.ends) == 2 * joins
 
 

@@ -41,7 +41,7 @@ def search(data, **settings):
 @pytest.fixture(scope="module")
 def learner():
     data = recordings(6)
-    return MetricLearner(metric="diagonal").fit(*data).fit_baselines(*data)
+    return MetricLearner(metric="diagonal").fit(*data, baselines="quick")
 
 
 def test_six_copies_of_one_recording_are_too_few_to_tell():
@@ -173,7 +173,7 @@ def test_no_difference_at_all_shows_nothing():
     assert "interval" not in str(verdict)
 
 
-# ---- the best of all rivals
+# ---- the best of all baselines
 
 
 def judged(**losses):
@@ -195,7 +195,7 @@ OURS, WORSE = np.ones(6), 3 + NOISE
 
 
 @pytest.mark.parametrize(
-    ("pca", "rca", "answer", "rival"),
+    ("pca", "rca", "answer", "baseline"),
     [
         (1 + NOISE, WORSE, "Learning pays, but PCA may do as well.", "pca"),
         (WORSE, 1 + NOISE, "Learning pays, but RCA may do as well.", "rca"),
@@ -204,14 +204,14 @@ OURS, WORSE = np.ones(6), 3 + NOISE
         (1.5 + 9 * NOISE, 1.4 + NOISE, "Learning pays, but PCA may do as well.", "rca"),
     ],
 )
-def test_the_verdict_is_about_the_best_of_all_rivals(pca, rca, answer, rival):
+def test_the_verdict_is_about_the_best_of_all_baselines(pca, rca, answer, baseline):
     verdict = judged(learned=OURS, untrained=WORSE, pca=pca, rca=rca)
     assert verdict.answer == answer
-    assert verdict.rival.rival == rival
+    assert verdict.baseline.baseline == baseline
     assert set(verdict.contrasts) == {"untrained", "pca", "rca"}
-    assert verdict.beats_rival == (answer == "Learning pays.")
+    assert verdict.beats_baseline == (answer == "Learning pays.")
     named = answer.removeprefix("Learning pays, but ").split()[0]
     assert named == "Learning" or f"than that of {named}" in verdict.found
     plain = json.loads(json.dumps(verdict.to_dict()))
-    assert plain["rival"] == rival
+    assert plain["baseline"] == baseline
     assert set(plain["contrasts"]) == {"untrained", "pca", "rca"}

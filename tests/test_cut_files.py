@@ -7,6 +7,7 @@ import pytest
 from cut_cases import planted
 
 from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, ModelFileError, SettingsError
@@ -17,7 +18,6 @@ from structsvm.learner.files import read_header
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
-from structsvm.rivals import metrics as baselines
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def learner(graphs):
     Xs, ys = graphs
     image = GraphOfImage(features="colour+position")
     problem = NormalizedCut(cluster_count="unknown", image=image)
-    return MetricLearner(problem).fit(Xs[:6], ys[:6], rivals=True)
+    return MetricLearner(problem).fit(Xs[:6], ys[:6], baselines="quick")
 
 
 def test_a_model_comes_back_as_it_was(learner, graphs, tmp_path):
@@ -67,11 +67,13 @@ def test_a_damaged_header_is_told(learner, tmp_path, monkeypatch):
 def test_evaluation(learner, graphs):
     Xs, ys = graphs[0][6:], graphs[1][6:]
     found = evaluate(learner, Xs, ys, "true")
-    assert set(found.scores) == {"learned", "untrained", "grid", *learner.rivals_}
+    assert set(found.scores) == {"learned", "untrained", "grid", *learner.baselines_}
     assert found.scores["learned"]["loss"] == pytest.approx(-_known(learner).score(Xs, ys))
     assert found.scores["learned"]["loss"] < found.scores["grid"]["loss"]
     assert found.verdict.untrained.n == 6
-    assert found.verdict.rival in [found.contrast(name) for name in ("grid", *learner.rivals_)]
+    assert found.verdict.baseline in [
+        found.contrast(name) for name in ("grid", *learner.baselines_)
+    ]
     assert "On 6 held-out graphs, the disagreement of the learned metric" in str(found.verdict)
     plain = found.to_dict()
     assert len(plain["graphs"]) == 6
@@ -167,7 +169,7 @@ def test_the_grid_is_exhaustive(graphs):
     Xs, ys = marked(graphs[0][:3]), graphs[1][:3]
     truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
     problem, samples = NormalizedCut(), [Sample(g.X, g) for g in Xs]
-    best = baselines.fit("grid", problem, samples, truths)
+    best = tuned_metrics.fit("grid", problem, samples, truths)
 
     def loss(metric):
         cuts = [metric.decode(problem, x, 2) for x in samples]
@@ -182,7 +184,7 @@ def test_the_grid_is_exhaustive(graphs):
     assert len(everything) == 110
     assert loss(best) == min(everything)
     with pytest.raises(SettingsError, match=r"a baseline of this problem is one of .*'spam'"):
-        baselines.fit("spam", problem, samples, truths)
+        tuned_metrics.fit("spam", problem, samples, truths)
 
 
 def test_the_threshold_is_the_best_there_is(graphs):

@@ -102,7 +102,7 @@ def test_choosing_on_held_out_graphs(graphs, counts):
     assert verdict.pays
     assert verdict.untrained.n == 6
     assert "On 6 held-out graphs" in str(verdict)
-    assert verdict.rival.rival == "grid"
+    assert verdict.baseline.baseline == "grid"
     found = evaluate(search, Xs[6:], ys[6:])
     assert set(found.scores) == {"learned", "untrained", "grid"}
     assert found.learned["loss"] < found.untrained["loss"]

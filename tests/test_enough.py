@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
-from structsvm.evaluation.verdict import Contrast, Verdict, rival_in_words, rival_title
+from structsvm.evaluation.verdict import Contrast, Verdict, baseline_in_words, baseline_title
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
 BAD, FAR = 3 + NOISE, 2 + NOISE
@@ -81,7 +81,7 @@ def test_metrics_are_never_called_classifiers():
     assert verdict.answer == "Learning pays, but RCA may do as well."
 
 
-def test_a_rival_of_ones_own_is_named_as_one_names_it():
+def test_a_baseline_of_ones_own_is_named_as_one_names_it():
     verdict = judged(("my forest",), **{"my forest": 1 + NOISE})
     assert verdict.answer == "Learning pays, but my forest does as well: use it."
 
@@ -121,14 +121,14 @@ def test_words_and_json_name_one_classifier_to_use(best, untrained):
 
 
 def test_names_in_sentences_and_in_tables():
-    assert rival_in_words("boundary-logistic") == "a boundary classifier (logistic)"
-    assert rival_title("boundary-logistic") == "boundary classifier (logistic)"
-    assert [rival_title(name) for name in ("untrained", "rca", "grid", "my own")] == [
+    assert baseline_in_words("boundary-logistic") == "a boundary classifier (logistic)"
+    assert baseline_title("boundary-logistic") == "boundary classifier (logistic)"
+    assert [baseline_title(name) for name in ("untrained", "rca", "grid", "my own")] == [
         *("untrained", "RCA", "grid", "my own")
     ]
 
 
-def test_the_best_of_many_rivals_is_no_better_by_chance_than_a_single_one():
+def test_the_best_of_many_baselines_is_no_better_by_chance_than_a_single_one():
     """Six classifiers that are exactly as good as the metric, on twelve recordings."""
     rng, draws, n = np.random.default_rng(0), 500, 12
     names = [f"classifier {k}" for k in range(6)]
@@ -140,7 +140,7 @@ def test_the_best_of_many_rivals_is_no_better_by_chance_than_a_single_one():
         told = {"loss": 1.0, "best": None, "grouped": False}
         verdict = Verdict.against(contrasts, classifiers=frozenset(names), **told)
         better += "does better" in verdict.answer
-        held += verdict.rival.low <= 0 <= verdict.rival.high
+        held += verdict.baseline.low <= 0 <= verdict.baseline.high
         assert verdict.untrained == contrasts["untrained"]
         assert {c.low for c in contrasts.values()} == {c.low for c in verdict.contrasts.values()}
     assert better / draws < 0.04

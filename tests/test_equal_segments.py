@@ -1,14 +1,14 @@
-"""Segments of equal length are the rival that does not look: meaningless labels lose to it."""
+"""Segments of equal length are the baseline that does not look: meaningless labels lose to it."""
 
 import numpy as np
 import pytest
 
 from structsvm import MetricLearner, MetricLearnerCV, evaluate, load, save
+from structsvm.baselines import EqualSegments
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
 from structsvm.evaluation.verdict import EQUAL
 from structsvm.io import arrays_and_labels
-from structsvm.rivals import EqualSegments
 
 NOTHING = (
     "There is no evidence that the segments follow from the features: segments of equal length, "
@@ -31,14 +31,14 @@ class TestLength:
 
     def test_one_segment_if_changes_are_rare(self):
         Xs = [np.zeros((50, 1))] * 9
-        rival = EqualSegments().fit(Xs, [[50]] * 8 + [[2, 50]])
-        assert rival.predict_breakpoints(Xs[:1]) == [[50]]
+        baseline = EqualSegments().fit(Xs, [[50]] * 8 + [[2, 50]])
+        assert baseline.predict_breakpoints(Xs[:1]) == [[50]]
 
     def test_the_number_may_be_given(self):
-        rival = EqualSegments().fit([np.zeros((40, 1))], [[10, 20, 30, 40]])
+        baseline = EqualSegments().fit([np.zeros((40, 1))], [[10, 20, 30, 40]])
         X = [np.zeros((7, 1)), np.zeros((1, 1))]
-        assert rival.predict_breakpoints(X, [3, 1]) == [[2, 5, 7], [1]]
-        assert [y.tolist() for y in rival.predict(X, [2, 1])] == [[0, 0, 0, 0, 1, 1, 1], [0]]
+        assert baseline.predict_breakpoints(X, [3, 1]) == [[2, 5, 7], [1]]
+        assert [y.tolist() for y in baseline.predict(X, [2, 1])] == [[0, 0, 0, 0, 1, 1, 1], [0]]
 
     def test_labels_without_a_change_are_refused(self):
         with pytest.raises(DataError, match="no recording has a change"):
@@ -59,7 +59,7 @@ def test_labels_at_random_do_not_pay(rng):
 def test_segments_that_follow_from_the_features_pay():
     recordings = relevant_changes(20, n_samples=200, n_features=6, n_relevant=3, random_state=0)
     Xs, ys = arrays_and_labels(recordings)
-    learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10], rivals=[EQUAL])
+    learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10], baselines=[EQUAL])
     result = evaluate(learner, Xs[10:], ys[10:])
     assert result.verdict.answer == "Learning pays."
     assert result.scores[EQUAL]["loss"] > 2 * result.scores["learned"]["loss"]
@@ -68,8 +68,8 @@ def test_segments_that_follow_from_the_features_pay():
 def test_it_is_stored_with_the_model(tmp_path):
     recordings = relevant_changes(4, n_samples=200, n_features=2, n_relevant=1, random_state=0)
     Xs, ys = arrays_and_labels(recordings)
-    learner = MetricLearner(metric="diagonal").fit(Xs, ys, rivals=[EQUAL])
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys, baselines=[EQUAL])
     save(learner, tmp_path / "model.structsvm")
     again = load(tmp_path / "model.structsvm")
-    assert again.rivals_[EQUAL].length_ == learner.rivals_[EQUAL].length_
+    assert again.baselines_[EQUAL].length_ == learner.baselines_[EQUAL].length_
     assert again.partition_with(EQUAL, Xs) == learner.partition_with(EQUAL, Xs)

@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner
+from structsvm.baselines import FrameClassifier
 from structsvm.data.words import RECORDINGS
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
@@ -18,7 +19,6 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import FrameClassifier
 
 TRAIN, TEST = (
     arrays_and_labels(
@@ -30,7 +30,7 @@ TRAIN, TEST = (
 
 @pytest.fixture(scope="module")
 def learner() -> MetricLearner:
-    return MetricLearner(metric="diagonal").fit(*TRAIN).fit_baselines(*TRAIN)
+    return MetricLearner(metric="diagonal").fit(*TRAIN, baselines="quick")
 
 
 def _scores(loss: float) -> Scores:
@@ -55,8 +55,8 @@ class TestScores:
         losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
         assert [r.scores["learned"]["loss"] for r in result.samples] == losses
         assert result.learned["loss"] == pytest.approx(-learner.score(*TEST))
-        rival = learner.decode_with(learner.baselines_["untrained"], TEST[0])
-        untrained = [partition_loss(t, g) for t, g in zip(truths, rival, strict=True)]
+        baseline = learner.decode_with(learner.baselines_["untrained"], TEST[0])
+        untrained = [partition_loss(t, g) for t, g in zip(truths, baseline, strict=True)]
         difference = np.subtract(untrained, losses)
         assert result.verdict.untrained.mean == pytest.approx(difference.mean())
         assert result.verdict.untrained.se == pytest.approx(difference.std(ddof=1) / math.sqrt(5))
@@ -68,7 +68,7 @@ class TestScores:
         assert result.learned["covering"] > result.untrained["covering"]
         assert result.learned["f1"] > result.untrained["f1"]
         assert str(result.verdict).startswith("Learning pays, but RCA may do as well. On 5 held")
-        assert result.verdict.beats_rival is False
+        assert result.verdict.beats_baseline is False
         assert "that of RCA" in str(result.verdict)
 
     def test_numbers_of_segments(self, learner):
@@ -93,8 +93,8 @@ class TestScores:
 
     def test_plain_values(self, learner):
         plain = json.loads(json.dumps(evaluate(learner, *TEST, names=list("abcde")).to_dict()))
-        rivals = ["equal-segments", "boundary-logistic"]
-        names = ["learned", "untrained", "pca", "rca", *rivals]
+        baselines = ["equal-segments", "boundary-logistic"]
+        names = ["learned", "untrained", "pca", "rca", *baselines]
         assert list(plain) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(plain[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
@@ -103,11 +103,11 @@ class TestScores:
         assert [r["name"] for r in plain["recordings"]] == list("abcde")
         assert list(plain["recordings"][0]) == ["name", "n_clusters", *names]
 
-    def test_without_tuned_rivals(self):
+    def test_without_tuned_baselines(self):
         learner = MetricLearner(metric="diagonal").fit(*TRAIN)
         result = evaluate(learner, *TEST)
         assert list(result.scores) == ["learned", "untrained"]
-        assert result.verdict.rival is None
+        assert result.verdict.baseline is None
         assert "RCA" not in str(result.verdict)
 
 
@@ -196,66 +196,66 @@ def named():
     level = np.where(names == "walk", 1.5, 0.0)[:, None]
     Xs = [level + rng.normal(0, 0.7, (60, 2)) for _ in range(8)]
     ys = [names] * 8
-    rival = FrameClassifier("logistic").fit(Xs[:4], ys[:4])
-    return MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4]), rival, Xs[4:], ys[4:]
+    baseline = FrameClassifier("logistic").fit(Xs[:4], ys[:4])
+    return MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4]), baseline, Xs[4:], ys[4:]
 
 
-class TestRivals:
+class TestBaselines:
     def test_a_classifier_is_scored_and_judged_beside_the_metrics(self, named):
-        learner, rival, Xs, ys = named
-        found = evaluate(learner, Xs, ys, rivals={"the classifier": rival})
+        learner, baseline, Xs, ys = named
+        found = evaluate(learner, Xs, ys, baselines={"the classifier": baseline})
         assert list(found.scores) == ["learned", "untrained", "the classifier"]
         truth = EquivalenceMatrix.from_labels([0] * 20 + [1] * 25 + [2] * 15)
         losses = [
-            partition_loss(truth, EquivalenceMatrix.from_labels(y)) for y in rival.predict(Xs)
+            partition_loss(truth, EquivalenceMatrix.from_labels(y)) for y in baseline.predict(Xs)
         ]
         assert found.scores["the classifier"]["loss"] == pytest.approx(np.mean(losses))
         assert "the classifier" in str(found.verdict)
 
     def test_it_is_told_the_number_of_segments(self, named):
-        learner, rival, Xs, ys = named
-        found = evaluate(learner, Xs, ys, "true", rivals={"the classifier": rival})
+        learner, baseline, Xs, ys = named
+        found = evaluate(learner, Xs, ys, "true", baselines={"the classifier": baseline})
         truth = EquivalenceMatrix.from_labels([0] * 20 + [1] * 25 + [2] * 15)
-        guesses = [EquivalenceMatrix.from_labels(y) for y in rival.predict(Xs, 3)]
+        guesses = [EquivalenceMatrix.from_labels(y) for y in baseline.predict(Xs, 3)]
         losses = [partition_loss(truth, guess) for guess in guesses]
         assert found.scores["the classifier"]["loss"] == pytest.approx(np.mean(losses))
 
     @pytest.mark.parametrize(
-        ("rivals", "message"),
+        ("baselines", "message"),
         [
             ({"untrained": None}, "'untrained' is among the metrics"),
             ({"it": object()}, "which has no method predict"),
             ({"it": SimpleNamespace(predict=lambda Xs: Xs[:1])}, "one label for each"),
         ],
     )
-    def test_what_cannot_be_scored_is_refused(self, named, rivals, message):
+    def test_what_cannot_be_scored_is_refused(self, named, baselines, message):
         learner, _, Xs, ys = named
         with pytest.raises(SettingsError, match=message):
-            evaluate(learner, Xs, ys, rivals=rivals)
+            evaluate(learner, Xs, ys, baselines=baselines)
 
     def test_one_that_takes_no_number_of_segments_is_refused_with_one(self, named):
         learner, _, Xs, ys = named
-        rival = SimpleNamespace(predict=lambda Xs: [np.zeros(60, int) for _ in Xs])
-        assert evaluate(learner, Xs, ys, rivals={"it": rival}).scores["it"]["loss"] == 2
+        baseline = SimpleNamespace(predict=lambda Xs: [np.zeros(60, int) for _ in Xs])
+        assert evaluate(learner, Xs, ys, baselines={"it": baseline}).scores["it"]["loss"] == 2
         with pytest.raises(SettingsError, match="'it' does not take the number of clusters"):
-            evaluate(learner, Xs, ys, 3, rivals={"it": rival})
+            evaluate(learner, Xs, ys, 3, baselines={"it": baseline})
 
     def test_states_that_come_back_are_segments_of_their_own(self, named):
         learner, _, Xs, ys = named
         truth = SimpleNamespace(predict=lambda Xs: ys)
-        assert evaluate(learner, Xs, ys, rivals={"it": truth}).scores["it"]["loss"] == 0
+        assert evaluate(learner, Xs, ys, baselines={"it": truth}).scores["it"]["loss"] == 0
 
     def test_of_tables_each_is_told_the_number_of_clusters(self):
         X, y = make_blobs(60, centers=3, random_state=0)
         learner = MetricLearner(Clustering()).fit([X], [y])
         asked = []
-        rival = SimpleNamespace(predict=lambda Xs, counts: asked.append(counts) or [y])
+        baseline = SimpleNamespace(predict=lambda Xs, counts: asked.append(counts) or [y])
         X, y = make_blobs(60, centers=3, random_state=1)
-        found = evaluate(learner, [X], [y], rivals={"it": rival})
+        found = evaluate(learner, [X], [y], baselines={"it": baseline})
         assert asked == [[3]]
         assert found.scores["it"]["loss"] == 0
 
     def test_prepared_samples_are_refused(self, named):
-        learner, rival, Xs, ys = named
+        learner, baseline, Xs, ys = named
         with pytest.raises(SettingsError, match="give these, not prepared ones"):
-            evaluate(learner, learner.prepare(Xs), ys, rivals={"it": rival})
+            evaluate(learner, learner.prepare(Xs), ys, baselines={"it": baseline})

@@ -568,7 +568,7 @@ def case(
     train, test = ([problem.sample(rng) for _ in range(n)] for n in (4, 2))
     Xs, ys = (list(part) for part in zip(*train, strict=True))
     learner = MetricLearner(problem.problem(), **problem.settings)
-    learner.fit(Xs, ys, feature_names=problem.feature_names, rivals=True)
+    learner.fit(Xs, ys, feature_names=problem.feature_names, baselines="quick")
     folder = tmp_path_factory.mktemp(request.param)
     problem.write(folder / "learn", train)
     problem.write(folder / "test", test)

@@ -1,4 +1,4 @@
-"""The rivals: a classifier of samples with Viterbi smoothing, and a classifier of boundaries."""
+"""The baselines: a classifier of samples with Viterbi smoothing, and a classifier of boundaries."""
 
 import itertools
 
@@ -10,11 +10,11 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from spy import Spy
 
+from structsvm.baselines import BoundaryClassifier, FrameClassifier, best_path, best_path_of
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import BoundaryClassifier, FrameClassifier, best_path, best_path_of
 
 
 def value(scores, path, price=0.0):
@@ -64,55 +64,55 @@ def test_paths_that_there_are_not_are_refused():
 
 @pytest.mark.parametrize("estimator", ["logistic", LogisticRegression(), "boosting"])
 def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
-    rival = FrameClassifier(estimator, Lags((-2, 0, 2)), n_folds=2)
-    rival.fit(recordings(8, rng), [NAMES] * 8)
+    baseline = FrameClassifier(estimator, Lags((-2, 0, 2)), n_folds=2)
+    baseline.fit(recordings(8, rng), [NAMES] * 8)
     new = recordings(3, rng)
-    states, labels = rival.predict_states(new), rival.predict(new)
-    p = rival.predict_proba(new)
-    for i, table in enumerate(rival.predict_segments(new)):
-        assert [row["end"] for row in table] == rival.predict_breakpoints(new)[i]
+    states, labels = baseline.predict_states(new), baseline.predict(new)
+    p = baseline.predict_proba(new)
+    for i, table in enumerate(baseline.predict_segments(new)):
+        assert [row["end"] for row in table] == baseline.predict_breakpoints(new)[i]
         for row in table:
             at = slice(row["start"], row["end"])
             assert set(states[i][at]) == {row["state"]}
-            column = rival.classes_.tolist().index(row["state"])
+            column = baseline.classes_.tolist().index(row["state"])
             assert row["probability"] == pytest.approx(p[i][at, column].mean())
-    ends = rival.predict_breakpoints(new)
+    ends = baseline.predict_breakpoints(new)
     for name, label, end in zip(states, labels, ends, strict=True):
         assert (name == NAMES).mean() > 0.85
         assert EquivalenceMatrix.from_labels(label).breakpoints == end
         assert end == [*(np.flatnonzero(name[1:] != name[:-1]) + 1), 30]
-    assert [p.shape for p in rival.predict_proba(new)] == [(30, 3)] * 3
-    assert rival.classes_.tolist() == ["rest", "turn", "walk"]
+    assert [p.shape for p in baseline.predict_proba(new)] == [(30, 3)] * 3
+    assert baseline.classes_.tolist() == ["rest", "turn", "walk"]
 
 
 def test_a_number_of_segments_may_be_given(rng):
-    rival = FrameClassifier("logistic").fit(recordings(4, rng), [NAMES] * 4)
+    baseline = FrameClassifier("logistic").fit(recordings(4, rng), [NAMES] * 4)
     new = recordings(2, rng)
-    assert [len(ends) for ends in rival.predict_breakpoints(new, 6)] == [6, 6]
-    assert [label.max() + 1 for label in rival.predict(new, [2, 4])] == [2, 4]
+    assert [len(ends) for ends in baseline.predict_breakpoints(new, 6)] == [6, 6]
+    assert [label.max() + 1 for label in baseline.predict(new, [2, 4])] == [2, 4]
     with pytest.raises(DataError, match="recording 1 has 30 samples: it cannot have 31 segments"):
-        rival.predict_states(new, [3, 31])
+        baseline.predict_states(new, [3, 31])
 
 
 def test_the_price_is_the_best_on_held_out_recordings(rng):
     Xs = recordings(6, rng, 1.2)
-    rival = FrameClassifier("logistic", Lags((0,)), n_folds=6, standardize=None)
-    rival.fit(Xs, [NAMES] * 6)
+    baseline = FrameClassifier("logistic", Lags((0,)), n_folds=6, standardize=None)
+    baseline.fit(Xs, [NAMES] * 6)
     truth = EquivalenceMatrix.from_breakpoints(ENDS)
-    each = np.empty((6, rival.prices_.size))
+    each = np.empty((6, baseline.prices_.size))
     for i, X in enumerate(Xs):
         others = [other for j, other in enumerate(Xs) if j != i]
         model = LogisticRegression(C=0.05, max_iter=1000)
         model.fit(np.vstack(others), np.tile(NAMES, 5))
         scores = np.log(model.predict_proba(X) + 0.02)
-        for k, price in enumerate(rival.prices_):
+        for k, price in enumerate(baseline.prices_):
             path = best_path(scores, price)
             ends = [*(np.flatnonzero(path[1:] != path[:-1]) + 1), 30]
             each[i, k] = partition_loss(truth, EquivalenceMatrix.from_breakpoints(ends))
     losses = each.mean(axis=0)
-    np.testing.assert_allclose(rival.losses_, losses, atol=1e-9)
-    assert rival.price_ == rival.prices_[np.isclose(losses, min(losses))].max()
-    assert 0 < rival.price_ < rival.prices_.max()
+    np.testing.assert_allclose(baseline.losses_, losses, atol=1e-9)
+    assert baseline.price_ == baseline.prices_[np.isclose(losses, min(losses))].max()
+    assert 0 < baseline.price_ < baseline.prices_.max()
 
 
 class Parrot(Spy):
@@ -128,29 +128,29 @@ def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
     people = recordings(3, rng)
     Xs, ys = [*people, *(X[:-1] for X in people)], [NAMES] * 3 + [NAMES[:-1]] * 3
     groups = [0, 1, 2] * 2
-    rival = FrameClassifier(Parrot(), Columns(), n_folds=6, standardize=None)
-    assert rival.fit(Xs, ys).losses_.min() == 0
-    assert rival.fit(Xs, ys, groups).losses_.min() > 1
+    baseline = FrameClassifier(Parrot(), Columns(), n_folds=6, standardize=None)
+    assert baseline.fit(Xs, ys).losses_.min() == 0
+    assert baseline.fit(Xs, ys, groups).losses_.min() > 1
 
 
 def test_recordings_named_in_part_are_tuned_on_where_they_have_names(rng):
     Xs, some = recordings(4, rng), NAMES.astype(object)
     some[3:20] = None
-    rival = FrameClassifier("logistic", Lags((0,)), prices=[0.0, 1.0])
-    rival.fit(Xs, [some, NAMES, NAMES, some])
-    assert rival.predict_states(Xs)[0].shape == (30,)
-    rival.fit(Xs, [some] * 4)
+    baseline = FrameClassifier("logistic", Lags((0,)), prices=[0.0, 1.0])
+    baseline.fit(Xs, [some, NAMES, NAMES, some])
+    assert baseline.predict_states(Xs)[0].shape == (30,)
+    baseline.fit(Xs, [some] * 4)
     # Without a price every mistake in the labelled stretches is a change; they have one change.
-    assert rival.price_ == 1.0
-    assert 0 <= rival.losses_[1] < rival.losses_[0]
+    assert baseline.price_ == 1.0
+    assert 0 <= baseline.losses_[1] < baseline.losses_[0]
 
 
 def test_boundaries_are_tuned_on_where_they_are_known(rng):
     Xs, some = recordings(4, rng, noise=0.3), NAMES.astype(object)
     some[[0, 1, 22, 23]] = None  # not the boundaries themselves
-    rival = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [some] * 4)
-    assert np.isfinite(rival.loss_)
-    assert rival.predict_breakpoints(Xs[:1])[0][-1] == 30
+    baseline = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [some] * 4)
+    assert np.isfinite(baseline.loss_)
+    assert baseline.predict_breakpoints(Xs[:1])[0][-1] == 30
 
 
 def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
@@ -163,16 +163,16 @@ def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
 
 
 def test_the_features_may_be_any_transformer_and_are_set_by_name(rng):
-    rival = FrameClassifier("logistic", MovingStatistics((5,), ("mean",)))
-    rival.set_params(features__windows=(3,))
-    assert clone(rival).get_params()["features__windows"] == (3,)
-    rival.fit(recordings(3, rng), [NAMES] * 3)
-    assert all(model.features.windows_.tolist() == [3] for model in rival.model_.models)
-    assert not hasattr(rival.features, "windows_")
+    baseline = FrameClassifier("logistic", MovingStatistics((5,), ("mean",)))
+    baseline.set_params(features__windows=(3,))
+    assert clone(baseline).get_params()["features__windows"] == (3,)
+    baseline.fit(recordings(3, rng), [NAMES] * 3)
+    assert all(model.features.windows_.tolist() == [3] for model in baseline.model_.models)
+    assert not hasattr(baseline.features, "windows_")
 
 
 @pytest.mark.parametrize(
-    ("rival", "message"),
+    ("baseline", "message"),
     [
         (FrameClassifier(RidgeClassifier()), "no predict_proba: wrap it"),
         (FrameClassifier(features="lags"), "features must be a transformer of structsvm.features"),
@@ -188,9 +188,9 @@ def test_the_features_may_be_any_transformer_and_are_set_by_name(rng):
     ],
     ids=lambda x: repr(x)[:40],
 )
-def test_settings_of_the_rivals_are_checked_when_fitted(rival, message, rng):
+def test_settings_of_the_baselines_are_checked_when_fitted(baseline, message, rng):
     with pytest.raises(SettingsError, match=message):
-        rival.fit(recordings(3, rng), [NAMES] * 3)
+        baseline.fit(recordings(3, rng), [NAMES] * 3)
 
 
 def test_names_are_needed_and_a_failing_classifier_is_named(rng):
@@ -206,20 +206,20 @@ def test_names_are_needed_and_a_failing_classifier_is_named(rng):
 @pytest.mark.parametrize("estimator", ["logistic", "boosting"])
 def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
     Xs = recordings(8, rng, 0.3)
-    rival = BoundaryClassifier(estimator, widths=(2, 4), n_folds=2)
+    baseline = BoundaryClassifier(estimator, widths=(2, 4), n_folds=2)
     if len(set(ys[0])) == 1:
         with pytest.raises(DataError, match="no recording has a change"):
-            rival.fit(Xs, ys)
+            baseline.fit(Xs, ys)
         return
     new = recordings(3, rng, 0.3)
-    rival.fit(Xs, ys)
+    baseline.fit(Xs, ys)
     truth = EquivalenceMatrix.from_breakpoints(ENDS)
-    found = rival.predict_breakpoints(new)
+    found = baseline.predict_breakpoints(new)
     losses = [partition_loss(truth, EquivalenceMatrix.from_breakpoints(ends)) for ends in found]
     assert np.mean(losses) < 0.6
-    for label, ends in zip(rival.predict(new), found, strict=True):
+    for label, ends in zip(baseline.predict(new), found, strict=True):
         assert EquivalenceMatrix.from_labels(label).breakpoints == ends
-    assert [p.shape for p in rival.predict_proba(new)] == [(30,)] * 3
+    assert [p.shape for p in baseline.predict_proba(new)] == [(30,)] * 3
 
 
 def test_unknown_labels_are_no_boundaries(rng):
@@ -227,8 +227,10 @@ def test_unknown_labels_are_no_boundaries(rng):
     numbers = np.searchsorted(["rest", "turn", "walk"], NAMES)
     some = numbers.copy()
     some[8:20] = -1
-    rival = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [numbers, numbers, numbers, some])
-    assert rival.predict_breakpoints(Xs[:1]) == [ENDS]
+    baseline = BoundaryClassifier("logistic", widths=(3,)).fit(
+        Xs, [numbers, numbers, numbers, some]
+    )
+    assert baseline.predict_breakpoints(Xs[:1]) == [ENDS]
 
 
 @pytest.mark.parametrize(
@@ -253,21 +255,21 @@ def test_a_recording_of_one_sample_has_one_segment(rng):
 
 def test_states_and_changes_of_one_recording_alone_are_learned(rng):
     Xs, rest = recordings(3, rng), np.where(NAMES == "walk", "rest", NAMES)
-    rival = FrameClassifier("logistic").fit(Xs, [rest, NAMES, rest])
-    assert rival.classes_.tolist() == ["rest", "turn", "walk"]
+    baseline = FrameClassifier("logistic").fit(Xs, [rest, NAMES, rest])
+    assert baseline.classes_.tolist() == ["rest", "turn", "walk"]
     only = np.repeat("rest", 30)
     assert FrameClassifier("logistic").fit(Xs[:2], [NAMES, only]).predict(Xs[2:])[0].shape == (30,)
-    rival = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [ENDS, [30], [30]])
-    assert rival.predict_breakpoints(Xs)[0][-1] == 30
+    baseline = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [ENDS, [30], [30]])
+    assert baseline.predict_breakpoints(Xs)[0][-1] == 30
 
 
 @pytest.mark.parametrize(("n", "groups"), [(1, None), (3, ["ann"] * 3)])
 def test_where_nothing_can_be_held_out_the_usual_settings_stand(n, groups, rng):
     Xs, new = recordings(n, rng, 0.3), recordings(2, rng, 0.3)
-    rival = FrameClassifier("logistic").fit(Xs, [NAMES] * n, groups)
-    assert rival.price_ == 3
-    assert np.isnan(rival.losses_).all()
-    assert [len(ends) for ends in rival.predict_breakpoints(new)] == [4, 4]
+    baseline = FrameClassifier("logistic").fit(Xs, [NAMES] * n, groups)
+    assert baseline.price_ == 3
+    assert np.isnan(baseline.losses_).all()
+    assert [len(ends) for ends in baseline.predict_breakpoints(new)] == [4, 4]
     boundary = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [NAMES] * n, groups)
     assert (boundary.spread_, boundary.threshold_, boundary.distance_) == (3, 0.5, 5)
     assert np.isnan(boundary.loss_)

@@ -11,6 +11,7 @@ from spy import Spy
 
 import structsvm
 from structsvm import MetricLearner, MetricLearnerCV, evaluate
+from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
 from structsvm.errors import CheckpointError, DataError, DataWarning, SettingsError
 from structsvm.features import (
@@ -25,12 +26,11 @@ from structsvm.features import (
     Union,
 )
 from structsvm.io import arrays_and_labels
+from structsvm.learner.baselines import ask, estimators_in, fit_baseline
 from structsvm.learner.gathered import even_part
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.rivals import ask, fit_rival
 from structsvm.parallel import Dask, Serial, Threads
-from structsvm.partitions.candidates import Rival
-from structsvm.rivals import FrameClassifier
+from structsvm.partitions.candidates import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
 
 RECORDINGS = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
@@ -99,15 +99,16 @@ def test_the_bits_are_those_of_arrays_in_memory(name, features, backend):
 
 @pytest.mark.parametrize("name", ["serial", "dask"])
 def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
-    expected = learner_of(None).fit(XS, NAMES, groups=PEOPLE, rivals=True)
+    expected = learner_of(None).fit(XS, NAMES, groups=PEOPLE, baselines="quick")
     learner = learner_of(None, backend=backend(name))
-    learner.fit(Sequence(XS), NAMES, groups=PEOPLE, rivals=True)
-    assert list(learner.rivals_) == ["equal-segments", "frame-logistic", "boundary-logistic"]
-    assert list(learner.rivals_) == list(expected.rivals_)
-    for rival in expected.rivals_:
+    learner.fit(Sequence(XS), NAMES, groups=PEOPLE, baselines="quick")
+    found = list(estimators_in(learner.baselines_))
+    assert found == ["equal-segments", "frame-logistic", "boundary-logistic"]
+    assert list(learner.baselines_) == list(expected.baselines_)
+    for baseline in found:
         for counts in (None, 3):
-            mine = learner.partition_with(rival, Sequence(XS), counts)
-            theirs = expected.partition_with(rival, XS, counts)
+            mine = learner.partition_with(baseline, Sequence(XS), counts)
+            theirs = expected.partition_with(baseline, XS, counts)
             assert [M.breakpoints for M in mine] == [M.breakpoints for M in theirs]
     with pytest.warns(DataWarning, match="learned from 6 of these"):
         found = evaluate(learner, Sequence(XS), NAMES)
@@ -188,15 +189,13 @@ class TestMoreThanFits:
 
     def test_a_classifier_says_so(self, monkeypatch):
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
-        learner = learner_of(None).fit(Sequence(XS), NAMES)
         with pytest.warns(DataWarning, match="frame-logistic is fitted on 4 of 6 rec"):
-            learner.fit_baselines(Sequence(XS), NAMES, names=["frame-logistic"])
+            learner = learner_of(None).fit(Sequence(XS), NAMES, baselines=["frame-logistic"])
         part = even_part(self.read(NAMES), 4 * SIZE)
-        expected = learner_of(None).fit([XS[i] for i in part], [NAMES[i] for i in part])
-        expected.fit_baselines(
-            [XS[i] for i in part], [NAMES[i] for i in part], names=["frame-logistic"]
+        expected = learner_of(None).fit(
+            [XS[i] for i in part], [NAMES[i] for i in part], baselines=["frame-logistic"]
         )
-        mine, theirs = (one.rivals_["frame-logistic"] for one in (learner, expected))
+        mine, theirs = (one.baselines_["frame-logistic"] for one in (learner, expected))
         assert mine.predict_breakpoints(XS) == theirs.predict_breakpoints(XS)
 
     def test_errors_say_whom_their_numbers_are_of(self, monkeypatch):
@@ -250,12 +249,12 @@ def peak_of(n):
             return LARGE[i % 6].copy()
 
     data = MetricLearner().read(Made(()), [np.repeat(NAMES[i % 6], 20) for i in range(n)])
-    rival = Rival("frame", FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0]))
+    baseline = Baseline("frame", FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0]))
     tracemalloc.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # of the part
         Inputs.fit(Chain(Lags((0, 1)), Components(4)), "training", data)
-        ask(fit_rival(rival, data), "predict", data.samples, None)
+        ask(fit_baseline(baseline, data), "predict", data.samples, None)
     found = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return found
@@ -272,11 +271,9 @@ def test_memory_does_not_grow_with_the_recordings(monkeypatch):
 def test_a_second_fit_begins_anew():
     learner = learner_of(LOGISTIC).fit(Sequence(XS), NAMES)
     other = [XS[i] for i in (1, 2, 5)]
-    expected = learner_of(LOGISTIC).fit(other, [NAMES[i] for i in (1, 2, 5)])
-    learner.fit(Sequence(other), [NAMES[i] for i in (1, 2, 5)])
+    expected = learner_of(LOGISTIC).fit(other, [NAMES[i] for i in (1, 2, 5)], baselines=["pca"])
+    learner.fit(Sequence(other), [NAMES[i] for i in (1, 2, 5)], baselines=["pca"])
     assert same(learner, expected)
-    learner.fit_baselines(Sequence(other), [NAMES[i] for i in (1, 2, 5)], names=["pca"])
-    expected.fit_baselines(other, [NAMES[i] for i in (1, 2, 5)], names=["pca"])
     mine, theirs = (one.baselines_["pca"] for one in (learner, expected))
     assert np.array_equal(mine.factor, theirs.factor)
 

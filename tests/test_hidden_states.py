@@ -9,13 +9,13 @@ import pytest
 from tables import table
 
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
+from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError, SettingsError, VerdictWarning
 from structsvm.features import Lags, StateScores, Union
-from structsvm.learner.rivals import candidates_of
+from structsvm.learner.baselines import candidates_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.splits import rule_for, split_states
-from structsvm.partitions import Candidate, Rival
-from structsvm.rivals import BoundaryClassifier
+from structsvm.partitions import Baseline, Candidate
 
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "sit": (-2.0, -2.0)}
 NAMES = list(LEVELS)
@@ -38,7 +38,7 @@ def read(Xs, ys, problem=None, **given):
 MENU = (
     "untrained",
     "frame-logistic",
-    Candidate("boundaries", rival=Rival("boundaries", BoundaryClassifier("logistic", (3,)))),
+    Candidate("boundaries", baseline=Baseline("boundaries", BoundaryClassifier("logistic", (3,)))),
     Candidate("plain", settings={"metric": "diagonal"}),
     Candidate(
         "named",
@@ -129,7 +129,7 @@ def test_the_search_chooses_and_says_what_it_was_asked():
     assert not any(found.cv_results_["failure"])
     assert found.losses_.shape[0] == found.fold_.size
     # What is learned in the end has seen every state.
-    assert found.rivals_["frame-logistic"].classes_.tolist() == sorted(NAMES)
+    assert found.baselines_["frame-logistic"].classes_.tolist() == sorted(NAMES)
 
 
 def test_the_menu_and_the_rule_are_those_of_the_question():

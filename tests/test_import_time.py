@@ -16,7 +16,7 @@ def loaded(program: str, *names: str) -> list[str]:
 
 
 def test_the_learner_is_imported_without_the_compiler_and_without_classifiers():
-    """They are loaded where they are used: with the first fit, or with rivals and scores."""
+    """They are loaded where they are used: with the first fit, or with baselines and scores."""
     assert loaded("from structsvm import MetricLearner", *LATER) == []
 
 

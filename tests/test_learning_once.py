@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner, MetricLearnerCV
+from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameRecipe, learning_once
-from structsvm.partitions import Candidate, Rival
-from structsvm.rivals import BoundaryClassifier, FrameClassifier
+from structsvm.partitions import Baseline, Candidate
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -41,7 +41,9 @@ def fits(monkeypatch):
 def search(*candidates):
     scores = Candidate("scores", settings={"metric": "diagonal", "features": features()})
     again = Candidate("again", settings={"metric": "diagonal", "features": features()})
-    frames = Candidate("frames", rival=Rival("frames", FrameClassifier("logistic", Lags(LAGS))))
+    frames = Candidate(
+        "frames", baseline=Baseline("frames", FrameClassifier("logistic", Lags(LAGS)))
+    )
     menu = {"scores": scores, "again": again, "frames": frames}
     return MetricLearnerCV(
         candidates=["untrained", *(menu[name] for name in candidates)],
@@ -63,9 +65,9 @@ def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
     assert np.array_equal(together.losses_[:, names.index("scores")], alone.losses_[:, -1])
 
 
-def test_a_learner_and_its_rivals_share_them_too(fits):
+def test_a_learner_and_its_baselines_share_them_too(fits):
     learner = MetricLearner(metric="diagonal", features=features())
-    learner.fit(recordings(8), [NAMES] * 8, rivals=["frame-logistic"])
+    learner.fit(recordings(8), [NAMES] * 8, baselines=["frame-logistic"])
     assert len(fits) == 5 + 1
     learner.fit(recordings(8), [NAMES] * 8)
     assert len(fits) == 2 * (5 + 1)  # nothing is remembered from one fit to the next
@@ -93,7 +95,7 @@ def test_what_the_classifiers_of_all_folds_see_is_made_once(monkeypatch, kind):
 
     monkeypatch.setattr(Lags, "transform", counted)
     Xs, ys = recordings(6), [NAMES] * 6
-    rival = kind("logistic").fit(Xs, ys)
+    baseline = kind("logistic").fit(Xs, ys)
     assert len(made) == 6
-    rival.predict(Xs[:2])  # by the mean of six classifiers
+    baseline.predict(Xs[:2])  # by the mean of six classifiers
     assert len(made) == 8

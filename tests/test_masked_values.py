@@ -200,7 +200,7 @@ class TestExactness:
 class TestLearning:
     def test_it_learns_predicts_evaluates_and_is_saved(self, tmp_path):
         Xs, ys = recordings()
-        learner = MetricLearner(MASK, metric="diagonal").fit(Xs[:4], ys[:4], rivals=True)
+        learner = MetricLearner(MASK, metric="diagonal").fit(Xs[:4], ys[:4], baselines="quick")
         assert learner.solution_.gap < 0.01
         result = evaluate(learner, Xs[4:], ys[4:])
         assert {"untrained", "learned"} < set(result.scores)

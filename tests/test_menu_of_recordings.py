@@ -7,11 +7,11 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from structsvm import MetricLearner, MetricLearnerCV
+from structsvm.baselines import FrameClassifier, candidates_of_recordings
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.features import Components, Lags, MovingStatistics, StateScores, Union
-from structsvm.partitions import Candidate, Rival, Sample
+from structsvm.partitions import Baseline, Candidate, Sample
 from structsvm.problems import ChangePoint, SegmentProblem
-from structsvm.rivals import FrameClassifier, candidates_of_recordings
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -71,7 +71,7 @@ def test_where_states_are_hidden_metrics_see_what_classifiers_say():
 def test_features_of_the_search_take_the_place_of_those_of_candidates():
     found = menu_of([NAMES] * 4, MovingStatistics((3,)))
     assert [candidate.name for candidate in found] == [*PLAIN, *CLASSIFIERS, "consensus"]
-    assert str(found[5].rival.estimator.features) == str(MovingStatistics((3,)))
+    assert str(found[5].baseline.estimator.features) == str(MovingStatistics((3,)))
 
 
 def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them():
@@ -159,19 +159,19 @@ def test_two_groups_are_too_few_for_scores_within_a_fold_and_the_warning_says_so
 
 
 def test_an_estimator_without_probabilities_is_refused_before_any_work():
-    rival = Candidate("svc", rival=Rival("svc", FrameClassifier(LinearSVC())))
-    search = MetricLearnerCV(candidates=("untrained", "diagonal", rival), lams=(0.1,), cv=2)
+    baseline = Candidate("svc", baseline=Baseline("svc", FrameClassifier(LinearSVC())))
+    search = MetricLearnerCV(candidates=("untrained", "diagonal", baseline), lams=(0.1,), cv=2)
     with pytest.raises(SettingsError, match="has no predict_proba"):
         search.fit(recordings(4), [NAMES] * 4)
 
 
 def test_classifiers_cope_with_groups_of_one_and_with_a_single_group():
     learner = MetricLearner(metric="diagonal")
-    learner.fit(recordings(4), [NAMES] * 4, groups=list("abcd"), rivals=True)
-    assert np.isfinite(learner.rivals_["frame-logistic"].losses_).all()
-    learner.fit(recordings(4), [NAMES] * 4, groups=["a"] * 4, rivals=True)
-    assert learner.rivals_["frame-logistic"].price_ == 3.0
-    assert np.isnan(learner.rivals_["boundary-logistic"].loss_)
+    learner.fit(recordings(4), [NAMES] * 4, groups=list("abcd"), baselines="quick")
+    assert np.isfinite(learner.baselines_["frame-logistic"].losses_).all()
+    learner.fit(recordings(4), [NAMES] * 4, groups=["a"] * 4, baselines="quick")
+    assert learner.baselines_["frame-logistic"].price_ == 3.0
+    assert np.isnan(learner.baselines_["boundary-logistic"].loss_)
 
 
 class Moody(FrameClassifier):
@@ -184,8 +184,8 @@ class Moody(FrameClassifier):
 
 
 def test_a_classifier_that_fails_in_a_fold_is_named_with_it():
-    rival = Candidate("moody", rival=Rival("moody", Moody("logistic", Lags((-1, 0, 1)))))
-    search = MetricLearnerCV(candidates=("untrained", "diagonal", rival), lams=(0.1,), cv=2)
+    baseline = Candidate("moody", baseline=Baseline("moody", Moody("logistic", Lags((-1, 0, 1)))))
+    search = MetricLearnerCV(candidates=("untrained", "diagonal", baseline), lams=(0.1,), cv=2)
     with pytest.warns(DataWarning, match=r"moody is not compared: it needs four \(fold 0\)"):
         search.fit(recordings(4), [NAMES] * 4)
     assert "moody" not in search.verdict_.contrasts
@@ -206,7 +206,10 @@ def test_one_recording_is_refused_as_before():
 def test_partitions_without_labels_have_a_menu_too():
     bare = replace(MetricLearner().read(recordings(4), [NAMES] * 4), given=None)
     found = MetricLearnerCV(lams=(0.1,))._menu(bare)
-    assert [c.name for c in found if c.rival is not None] == ["equal-segments", "boundary-boosting"]
+    assert [c.name for c in found if c.estimator is not None] == [
+        "equal-segments",
+        "boundary-boosting",
+    ]
 
 
 @pytest.mark.parametrize(

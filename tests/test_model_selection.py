@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
 
 from structsvm import ChangePoint, MetricLearner, evaluate, load, save
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, Verdict, chosen, standard_error
 from structsvm.io import arrays_and_labels, read_recordings
@@ -19,7 +20,6 @@ from structsvm.model_selection.candidates import menu
 from structsvm.model_selection.folds import split
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals import metrics as baselines
 
 P = 3
 
@@ -113,7 +113,7 @@ def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
         learner.fit(*data)
     assert learner.best_candidate_ == "untrained"
     assert not learner.verdict_.pays
-    assert learner.verdict_.beats_rival is None
+    assert learner.verdict_.beats_baseline is None
     expected = learner.decode_with(learner.baselines_["untrained"], data[0])
     assert learner.predict_partitions(data[0], use="best") == expected
     assert learner.predict_partitions(data[0]) != expected
@@ -128,7 +128,7 @@ def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
         learner.fit([Xs[i] for i in train], [ys[i] for i in train])
         samples = learner.prepare([Xs[i] for i in train])
         truths = learner.encode(Xs, ys)
-        rca = baselines.fit("rca", learner.problem_, samples, [truths[i] for i in train])
+        rca = tuned_metrics.fit("rca", learner.problem_, samples, [truths[i] for i in train])
         names = [(c.name, c.lam) for c in fitted.candidates_]
         for i in test:
             guesses = {
@@ -399,7 +399,7 @@ def test_a_verdict_on_one_unit_has_no_interval():
     plain = Verdict(contrast, None, 1.0, "full", True).to_dict()
     assert plain["contrasts"]["untrained"]["low"] is None
     assert list(plain["contrasts"]) == ["untrained"]
-    assert plain["beats_rival"] is None
+    assert plain["beats_baseline"] is None
 
 
 def test_folds():

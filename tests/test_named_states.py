@@ -19,11 +19,11 @@ from structsvm import (
     evaluate,
     evaluate_states,
 )
+from structsvm.baselines import FrameClassifier
 from structsvm.errors import VerdictWarning
 from structsvm.evaluation.confusion import Confusion
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.features import Chain, Lags, Rows, StateScores, Union
-from structsvm.rivals import FrameClassifier
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
 LEVELS = {"rest": (0.0, 0.0), "walk": (1.5, 0.0), "turn": (0.0, 1.5), "sit": (-1.5, -1.5)}
@@ -140,11 +140,13 @@ class TestPrediction:
 class TestEvaluation:
     def test_scores_are_those_of_scikit_learn_over_all_samples(self, learner, held_out):
         Xs, ys = held_out
-        rival = FrameClassifier("logistic", Lags((-1, 0, 1))).fit(recordings(NAMES, 6), [NAMES] * 6)
-        result = evaluate(learner, Xs, ys, rivals={"frames": rival})
+        baseline = FrameClassifier("logistic", Lags((-1, 0, 1))).fit(
+            recordings(NAMES, 6), [NAMES] * 6
+        )
+        result = evaluate(learner, Xs, ys, baselines={"frames": baseline})
         found = {
             "learned": learner.predict_states(Xs),
-            "frames": rival.predict_states(Xs),
+            "frames": baseline.predict_states(Xs),
             "untrained": None,
         }
         truth = np.concatenate(ys)
@@ -179,26 +181,26 @@ class TestEvaluation:
         assert "accuracy" not in result.learned
         assert "confusion" not in result.to_dict()
 
-    def test_a_rival_may_name_what_the_learner_does_not(self, held_out):
+    def test_a_baseline_may_name_what_the_learner_does_not(self, held_out):
         Xs = recordings(NAMES, 3)
         learner = MetricLearner(metric="diagonal").fit(Xs, [NAMES] * 3)
-        rivals = {
+        baselines = {
             "frames": FrameClassifier("logistic").fit(Xs, [NAMES] * 3),
             "lags": MetricLearner(metric="diagonal", features=Lags()).fit(Xs, [NAMES] * 3),
         }
-        result = evaluate(learner, *held_out, rivals=rivals)
+        result = evaluate(learner, *held_out, baselines=baselines)
         assert list(result.confusion) == ["frames"]
         assert result.scores["frames"]["accuracy"] > 0.8
         assert result.scores["learned"]["accuracy"] is None
         assert result.scores["lags"]["macro F1"] is None
         assert result.counts["accuracy"] == 5
 
-    def test_a_rival_that_names_too_little_is_refused(self, learner, held_out):
-        rival = SimpleNamespace(
+    def test_a_baseline_that_names_too_little_is_refused(self, learner, held_out):
+        baseline = SimpleNamespace(
             predict=lambda Xs: [NAMES] * 5, predict_states=lambda Xs: [NAMES[1:]] * 5, classes_=[0]
         )
         with pytest.raises(SettingsError, match="'it' does not name the state of each sample"):
-            evaluate(learner, *held_out, rivals={"it": rival})
+            evaluate(learner, *held_out, baselines={"it": baseline})
 
     def test_breakpoints_have_no_names_to_compare(self, learner, held_out):
         ends = [[12, 27, 37, 45]] * 5
@@ -272,11 +274,11 @@ class TestUnseenStates:
         counted = evaluate(learner, Xs, ys, unseen_states="count").learned["loss"]
         assert counted == evaluate(learner, Xs, ends).learned["loss"]
 
-    def test_a_rival_cannot_know_them(self, hidden):
+    def test_a_baseline_cannot_know_them(self, hidden):
         Xs = recordings(NAMES, 3)
         learner = MetricLearner(metric="diagonal").fit(Xs, [NAMES] * 3)
-        rival = FrameClassifier("logistic").fit(Xs, [NAMES] * 3)
-        result = evaluate(learner, *hidden, rivals={"frames": rival})
+        baseline = FrameClassifier("logistic").fit(Xs, [NAMES] * 3)
+        result = evaluate(learner, *hidden, baselines={"frames": baseline})
         assert 0 < result.scores["frames"]["accuracy"] <= 1 - 12 / 42
 
     def test_another_word_is_refused(self, learner, held_out):

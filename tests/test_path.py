@@ -9,9 +9,9 @@ from joblib import parallel_config
 from recording_cases import recordings_of_two_kinds as recordings
 
 from structsvm import MetricLearner, MetricLearnerCV
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import SettingsError
 from structsvm.regularizers import SquaredNorm, Trace
-from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
@@ -158,8 +158,8 @@ def test_what_lam_has_no_part_in_is_done_once_for_each_fold(monkeypatch):
         tuned.append((name, len(samples)))
         return original(name, problem, samples, truths, **settings)
 
-    original = baselines.fit
-    monkeypatch.setattr(baselines, "fit", counted)
+    original = tuned_metrics.fit
+    monkeypatch.setattr(tuned_metrics, "fit", counted)
     found = search().fit(*recordings())
     in_folds = [kind for kind, n in tuned if n == 4]
     assert sorted(in_folds) == ["rca"] * 3 + ["untrained"] * 3

@@ -90,7 +90,7 @@ def test_a_path_that_is_no_image_is_named(tmp_path, learner, name, message):
 def test_names_of_regions_are_counted_in_superpixels(scenes):
     images, masks, _, _ = scenes
     learner = MetricLearner(NormalizedCut(), lam=0.1)
-    learner.fit(images[:2], masks[:2], rivals=["region-forest"])
+    learner.fit(images[:2], masks[:2], baselines=["region-forest"])
     result = evaluate(learner, images[2:], masks[2:])
     head = state_table(result).splitlines()[0].split("  ")
     titles = [title.strip() for title in head if title]

@@ -324,7 +324,7 @@ class TestLearning:
         assert plot_path(search, ax=ax) is ax
         FigureCanvasAgg(ax.figure).draw()
         legend = ax.get_legend().get_window_extent()
-        assert legend.x0 >= ax.get_window_extent().x1  # lines of rivals cross every place inside
+        assert legend.x0 >= ax.get_window_extent().x1  # lines of baselines cross every place inside
         table = search.cv_results_
         losses = dict(zip(table["lam"], table["mean_loss"], strict=True))
         drawn = {

@@ -297,8 +297,8 @@ def test_what_a_method_must_not_return_is_named(method, answer, complaint, check
 @pytest.mark.parametrize(
     ("method", "answer", "complaint"),
     [
-        ("rivals", None, r"rivals returned None .*: return a list of Rival"),
-        ("rivals", ["knn"], r"rivals returned 'knn' .*: return an instance of Rival"),
+        ("baselines", None, r"baselines returned None .*: return a list of Baseline"),
+        ("baselines", ["knn"], r"baselines returned 'knn' .*: return an instance of Baseline"),
         ("candidates", None, "candidates returned None .*: return a list of Candidate"),
         ("candidates", "full", "candidates returned 'full' .*: return a list of Candidate"),
         ("candidates_for_parts", 1, "candidates_for_parts returned 1 .*: return a list of Cand"),
@@ -315,8 +315,8 @@ def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, a
     if method.startswith("candidates"):
         split = {} if method == "candidates" else {"split": "states"}
         use = MetricLearnerCV(problem(), **split).fit
-    elif method == "rivals":
-        use = partial(MetricLearner(problem(), metric="diagonal").fit, rivals=True)
+    elif method == "baselines":
+        use = partial(MetricLearner(problem(), metric="diagonal").fit, baselines="quick")
     else:
         learner = MetricLearner(problem(), metric="diagonal").fit(Xs[:2], ys[:2])
         use = learner.score if method == "partition" else partial(evaluate, learner)

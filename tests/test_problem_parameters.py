@@ -7,7 +7,6 @@ from sklearn.model_selection import GridSearchCV
 
 from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, NormalizedCut
 from structsvm.errors import SettingsError
-from structsvm.features import Lags, StateScores
 
 
 def segments(n, rng):
@@ -66,20 +65,3 @@ def test_grid_search_over_a_setting(rng):
     assert search.best_estimator_.problem_ == ChangePoint(min_length=10)
     ends = search.best_estimator_.predict_breakpoints(Xs)
     assert all(min(np.diff([0, *found])) >= 10 for found in ends)
-
-
-def test_rivals_are_of_what_was_fitted_whatever_was_set_since(rng):
-    Xs, ys = segments(4, rng)
-    names = [np.where(y, "on", "off") for y in ys]
-    given = {"problem": ChangePoint(min_length=3), "features": StateScores(), "metric": "diagonal"}
-    learner, expected = (MetricLearner(**given).fit(Xs, names) for _ in range(2))
-    learner.set_params(problem=ChangePoint(min_length=20), features=Lags(), standardize=None)
-    learner.fit_baselines(Xs, names)
-    expected.fit_baselines(Xs, names)
-    assert list(learner.baselines_) == list(expected.baselines_)
-    for name, metric in expected.baselines_.items():
-        assert learner.baselines_[name].price == metric.price
-        assert np.array_equal(learner.baselines_[name].factor, metric.factor)
-    assert {k: repr(v) for k, v in learner.rivals_.items()} == {
-        k: repr(v) for k, v in expected.rivals_.items()
-    }

@@ -71,13 +71,13 @@ def test_learning_tells_and_ends_where_it_should():
     assert notes[-1][0].endswith(": calibrating the penalty")
 
 
-def test_rivals_are_told_of_in_the_same_course():
+def test_baselines_are_told_of_in_the_same_course():
     notes, watcher = heard()
     with watching(watcher):
-        MetricLearner(metric="diagonal").fit(XS, YS, rivals=True)
+        MetricLearner(metric="diagonal").fit(XS, YS, baselines="quick")
     parts = [part for _, part in notes]
     assert parts == sorted(parts)
-    assert "tuning rivals" in {words.partition(":")[0] for words, _ in notes}
+    assert "tuning baselines" in {words.partition(":")[0] for words, _ in notes}
 
 
 class TestTerminal:

@@ -21,6 +21,7 @@ from structsvm import (
     PartialLabels,
     evaluate,
 )
+from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import (
@@ -31,9 +32,8 @@ from structsvm.features import (
     StateScores,
 )
 from structsvm.io import Recording, RecordingFiles, arrays_and_labels
-from structsvm.learner.rivals import ask
+from structsvm.learner.baselines import ask, metrics_in
 from structsvm.parallel import Dask, Processes, Serial, Threads
-from structsvm.rivals import FrameClassifier
 from structsvm.solvers import CuttingPlane, Stopping
 
 RECORDINGS = relevant_changes(6, n_samples=220, n_features=4, n_relevant=2, random_state=0)
@@ -251,10 +251,10 @@ def test_partial_labels_of_whitened_features_and_of_tables():
     assert same(MetricLearner(problem).fit(Sequence(tables), rows), expected)
 
 
-def test_rivals_that_are_metrics():
-    expected = MetricLearner().fit(XS, YS, rivals=["pca", "rca", "lda"])
-    learner = MetricLearner().fit(Sequence(XS), YS, rivals=["pca", "rca", "lda"])
-    for name, metric in expected.baselines_.items():
+def test_baselines_that_are_metrics():
+    expected = MetricLearner().fit(XS, YS, baselines=["pca", "rca", "lda"])
+    learner = MetricLearner().fit(Sequence(XS), YS, baselines=["pca", "rca", "lda"])
+    for name, metric in metrics_in(expected.baselines_).items():
         assert np.array_equal(learner.baselines_[name].factor, metric.factor)
         assert learner.baselines_[name].price == metric.price
 
@@ -402,9 +402,9 @@ def test_classifiers_see_what_they_can(in_memory):
 def test_a_classifier_says_the_same_of_them(asked):
     method, *counts = asked
     names = [np.where(y % 2 == 0, "rest", "walk") for y in YS]
-    rival = FrameClassifier("logistic").fit(XS, names)
-    found = ask(rival, method, MetricLearner().fit(XS, YS).measured(Sequence(XS)), *counts)
-    for one, other in zip(found, getattr(rival, method)(XS, *counts), strict=True):
+    baseline = FrameClassifier("logistic").fit(XS, names)
+    found = ask(baseline, method, MetricLearner().fit(XS, YS).measured(Sequence(XS)), *counts)
+    for one, other in zip(found, getattr(baseline, method)(XS, *counts), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

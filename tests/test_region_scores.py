@@ -1,4 +1,4 @@
-"""Scores of named regions at the nodes of graphs and images, and the forest as a rival."""
+"""Scores of named regions at the nodes of graphs and images, and the forest as a baseline."""
 
 import warnings
 
@@ -18,12 +18,13 @@ from structsvm import (
     load,
     save,
 )
+from structsvm.baselines import RegionClassifier
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Deviations, RegionScores, StateScores, Union
 from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import node_names
-from structsvm.rivals import RegionClassifier
+from structsvm.learner.baselines import estimators_in
 
 FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}
 COLOURS = {
@@ -141,7 +142,7 @@ def test_images_are_cut_by_scores_of_more_than_two_regions(rng, tmp_path):
     problem = NormalizedCut(image=GraphOfImage(n_superpixels=60))
     features = Union(Columns(), RegionScores())
     learner = MetricLearner(problem, features=features)
-    learner.fit(images[:8], maps[:8], rivals=["region-forest"])
+    learner.fit(images[:8], maps[:8], baselines=["region-forest"])
     plain = MetricLearner(problem).fit(images[:8], maps[:8])
     assert learner.metric_feature_names_[-3:] == ["score house", "score land", "score sky"]
     assert learner.classes_.tolist() == ["house", "land", "sky"]
@@ -207,9 +208,9 @@ def test_regions_are_learned_from_labels_in_part(rng):
     numbers = [np.where(y == "front", 1, 0) for y in ys]
     scribbles = [np.where(np.arange(40) % 3, y, -1) for y in numbers]
     learner = MetricLearner(NormalizedCut(), features=Union(Columns(), RegionScores(**FEW)))
-    learner.fit(Xs, scribbles, rivals=True)
+    learner.fit(Xs, scribbles, baselines="quick")
     assert learner.classes_.tolist() == [0, 1]
-    assert set(learner.rivals_) == {"region-forest"}
+    assert set(estimators_in(learner.baselines_)) == {"region-forest"}
 
 
 def test_the_threshold_of_two_regions_is_chosen_on_held_out_graphs_and_moves_for_a_reason(rng):
@@ -233,16 +234,16 @@ def test_the_threshold_of_two_regions_is_chosen_on_held_out_graphs_and_moves_for
     )
 
 
-def test_the_rival_takes_images_graphs_and_features_of_nodes(rng):
+def test_the_baseline_takes_images_graphs_and_features_of_nodes(rng):
     images, maps = scenes(rng, 4)
     image = GraphOfImage(n_superpixels=30)
     samples, _ = NormalizedCut(image=image).read(images)
     graphs_ = [sample.side for sample in samples]
-    rival = RegionClassifier(**FEW, image=image).fit(images, maps)
-    of_graphs = clone(rival).fit(graphs_, maps)
-    of_nodes = clone(rival).fit([g.X for g in graphs_], list(map(node_names, maps, graphs_)))
+    baseline = RegionClassifier(**FEW, image=image).fit(images, maps)
+    of_graphs = clone(baseline).fit(graphs_, maps)
+    of_nodes = clone(baseline).fit([g.X for g in graphs_], list(map(node_names, maps, graphs_)))
     for a, b, c in zip(
-        rival.predict(images),
+        baseline.predict(images),
         of_graphs.predict(graphs_),
         of_nodes.predict([g.X for g in graphs_], 2),
         strict=True,
@@ -250,22 +251,23 @@ def test_the_rival_takes_images_graphs_and_features_of_nodes(rng):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, c)
     learner = MetricLearner(NormalizedCut(image=image)).fit(images[:2], maps[:2])
-    found = evaluate(learner, images[2:], maps[2:], rivals={"a forest": rival})
+    found = evaluate(learner, images[2:], maps[2:], baselines={"a forest": baseline})
     assert found.scores["a forest"]["loss"] < 0.5
 
 
 def test_at_most_so_many_regions_are_named_as_are_asked_for(rng):
     images, maps = scenes(rng, 4, ("sky", "land", "house"))
-    rival = RegionClassifier(**FEW, image=GraphOfImage(n_superpixels=30)).fit(images, maps)
-    assert max(len(np.unique(y)) for y in rival.predict(images)) == 3
-    assert max(len(np.unique(y)) for y in rival.predict(images, 2)) == 2
-    assert all(len(np.unique(y)) == 1 for y in rival.predict(images, [1] * 4))
+    baseline = RegionClassifier(**FEW, image=GraphOfImage(n_superpixels=30)).fit(images, maps)
+    assert max(len(np.unique(y)) for y in baseline.predict(images)) == 3
+    assert max(len(np.unique(y)) for y in baseline.predict(images, 2)) == 2
+    assert all(len(np.unique(y)) == 1 for y in baseline.predict(images, [1] * 4))
 
 
 def test_clusters_that_graphs_do_not_share_have_no_classifier(rng):
     Xs, ys = graphs(rng, 4)
     own = [[f"{name} of {i}" for name in y] for i, y in enumerate(ys)]
-    assert MetricLearner(NormalizedCut()).fit(Xs, own, rivals=True).rivals_ == {}
+    learner = MetricLearner(NormalizedCut()).fit(Xs, own, baselines="quick")
+    assert not estimators_in(learner.baselines_)
 
 
 def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_names(rng):

@@ -35,7 +35,7 @@ HOSTILE = "</script><script>alert(1)</script>&amp;{{data}}\u2028"
 def learner() -> MetricLearner:
     Xs, ys = arrays_and_labels(TRAIN)
     learner = MetricLearner(metric="diagonal")
-    return learner.fit(Xs, ys, feature_names=TRAIN[0].features, rivals=True)
+    return learner.fit(Xs, ys, feature_names=TRAIN[0].features, baselines="quick")
 
 
 class Page(HTMLParser):
@@ -72,8 +72,8 @@ def test_the_page_shows_what_an_evaluation_says(learner):
     ends = [r["ends"] for r in page.data["recordings"]]
     Xs = [r.X for r in TEST]
     assert [e["learned"] for e in ends] == learner.predict_breakpoints(Xs)
-    rivals = ["equal-segments", "boundary-logistic"]
-    assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca", *rivals]
+    baselines = ["equal-segments", "boundary-logistic"]
+    assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca", *baselines]
     weights = [row["weight"] for row in page.data["metric"]["weights"]]
     np.testing.assert_allclose(weights, sorted(feature_weights(learner))[::-1], rtol=1e-4)
 
@@ -117,7 +117,7 @@ def test_two_groups_have_no_interval_in_the_picture(learner):
     assert "mean and 95 % interval" in "".join(six.texts)
 
 
-def test_a_model_without_rivals_says_so():
+def test_a_model_without_baselines_says_so():
     Xs, ys = arrays_and_labels(TRAIN)
     page = page_of(MetricLearner(metric="diagonal").fit(Xs, ys), TEST)
     assert "PCA and RCA were not tuned" in " ".join(page.texts)

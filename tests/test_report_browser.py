@@ -55,7 +55,7 @@ def browser():
 @pytest.fixture(scope="module")
 def learner() -> MetricLearner:
     Xs, ys = arrays_and_labels(TRAIN)
-    return MetricLearner().fit(Xs, ys, feature_names=TRAIN[0].features, rivals=True)
+    return MetricLearner().fit(Xs, ys, feature_names=TRAIN[0].features, baselines="quick")
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +339,7 @@ def test_rows_without_names_are_told_from_states(browser, tmp_path):
     """A metric of changes has a colour of its own beside a classifier that names states."""
     rng, rising = np.random.default_rng(0), np.cumsum(np.r_[0, STATES[1:] != STATES[:-1]])
     Xs = [rising[:, None] + rng.normal(scale=0.3, size=(len(STATES), 2)) for _ in range(8)]
-    learner = MetricLearner(metric="diagonal").fit(Xs[:4], [STATES] * 4, rivals=True)
+    learner = MetricLearner(metric="diagonal").fit(Xs[:4], [STATES] * 4, baselines="quick")
     (tmp_path / "some.html").write_text(
         report_page(learner, Xs[4:], [STATES] * 4), encoding="utf-8"
     )
@@ -385,7 +385,7 @@ def test_a_phone_scrolls_down_only(on_a_phone, address, of_states):
         assert wide <= 390, page
 
 
-def test_a_phone_shows_a_score_of_the_rival_with_the_longest_name(on_a_phone, of_states):
+def test_a_phone_shows_a_score_of_the_baseline_with_the_longest_name(on_a_phone, of_states):
     on_a_phone.get(of_states)
     script = "return [...document.querySelectorAll('#means tbody tr')].map((row) => {"
     script += " const [name, loss] = row.children; return [name.textContent, loss"
@@ -547,7 +547,7 @@ def scenes():
         images[-1][mask == 1, 0] += 70
         masks.append(mask)
     problem = NormalizedCut(image=GraphOfImage(n_superpixels=40, compactness=30))
-    return MetricLearner(problem).fit(images[:3], masks[:3], rivals=True), images, masks
+    return MetricLearner(problem).fit(images[:3], masks[:3], baselines="quick"), images, masks
 
 
 def test_the_smallest_distance_is_bold_and_what_does_not_apply_comes_last(

@@ -7,32 +7,33 @@ import pytest
 from sklearn.datasets import load_iris
 
 from structsvm import Clustering, MetricLearner, PartialLabels, evaluate, load, save
+from structsvm.baselines import RowClassifier, baselines_of_tables
 from structsvm.errors import DataError, SettingsError
+from structsvm.learner.baselines import estimators_in
 from structsvm.model_selection import evaluate_rows
-from structsvm.rivals import RowClassifier, rivals_of_tables
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
-RIVALS = ["lda-classifier", "nearest-centroid", "forest-classifier"]
+BASELINES = ["lda-classifier", "nearest-centroid", "forest-classifier"]
 
 
 @pytest.fixture(scope="module")
 def learner():
-    return MetricLearner(Clustering(), "diagonal").fit(X[::2], NAMES[::2], rivals=True)
+    return MetricLearner(Clustering(), "diagonal").fit(X[::2], NAMES[::2], baselines="quick")
 
 
 @pytest.mark.parametrize("kind", ["lda", "centroid", "forest"])
 def test_it_names_the_class_of_each_row(kind):
-    rival = RowClassifier(kind).fit([X[::2]], [NAMES[::2]])
-    (found,) = rival.predict([X[1::2]], 3)
+    baseline = RowClassifier(kind).fit([X[::2]], [NAMES[::2]])
+    (found,) = baseline.predict([X[1::2]], 3)
     assert (found == NAMES[1::2]).mean() > 0.8
-    assert rival.classes_.tolist() == sorted(set(NAMES))
+    assert baseline.classes_.tolist() == sorted(set(NAMES))
 
 
-def test_it_is_one_of_the_rivals_and_stored(learner, tmp_path):
-    assert list(learner.rivals_) == RIVALS
+def test_it_is_one_of_the_baselines_and_stored(learner, tmp_path):
+    assert list(estimators_in(learner.baselines_)) == BASELINES
     found = evaluate(learner, [X[1::2]], [NAMES[1::2]])
-    assert set(found.scores) == {"learned", "untrained", "pca", "rca", *RIVALS}
+    assert set(found.scores) == {"learned", "untrained", "pca", "rca", *BASELINES}
     save(learner, tmp_path / "m.structsvm")
     again = load(tmp_path / "m.structsvm")
     assert evaluate(again, [X[1::2]], [NAMES[1::2]]).scores == found.scores
@@ -42,17 +43,17 @@ def test_groups_of_rows_are_classified_by_what_the_others_say(learner):
     found = evaluate_rows(learner, X[::2], NAMES[::2])
     assert found.learned_again
     assert found.groups.scores["lda-classifier"]["loss"] < 1
-    assert set(found.groups.scores) == {"learned", "untrained", "pca", "rca", *RIVALS}
-    assert set(evaluate_rows(learner, X[1::2], NAMES[1::2]).groups.scores) >= set(RIVALS)
+    assert set(found.groups.scores) == {"learned", "untrained", "pca", "rca", *BASELINES}
+    assert set(evaluate_rows(learner, X[1::2], NAMES[1::2]).groups.scores) >= set(BASELINES)
 
 
 def test_it_applies_where_all_tables_have_the_same_classes():
     a, b = ["x", "x", "y"], ["y", "x"]
-    assert [rival.name for rival in rivals_of_tables([a, b])] == RIVALS
-    assert rivals_of_tables([a, ["y", "z"]]) == []
-    assert rivals_of_tables([["x", "x"]]) == []
-    assert rivals_of_tables([[0, 1, -1]]) == []
-    assert rivals_of_tables([PartialLabels(labels=["x", None, "y"])]) == []
+    assert [baseline.name for baseline in baselines_of_tables([a, b])] == BASELINES
+    assert baselines_of_tables([a, ["y", "z"]]) == []
+    assert baselines_of_tables([["x", "x"]]) == []
+    assert baselines_of_tables([[0, 1, -1]]) == []
+    assert baselines_of_tables([PartialLabels(labels=["x", None, "y"])]) == []
 
 
 def test_bad_input_is_refused():

@@ -64,8 +64,8 @@ def test_a_group_without_which_nothing_can_be_learned_is_named(learner, rng):
     assert "without row group 0 of 10" in caught.value.__notes__[0]
 
 
-def test_rivals_are_tuned_again_if_they_were(found):
-    learner = MetricLearner(Clustering()).fit(X, Y).fit_baselines(X, Y)
+def test_baselines_are_tuned_again_if_they_were(found):
+    learner = MetricLearner(Clustering()).fit(X, Y, baselines="quick")
     assert set(found.groups.scores) == {"learned", "untrained"}
     tuned = {
         "learned",

@@ -20,11 +20,12 @@ from structsvm import (
     PartialLabels,
     compare_solvers,
 )
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, VerdictWarning
 from structsvm.evaluation.verdict import Contrast, standard_error
+from structsvm.learner.baselines import metrics_in
 from structsvm.partitions.metric import calibrate
-from structsvm.rivals import metrics as baselines
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.quasi_newton import QuasiNewton
@@ -54,7 +55,7 @@ def same(weighted, repeated, data):
     assert max(a.gap, b.gap) <= FINE.tol
     B, C = (learner.get_mahalanobis_matrix() for learner in (weighted, repeated))
     np.testing.assert_allclose(B, C, atol=1e-3 * np.abs(B).max())
-    for name, metric in repeated.baselines_.items():
+    for name, metric in metrics_in(repeated.baselines_).items():
         np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor, atol=1e-8)
         assert weighted.baselines_[name].price == pytest.approx(metric.price, rel=1e-9)
     assert weighted.penalty_ == pytest.approx(repeated.penalty_, rel=1e-3)
@@ -85,10 +86,10 @@ def same(weighted, repeated, data):
 def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
     Xs, ys = data
     settings = {"solver": CuttingPlane(FINE), **settings}
-    weighted = MetricLearner(problem, **settings).fit(Xs, ys, sample_weight=WEIGHTS)
-    weighted.fit_baselines(Xs, ys, sample_weight=WEIGHTS)
-    repeated = MetricLearner(problem, **settings).fit(listed(Xs), listed(ys))
-    repeated.fit_baselines(listed(Xs), listed(ys))
+    weighted = MetricLearner(problem, **settings).fit(
+        Xs, ys, sample_weight=WEIGHTS, baselines="quick"
+    )
+    repeated = MetricLearner(problem, **settings).fit(listed(Xs), listed(ys), baselines="quick")
     same(weighted, repeated, data)
     plain = MetricLearner(problem, **settings).fit(Xs, ys)
     assert np.abs(plain.components_.T @ plain.components_).max() != pytest.approx(
@@ -185,8 +186,8 @@ def test_baselines_that_take_weights():
     samples = [Sample(X) for X in Xs]
     truths = [problem.encode(y, x) for y, x in zip(ys, samples, strict=True)]
     for name in ("untrained", "pca", "rca", "lda"):
-        weighted = baselines.fit(name, problem, samples, truths, weights=WEIGHTS)
-        repeated = baselines.fit(name, problem, listed(samples), listed(truths))
+        weighted = tuned_metrics.fit(name, problem, samples, truths, weights=WEIGHTS)
+        repeated = tuned_metrics.fit(name, problem, listed(samples), listed(truths))
         Bs = [metric.factor @ metric.factor.T for metric in (weighted, repeated)]
         np.testing.assert_allclose(*Bs, atol=1e-8)
         assert weighted.price == pytest.approx(repeated.price)
@@ -216,13 +217,13 @@ def test_graphs(counts):
     weights, twice = [2.0, 0.0, 1.0], [0, 0, 2]
     solver = QuasiNewton(Stopping(tol=1e-6))
     settings = {"problem": NormalizedCut(cluster_count=counts), "lam": 0.1, "solver": solver}
-    weighted = MetricLearner(**settings).fit(graphs, ys, sample_weight=weights)
-    repeated = MetricLearner(**settings).fit([graphs[i] for i in twice], [ys[i] for i in twice])
-    weighted.fit_baselines(graphs, ys, sample_weight=weights)
-    repeated.fit_baselines([graphs[i] for i in twice], [ys[i] for i in twice])
+    weighted = MetricLearner(**settings).fit(graphs, ys, sample_weight=weights, baselines="quick")
+    repeated = MetricLearner(**settings).fit(
+        [graphs[i] for i in twice], [ys[i] for i in twice], baselines="quick"
+    )
     Bs = [learner.get_mahalanobis_matrix() for learner in (weighted, repeated)]
     np.testing.assert_allclose(*Bs, atol=1e-4 * np.abs(Bs[1]).max())
-    for name, metric in repeated.baselines_.items():
+    for name, metric in metrics_in(repeated.baselines_).items():
         np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor)
         assert weighted.baselines_[name].price == (
             None if counts == "known" else pytest.approx(metric.price, rel=1e-12)
@@ -259,7 +260,7 @@ def test_choosing_and_the_verdict():
     assert weighted.losses_.shape == (6, 4)
     assert weighted.best_candidate_ == repeated.best_candidate_
     assert weighted.best_lam_ == repeated.best_lam_
-    for a, b in ((v.verdict_.untrained, v.verdict_.rival) for v in (weighted, repeated)):
+    for a, b in ((v.verdict_.untrained, v.verdict_.baseline) for v in (weighted, repeated)):
         assert a.units == b.units == 5
     ours, theirs = weighted.verdict_, repeated.verdict_
     assert ours.loss == pytest.approx(theirs.loss)

@@ -52,6 +52,6 @@ def test_in_each_fold_and_once_more_for_the_choice(monkeypatch, kind, features):
     learner = search.choose(XS, YS)
     seen = {(T, 3): FOLDS * N, (T, 9): FOLDS * N}
     assert Counter(scaled) == Counter(seen)
-    learner.fit(XS, YS, rivals=["pca", "rca"])
+    learner.fit(XS, YS, baselines=["pca", "rca"])
     seen[T, 3 if learner.features is None else 9] += N
     assert Counter(scaled) == Counter(seen)

@@ -20,7 +20,7 @@ XS, YS = arrays_and_labels(
 
 @pytest.fixture(scope="module")
 def learner():
-    return MetricLearner(metric="diagonal").fit(XS[:3], YS[:3], rivals=["pca"])
+    return MetricLearner(metric="diagonal").fit(XS[:3], YS[:3], baselines=["pca"])
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.io import arrays_and_labels
+from structsvm.learner.baselines import metrics_in
 from structsvm.parallel import Auto, Processes, Serial, Threads, auto
 from structsvm.parallel.once import spread, working_on
 from structsvm.support.progress import watching
@@ -29,7 +30,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fitted(**settings: object) -> MetricLearner:
     learner = MetricLearner(metric="diagonal", features=Lags(), **settings)
-    return learner.fit(Xs[:6], YS[:6], rivals=True)
+    return learner.fit(Xs[:6], YS[:6], baselines="quick")
 
 
 @pytest.mark.parametrize("backend", ["threads", "processes", "auto"])
@@ -37,7 +38,7 @@ def test_whoever_works_the_bits_are_the_same(backend: str) -> None:
     alone, together = fitted(), fitted(n_jobs=2, backend=backend)
     assert np.array_equal(alone.metric_.factor, together.metric_.factor)
     assert np.array_equal(alone.calibration_.losses, together.calibration_.losses)
-    prices = [{k: m.price for k, m in x.baselines_.items()} for x in (alone, together)]
+    prices = [{k: m.price for k, m in metrics_in(x.baselines_).items()} for x in (alone, together)]
     assert prices[0] == prices[1]
     for a, b in zip(alone.predict(Xs), together.predict(Xs), strict=True):
         assert np.array_equal(a, b)

@@ -34,8 +34,8 @@ class Chunks(NamedTuple):
     """How many rows it has of each true cluster, (C, K_i)."""
     sizes: Floats
     first: Ints
-    """``rivals[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)."""
-    rivals: Ints
+    """``baselines[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)."""
+    baselines: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class _Search:
         home, n_slots = np.full(C, -1), max(n_slots, self.K or 0)
         tie = rng.random((C,))
         for chunk in np.lexsort(np.stack([tie, -np.diff(c.first)])):
-            taken = set(home[c.rivals[c.first[chunk] : c.first[chunk + 1]]].tolist())
+            taken = set(home[c.baselines[c.first[chunk] : c.first[chunk + 1]]].tolist())
             order = [*wishes[chunk].tolist(), *range(wishes.shape[1], n_slots)]
             choice = next((k for k in order if k not in taken), None)
             if choice is None:
@@ -211,7 +211,7 @@ def _sweep(
             continue
         blocked[:] = False
         for i in range(c.first[x], c.first[x + 1]):
-            blocked[home[c.rivals[i]]] = True
+            blocked[home[c.baselines[i]]] = True
         rest = 0.0
         if members[a] > 1:
             left = _h(signs, price, sums[a] - c.sums[x], table[a] - c.table[x])

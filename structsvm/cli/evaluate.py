@@ -62,7 +62,7 @@ def about_scores(what: str, result: Evaluation) -> str:
 
 
 def score_table(result: Evaluation) -> str:
-    """The mean scores of each metric, called as ``--rival`` calls it."""
+    """The mean scores of each metric, called as ``--baseline`` calls it."""
     titles = score_titles(result)
     means = sorted(result.scores.items(), key=lambda item: item[0] == LEARNED)
     rows = tuple((metric, *(scores[name] for name in titles)) for metric, scores in means)

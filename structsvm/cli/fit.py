@@ -126,7 +126,7 @@ def _learn(
         checkpoint=args.checkpoint,
         output=args.output,
         columns=named_columns(args),
-        rivals=False if args.rivals == "none" else args.rivals,
+        baselines=None if args.baselines == "none" else args.baselines,
     )
     if args.rates and not interrupted:
         interrupted = _learn_rates(learner, training, terminal, args.output)
@@ -146,9 +146,9 @@ def learn(
     checkpoint: Path | None = None,
     output: Path | None = None,
     columns: Mapping[str, str] | None = None,
-    rivals: bool | str = True,
+    baselines: str | None = "quick",
 ) -> bool:
-    """Fit a learner and the rivals it has to beat, showing how far it has come."""
+    """Fit a learner and the baselines it has to beat, showing how far it has come."""
 
     def keep(learned: MetricLearner) -> None:
         learned.columns_ = dict(columns or {})
@@ -162,16 +162,16 @@ def learn(
         tuned = True
         try:
             with interrupts.released(), terminal.working("learning"), named:
-                learner.fit(training, rivals=rivals, resume=checkpoint, when_learned=keep)
+                learner.fit(training, baselines=baselines, resume=checkpoint, when_learned=keep)
         except KeyboardInterrupt:
             if not hasattr(learner, "metric_"):
                 raise
             tuned = False
         interrupted = learner.interrupted_
         if not (tuned or interrupted):
-            rivals = " or ".join(map(_in_words, learner.problem_.traits.baselines))
-            terminal.warn(f"interrupted: {rivals} will be missing from evaluations")
-        if not interrupted:  # with the rivals, as far as they are tuned
+            baselines = " or ".join(map(_in_words, learner.problem_.traits.baselines))
+            terminal.warn(f"interrupted: {baselines} will be missing from evaluations")
+        if not interrupted:  # with the baselines, as far as they are tuned
             keep(learner)
         interrupts.taken()  # all is done
     return interrupted
@@ -283,7 +283,7 @@ def _chosen_by_parts(
         chosen = search.choose(training)
     learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
     found = f"{search.best_learned_}, lam {search.best_lam_:g}"
-    verdict = replace(search.verdict_, way=f"structsvm predict {args.output} NEW --rival")
+    verdict = replace(search.verdict_, way=f"structsvm predict {args.output} NEW --baseline")
     terminal.note(f"{found}, chosen on held-out {split}\n{verdict}")
     return replace(training, question=split)
 
@@ -345,5 +345,5 @@ def _tell(
     )
 
 
-def _in_words(rival: str) -> str:
-    return rival.upper() if rival in ("pca", "rca") else f"the {rival}"
+def _in_words(baseline: str) -> str:
+    return baseline.upper() if baseline in ("pca", "rca") else f"the {baseline}"

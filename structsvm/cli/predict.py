@@ -22,11 +22,11 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
+from structsvm.learner.baselines import ask, estimators_in, metrics_in
 from structsvm.learner.consensus import partitions_with, samples_with_states, ways_besides_metrics
 from structsvm.learner.dead import warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rivals import ask
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.states import segment_tables
 from structsvm.partitions.candidates import CONSENSUS
@@ -57,15 +57,16 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             f"{output} is one file for {given.words.wholes(len(given))}: name a folder"
         )
     samples = measured(learner, given, terminal)
-    if args.rival is None:
+    if args.baseline is None:
         with given.named():
             warn_of_dead_features(learner, samples)
     with given.named(), terminal.working("partitioning"):
         rules = _rules(args, given, learner.problem_)
         answers = answers_of(
-            learner, writer, given, samples, args.rival, args.n_clusters, rules, args.margins
+            learner, writer, given, samples, args.baseline, args.n_clusters, rules, args.margins
         )
-    if args.n_clusters is None and args.rival not in learner.rivals_:
+    others = estimators_in(learner.baselines_)
+    if args.n_clusters is None and args.baseline not in others:
         _tell_counts(answers, given, learner, terminal)
     if output is not None:
         with Interrupts():  # all the files or none
@@ -101,17 +102,17 @@ def answers_of(
     writer: Writer,
     given: Given,
     measured: list[Sample],
-    rival: str | None = None,
+    baseline: str | None = None,
     n_clusters: Counts = None,
     rules: Rules | None = None,
     margins: bool = False,
     prepared: list[Sample] | None = None,
 ) -> list[Answer]:
     rules = {} if rules is None else rules
-    if rival is not None and (margins or (rules and rival in ways_besides_metrics(learner))):
+    if baseline is not None and (margins or (rules and baseline in ways_besides_metrics(learner))):
         raise SettingsError(
-            f"--rival {rival}: margins are those of the learned metric, and only metrics keep "
-            "rules: leave out --rival, or --margins and the rules"
+            f"--baseline {baseline}: margins are those of the learned metric, and only metrics "
+            "keep rules: leave out --baseline, or --margins and the rules"
         )
     samples = learner.inputs_(measured) if prepared is None else prepared
     changes: list[Any] = [None] * len(samples)
@@ -119,9 +120,9 @@ def answers_of(
         changes = learner.predict_changes(samples, n_clusters, **rules)
         partitions = [_between(*pair) for pair in zip(changes, samples, strict=True)]
     else:
-        partitions = _partitions(learner, measured, samples, rival, n_clusters, rules)
+        partitions = _partitions(learner, measured, samples, baseline, n_clusters, rules)
     labels = labels_of(learner.problem_, partitions, samples)
-    states = _states(learner, measured, samples, partitions, rival, n_clusters)
+    states = _states(learner, measured, samples, partitions, baseline, n_clusters)
     rows = zip(given.names, partitions, labels, states, given.times, changes, strict=True)
     return [writer.answer(*row) for row in rows]
 
@@ -163,35 +164,36 @@ def _states(
     given: list[Sample],
     samples: list[Sample],
     partitions: list[EquivalenceMatrix],
-    rival: str | None,
+    baseline: str | None,
     n_clusters: Counts,
 ) -> list[list[dict[str, Any]]]:
-    """State and probability of each segment, by the metric's scores or by the rival itself."""
-    if rival not in learner.rivals_:
+    """State and probability of each segment, by the metric's scores or by the baseline itself."""
+    others = estimators_in(learner.baselines_)
+    if baseline not in others:
         naming, states = samples, learner.classes_
-        if rival == CONSENSUS:
+        if baseline == CONSENSUS:
             naming, states = samples_with_states(learner, given, samples)
         return segment_tables(partitions, naming, states)
-    if not hasattr(learner.rivals_[rival], "predict_segments"):
+    if not hasattr(others[baseline], "predict_segments"):
         return [[] for _ in samples]
-    return list(ask(learner.rivals_[rival], "predict_segments", given, n_clusters))
+    return list(ask(others[baseline], "predict_segments", given, n_clusters))
 
 
 def _partitions(
     learner: MetricLearner,
     given: list[Sample],
     samples: list[Sample],
-    rival: str | None,
+    baseline: str | None,
     n_clusters: Counts,
     rules: Rules,
 ) -> list[EquivalenceMatrix]:
-    """Partitions in the learned metric, or by a tuned rival."""
-    if rival in ways_besides_metrics(learner):
-        return partitions_with(learner, rival, given, samples, n_clusters)
-    metric = learner.metric_ if rival is None else learner.baselines_.get(rival)
+    """Partitions in the learned metric, or by a tuned baseline."""
+    if baseline in ways_besides_metrics(learner):
+        return partitions_with(learner, baseline, given, samples, n_clusters)
+    metric = learner.metric_ if baseline is None else metrics_in(learner.baselines_).get(baseline)
     if metric is None:
-        known = ", ".join(sorted([*learner.baselines_, *ways_besides_metrics(learner)]))
+        known = ", ".join(sorted({*learner.baselines_, *ways_besides_metrics(learner)}))
         raise SettingsError(
-            f"--rival {rival}: the model has {known}; fit --rivals all tunes all there are"
+            f"--baseline {baseline}: the model has {known}; fit --baselines all tunes all there are"
         )
     return learner.decode_with(metric, samples, n_clusters, **rules)

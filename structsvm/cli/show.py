@@ -67,7 +67,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
         "penalty": learner.penalty_,
         "training_loss": _training_loss(learner),
-        "rivals": [*learner.baselines_, *ways_besides_metrics(learner)],
+        "baselines": list(dict.fromkeys([*learner.baselines_, *ways_besides_metrics(learner)])),
         "training_data": {
             f"n_{words.whole}s": len(data),
             f"n_{words.item}s": list(data.n_samples),
@@ -135,7 +135,7 @@ def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
         "learned on": training_in_words(
             learner.training_data_, words_of_training(learner.problem_)
         ),
-        "rivals": ", ".join(plain["rivals"]),
+        "baselines": ", ".join(plain["baselines"]),
         "question": question_in_words(learner),
         "status": learner.solution_.status.value,
         "certificate": certificate_in_words(learner.solution_),

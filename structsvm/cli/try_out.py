@@ -1,7 +1,7 @@
 """``structsvm try``: from labelled files to a decision, in one command.
 
 A part of the data is held out. What is learned is chosen on the others by cross-validation, every
-rival is tuned on them, and the verdict comes from the part that was held out; where that is too
+baseline is tuned on them, and the verdict comes from the part that was held out; where that is too
 little, from the cross-validation on the others, if they are enough.
 """
 
@@ -37,7 +37,7 @@ from structsvm.errors import (
     printable,
 )
 from structsvm.evaluation.evaluate import Evaluation
-from structsvm.evaluation.verdict import EQUAL, LEARNED, MIN_UNITS, Verdict, rival_in_words
+from structsvm.evaluation.verdict import EQUAL, LEARNED, MIN_UNITS, Verdict, baseline_in_words
 from structsvm.io.recording import Recording, listed
 from structsvm.io.times import usual_steps
 from structsvm.learner.consensus import ways_besides_metrics
@@ -116,7 +116,7 @@ class Judged(NamedTuple):
         if held_out.is_supported or not search.verdict_.is_supported:
             wanted = "" if held_out.is_supported or not whole else _wanted(held_out)
             return cls(held_out, "held out", _joined(held_out.found, held_out.question, wanted))
-        way = f"{_predicting(model, _asked(search.best_estimator_))} --rival"
+        way = f"{_predicting(model, _asked(search.best_estimator_))} --baseline"
         verdict = replace(search.verdict_, way=way)
         why = "Too little is held out for a verdict; this one" if whole else "The verdict"
         told = f"{why} is that of the cross-validation on the training data."
@@ -163,7 +163,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     try:
         search = _chosen(train, split, kind, args, terminal, keep)
         with Interrupts():
-            keep(search.best_estimator_)  # again, with its rivals
+            keep(search.best_estimator_)  # again, with its baselines
         result, judged, diagnosis = _compared(search, test, written, args, terminal)
     except KeyboardInterrupt as interrupt:
         if not kept:
@@ -227,7 +227,7 @@ def _chosen(
     quiet = without_warnings(VerdictWarning)
     doing = terminal.working("choosing by cross-validation")
     with quiet, train.given.named(), doing:
-        search.fit(train.data, rivals="all", when_learned=keep)
+        search.fit(train.data, baselines="all", when_learned=keep)
     return search
 
 
@@ -303,8 +303,8 @@ def _tell(
     if len(diagnosis):
         kinds = ", ".join(diagnosis.kinds)
         terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
-    rivals = {*learner.baselines_, *ways_besides_metrics(learner)}
-    terminal.note(_next(judged.verdict, search.best_candidate_, rivals, written.model, asked))
+    baselines = {*learner.baselines_, *ways_besides_metrics(learner)}
+    terminal.note(_next(judged.verdict, search.best_candidate_, baselines, written.model, asked))
 
 
 def _wanted(verdict: Verdict) -> str:
@@ -436,21 +436,21 @@ def _predicting(model: Path, asked: str = "") -> str:
 
 
 def _next(
-    verdict: Verdict, best: str, rivals: Collection[str], model: Path, asked: str = ""
+    verdict: Verdict, best: str, baselines: Collection[str], model: Path, asked: str = ""
 ) -> str:
     """One sentence, and the next command, which does what the sentence says."""
     command = _predicting(model, asked)
-    if verdict.use in rivals:
-        return f"{verdict.answer} Partition new data with\n  {command} --rival {verdict.use}"
+    if verdict.use in baselines:
+        return f"{verdict.answer} Partition new data with\n  {command} --baseline {verdict.use}"
     if best == EQUAL:
         return (
             f"{verdict.answer} In cross-validation segments of equal length did best, whatever the "
             f"features; look for the cause with\n  structsvm diagnose {model} LABELLED"
         )
     beaten = best in verdict.contrasts and verdict.contrasts[best].is_gain
-    if best in rivals and not beaten:
+    if best in baselines and not beaten:
         return (
-            f"{verdict.answer} In cross-validation {rival_in_words(best)} did best; partition new "
-            f"data with it\n  {command} --rival {best}"
+            f"{verdict.answer} In cross-validation {baseline_in_words(best)} did best; partition "
+            f"new data with it\n  {command} --baseline {best}"
         )
     return f"{verdict.answer} Partition new data with\n  {command}"

@@ -120,15 +120,15 @@ examples:
   structsvm try clustering table.csv --split clusters -o tried/
 
 Three tenths of the data are held out, rounded up to whole recordings or groups. On the rest, the
-kind of metric, its features and its regularization are chosen by cross-validation, and every rival
-(a method that the metric is compared with) is tuned. Scores and predictions are those of the
-held-out data. The verdict is about the held-out data, too, unless they are too few; then it is that
-of the cross-validation, and says so.
+kind of metric, its features and its regularization are chosen by cross-validation, and every
+baseline (a method that the metric is compared with) is tuned. Scores and predictions are those of
+the held-out data. The verdict is about the held-out data, too, unless they are too few; then it is
+that of the cross-validation, and says so.
 """,
         file_options(),
         feature_options(),
         description="Hold some labelled data out, choose what to learn on the rest, compare it "
-        "with every rival, and write a model, a report and predictions.",
+        "with every baseline, and write a model, a report and predictions.",
     )
     parser.set_defaults(module="try_out")
     _problem_and_paths(parser, "labelled files or folders")
@@ -185,10 +185,10 @@ For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each image, 
         "if fit learned it (--rates)",
     )
     parser.add_argument(
-        "--rival",
+        "--baseline",
         metavar="NAME",
-        help="partition with this rival instead of the metric, such as frame-logistic; it has to "
-        "be one that fit has tuned, as listed by show",
+        help="partition with this baseline instead of the metric, such as frame-logistic; it has "
+        "to be one that fit has tuned, as listed by show",
     )
     parser.add_argument(
         "--maps",
@@ -208,7 +208,7 @@ examples:
   structsvm evaluate my.structsvm others/
   structsvm evaluate my.structsvm others/ --n-clusters true
 
-Give data that the model was not learned from. The untrained metric and the rivals (PCA, RCA and
+Give data that the model was not learned from. The untrained metric and the baselines (PCA, RCA and
 classifiers, or a grid of scales for images) were tuned on the training labels of the metric.
 
 The verdict on a single table is about its rows: groups of rows are clustered one by one. If it is
@@ -639,7 +639,7 @@ def _solver_options(group: argparse._ArgumentGroup) -> None:
 
 def _running_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--rivals",
+        "--baselines",
         choices=("quick", "all", "none"),
         default="quick",
         help="methods to tune on the same labels, for evaluate and report to compare with: quick "

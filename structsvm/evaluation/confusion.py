@@ -106,7 +106,7 @@ def confusions(
     truths : sequence of arrays (T_i,) of object
         Names, None for items that have none.
     found : mapping of sequences of arrays (T_i,)
-        The names given by each metric or rival.
+        The names given by each metric or baseline.
     known : collection
         The states that were learned, in their order; other names come after them.
     """

@@ -26,13 +26,13 @@ from structsvm.evaluation.verdict import (
     LEARNED,
     Contrast,
     Verdict,
+    baseline_in_words,
     once_each,
-    rival_in_words,
 )
 from structsvm.features.names import read_names
+from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
 from structsvm.learner.consensus import samples_with_states, with_consensus
 from structsvm.learner.form import Form
-from structsvm.learner.rivals import labels_by, partitions_of
 from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
@@ -71,7 +71,7 @@ go by ("disagreement", 0 is perfect), those of the problem, such as "covering" a
 states were named, "accuracy" and "macro F1"."""
 
 Found = Mapping[str, Sequence[NDArray[Any]]]
-"""By name of a metric or rival, the name of the state of each item of each sample."""
+"""By name of a metric or baseline, the name of the state of each item of each sample."""
 
 TITLES = {
     "loss": "loss",
@@ -115,7 +115,7 @@ class SampleScores:
     n_clusters: int
     """K of the truth."""
     scores: Mapping[str, Scores]
-    """By name of the metric: "learned", "untrained", and the rivals that were tuned."""
+    """By name of the metric: "learned", "untrained", and the baselines that were tuned."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: name, n_clusters, and the scores of each metric."""
@@ -139,14 +139,14 @@ class Evaluation(Printed):
     seen: int = 0
     """How many of the samples the metric was learned from."""
     confusion: Mapping[str, Confusion] = field(default_factory=dict)
-    """Of the states, over all samples, for each metric or rival that names what it finds; empty
+    """Of the states, over all samples, for each metric or baseline that names what it finds; empty
     where nothing does, or the labels have no names."""
     draws: int = 1
     """How often everything is among the samples, if they are parts that were drawn."""
     question: str = ""
     """What scores of parts of a table answer, and what not, in a sentence."""
     classifiers: frozenset[str] = frozenset()
-    """Names of the rivals that are no metrics."""
+    """Names of the baselines that are no metrics."""
     units: tuple[int, ...] = ()
     """The number of the group of each sample, of which the verdict counts each once; empty if
     samples are independent."""
@@ -230,9 +230,9 @@ class Evaluation(Printed):
         """Means, in the untrained metric with its best price on the training labels."""
         return self._means("untrained")
 
-    def contrast(self, rival: str) -> Contrast:
-        """Return the difference of a rival's disagreement and the metric's, as in the verdict."""
-        return self.verdict.contrasts[rival]
+    def contrast(self, baseline: str) -> Contrast:
+        """Return the disagreement of a baseline minus that of the metric, as in the verdict."""
+        return self.verdict.contrasts[baseline]
 
     @property
     def verdict(self) -> Verdict:
@@ -255,7 +255,7 @@ class Evaluation(Printed):
         titles, n = score_titles(self), len(self.samples)
         means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
         rows = [
-            (rival_in_words(name) if name != "untrained" else name, *(found[t] for t in titles))
+            (baseline_in_words(name) if name != "untrained" else name, *(found[t] for t in titles))
             for name, found in means
         ]
         what = f"{'' if n == 1 else 'Mean scores of '}{self.words.wholes(n)}"
@@ -356,21 +356,21 @@ def evaluate(
     tolerance: int = 5,
     *,
     names: Sequence[str] | None = None,
-    rivals: Mapping[str, Any] | None = None,
+    baselines: Mapping[str, Any] | None = None,
     measured: Sequence[Sample] | None = None,
     unseen_states: str = "refuse",
     groups: Any = None,
 ) -> Evaluation:
-    """Compare the learned metric with the untrained one and with rivals on held-out samples.
+    """Compare the learned metric with the untrained one and with baselines on held-out samples.
 
     All methods are tuned on the training labels alone. Other metrics, and the classifiers of
-    :mod:`structsvm.rivals`, are compared if :meth:`MetricLearner.fit_baselines` has tuned them.
-    Further methods can be given as ``rivals``.
+    :mod:`structsvm.baselines`, are compared if ``fit(..., baselines=)`` has tuned them.
+    Further methods can be given as ``baselines``.
 
     If the labels are names of states, and the learner has features that score states
-    (:class:`~structsvm.features.StateScores`), or a rival has ``predict_states`` and ``classes_``,
-    the predicted names are evaluated as well: accuracy and macro F1 over all items with a name, and
-    the confusion matrix. All metrics name their segments by the same scores.
+    (:class:`~structsvm.features.StateScores`), or a baseline has ``predict_states`` and
+    ``classes_``, the predicted names are evaluated as well: accuracy and macro F1 over all items
+    with a name, and the confusion matrix. All metrics name their segments by the same scores.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ def evaluate(
         A predicted change is correct if it is within so many samples of a true one.
     names : sequence of str, optional
         Names of the samples; by default their numbers.
-    rivals : mapping of fitted estimators by name, optional
+    baselines : mapping of fitted estimators by name, optional
         Other methods, fitted to the same training recordings. Each has ``predict(Xs)``, which
         returns a label for each item of each sample, and takes the numbers of clusters as its
         second argument if ``n_clusters`` is given. The verdict uses these names.
@@ -425,8 +425,10 @@ def evaluate(
     seen = 0
     if not hasattr(learner, "measured"):
         raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
-    if rivals and is_prepared(Xs):
-        raise SettingsError("rivals partition samples as they are: give these, not prepared ones")
+    if baselines and is_prepared(Xs):
+        raise SettingsError(
+            "baselines partition samples as they are: give these, not prepared ones"
+        )
     form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
     Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
     groups = None if groups is None else form.in_order(groups, "groups")
@@ -444,22 +446,25 @@ def evaluate(
     units_of(groups, len(truths), words)  # refused before anything is partitioned
     guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
-    for name, rival in (rivals or {}).items():
+    for name, baseline in (baselines or {}).items():
         if name in guesses:
-            raise SettingsError(f"rivals: {name!r} is among the metrics: give it another name")
-        labels = _found_by(name, rival, "predict", Xs, counts)
+            raise SettingsError(f"baselines: {name!r} is among the metrics: give it another name")
+        labels = _found_by(name, baseline, "predict", Xs, counts)
         try:
             guesses[name] = [partition_of(M) for M in learner.encode(samples, labels)]
         except DataError as error:
             raise SettingsError(
-                f"rivals: {name!r} does not predict one label for each item: {error}"
+                f"baselines: {name!r} does not predict one label for each item: {error}"
             ) from error
-        if names_states(rival):
-            states[name] = _found_by(name, rival, "predict_states", Xs, counts)
+        if names_states(baseline):
+            states[name] = _found_by(name, baseline, "predict_states", Xs, counts)
     named = confusions_of(learner, samples, ys, states, unseen_states)
     warn_of_new_clusters(learner, samples, ys)
     arrays = [sample.data for sample in samples]
-    problem, classifiers = learner.problem_, {*learner.rivals_, *(rivals or {})}
+    problem, classifiers = (
+        learner.problem_,
+        {*estimators_in(learner.baselines_), *(baselines or {})},
+    )
     scored = (arrays, words, seen, named, classifiers, groups)
     return Evaluation.of(truths, guesses, names, problem, tolerance, *scored)
 
@@ -541,7 +546,7 @@ def confusions_of(
     samples : sequence of Sample
         Whose labels ``ys`` are.
     found : mapping of sequences of arrays (T_i,)
-        The names given by each metric or rival.
+        The names given by each metric or baseline.
     unseen_states : as for :func:`evaluate`
 
     Raises
@@ -566,7 +571,7 @@ def confusions_of(
     arrays = {who: [np.asarray(y) for y in each] for who, each in found.items()}
     for who, each in arrays.items():
         if [y.shape for y in each] != [(T,) for T in sizes]:
-            raise SettingsError(f"rivals: {who!r} does not name the state of each {words.item}")
+            raise SettingsError(f"baselines: {who!r} does not name the state of each {words.item}")
     return confusions(names, arrays, [] if known is None else known.tolist())
 
 
@@ -578,16 +583,16 @@ def _accuracy(
     return {"accuracy": named[metric][i].accuracy if metric in named else None}
 
 
-def _found_by(name: str, rival: Any, method: str, Xs: Any, counts: Counts) -> Any:
-    predict = getattr(rival, method, None)
+def _found_by(name: str, baseline: Any, method: str, Xs: Any, counts: Counts) -> Any:
+    predict = getattr(baseline, method, None)
     if not callable(predict):
-        raise SettingsError(f"rivals: {name!r} is {rival!r}, which has no method {method}")
+        raise SettingsError(f"baselines: {name!r} is {baseline!r}, which has no method {method}")
     asked = (Xs,) if counts is None else (Xs, counts)
     try:
         signature(predict).bind(*asked)
     except TypeError:
         raise SettingsError(
-            f"rivals: {name!r} does not take the number of clusters: leave out n_clusters"
+            f"baselines: {name!r} does not take the number of clusters: leave out n_clusters"
         ) from None
     return predict(*asked)
 
@@ -608,7 +613,7 @@ def found_by_all(
     n_clusters: Counts | str = None,
     measured: Sequence[Sample] | None = None,
 ) -> tuple[dict[str, list[EquivalenceMatrix]], dict[str, list[NDArray[Any]]]]:
-    """What the learned metric and each of its tuned rivals make of samples.
+    """What the learned metric and each of its tuned baselines make of samples.
 
     Parameters
     ----------
@@ -617,7 +622,7 @@ def found_by_all(
     Xs : samples, or what ``learner.prepare`` made of them
     truths : their partitions
     n_clusters : as for :func:`evaluate`, or one for each sample
-    measured : the samples as they were measured, without which rivals that are no metrics are
+    measured : the samples as they were measured, without which baselines that are no metrics are
         left out
 
     Returns
@@ -628,8 +633,8 @@ def found_by_all(
     """
     samples = learner.prepare(Xs)
     counts = _counts(learner, truths, n_clusters)
-    metrics: dict[str, Metric] = {LEARNED: learner.metric_, **learner.baselines_}
-    others = {} if measured is None else learner.rivals_
+    metrics: dict[str, Metric] = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
+    others = {} if measured is None else estimators_in(learner.baselines_)
     found, labels = {}, {}
     for name in stage("metrics", [*metrics, *others]):
         if name in metrics:

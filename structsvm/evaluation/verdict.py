@@ -20,17 +20,17 @@ __all__ = [
     "MIN_UNITS",
     "Contrast",
     "Verdict",
+    "baseline_in_words",
+    "baseline_title",
     "chosen",
     "once_each",
-    "rival_in_words",
-    "rival_title",
     "standard_error",
 ]
 
 CONFIDENCE = 0.95
 LEARNED = "learned"
 EQUAL = "equal-segments"
-"""The rival that does not look at recordings: segments of equal length."""
+"""The baseline that does not look at recordings: segments of equal length."""
 SHOWN_BY = (
     " If the spread changes and not the mean, use features=HermiteMoments() (distribution-change "
     "on the command line)."
@@ -131,9 +131,9 @@ def chosen(
 
 @dataclass(frozen=True)
 class Contrast:
-    """The loss of a rival minus that of the learned metric, paired over held-out recordings."""
+    """The loss of a baseline minus that of the learned metric, paired over held-out recordings."""
 
-    rival: str
+    baseline: str
     mean: float
     """Positive when the learned metric is better."""
     se: float
@@ -142,7 +142,7 @@ class Contrast:
     high: float
     """Ends of the 95 % interval of the mean (Student's t); infinite where there is none: for a
     single unit, and where all differences are the same, so that their spread is not known. Of one
-    of several rivals in a verdict, the upper end is further away, see :meth:`one_of`."""
+    of several baselines in a verdict, the upper end is further away, see :meth:`one_of`."""
     n: int
     """Recordings."""
     units: int
@@ -157,7 +157,7 @@ class Contrast:
     @classmethod
     def of(
         cls,
-        rival: str,
+        baseline: str,
         differences: Floats,
         units: Ints,
         weights: Floats | None = None,
@@ -173,17 +173,19 @@ class Contrast:
             half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
         counted = differences[weights > 0]
         won, lost = int((counted > 1e-9).sum()), int((counted < -1e-9).sum())
-        return cls(rival, mean, se, mean - half, mean + half, counted.size, G, won, lost, freedom)
+        return cls(
+            baseline, mean, se, mean - half, mean + half, counted.size, G, won, lost, freedom
+        )
 
     @classmethod
     def paired(
-        cls, rival: str, losses: Mapping[str, Floats], units: Ints, draws: int = 1
+        cls, baseline: str, losses: Mapping[str, Floats], units: Ints, draws: int = 1
     ) -> Contrast:
         """Compare the losses of recordings, by metric, :data:`LEARNED` among them."""
-        return cls.of(rival, losses[rival] - losses[LEARNED], units, draws=draws)
+        return cls.of(baseline, losses[baseline] - losses[LEARNED], units, draws=draws)
 
     def one_of(self, n: int) -> Contrast:
-        """The same against one of ``n`` rivals, of which the best is looked at.
+        """The same against one of ``n`` baselines, of which the best is looked at.
 
         The best of many beats a metric by chance more often than one that was named before. With
         the upper end of the interval where Bonferroni puts it, any of them does so no more often
@@ -223,18 +225,19 @@ class Contrast:
         return self.high < 0
 
     def __str__(self) -> str:
-        """In words, the rival included."""
+        """In words, the baseline included."""
         if self.is_equal:
-            return f"the same as that of {rival_in_words(self.rival)} on each of them"
+            return f"the same as that of {baseline_in_words(self.baseline)} on each of them"
         if self.n == 1 and self.won == self.lost == 0:
-            return f"the same as that of {rival_in_words(self.rival)}"
+            return f"the same as that of {baseline_in_words(self.baseline)}"
         word = "lower" if self.mean >= 0 else "higher"
         counts = f"better on {self.won}, worse on {self.lost}"
         if self.is_constant:
             counts = f"the same on each of them: {counts}"
         elif np.isfinite(self.told.low):
             counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
-        return f"{abs(self.mean):.2g} {word} than that of {rival_in_words(self.rival)} ({counts})"
+        who = baseline_in_words(self.baseline)
+        return f"{abs(self.mean):.2g} {word} than that of {who} ({counts})"
 
 
 def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tuple[float, float]:
@@ -276,18 +279,18 @@ WORDS = {
 """How sentences call what has another name."""
 
 
-def rival_in_words(rival: str) -> str:
-    """A rival as sentences name it."""
-    if rival in ACRONYMS:
-        return rival.upper()
-    return WORDS.get(rival, rival)
+def baseline_in_words(baseline: str) -> str:
+    """A baseline as sentences name it."""
+    if baseline in ACRONYMS:
+        return baseline.upper()
+    return WORDS.get(baseline, baseline)
 
 
-def rival_title(rival: str) -> str:
-    """A metric or rival as tables name it."""
-    if rival == "untrained":
-        return rival
-    return rival_in_words(rival).removeprefix("a ").removeprefix("the ")
+def baseline_title(baseline: str) -> str:
+    """A metric or baseline as tables name it."""
+    if baseline == "untrained":
+        return baseline
+    return baseline_in_words(baseline).removeprefix("a ").removeprefix("the ")
 
 
 @dataclass(frozen=True)
@@ -300,8 +303,8 @@ class Verdict:
 
     untrained: Contrast
     """Against the identity with its best penalty."""
-    rival: Contrast | None
-    """Against the best of all tuned rivals, which need no structured learning: principal or
+    baseline: Contrast | None
+    """Against the best of all tuned baselines, which need no structured learning: principal or
     relevant component analysis, for cuts the grid, or a classifier; None when none was tuned."""
     loss: float
     """Mean held-out loss of the learned metric, ``|M - M_i|_F^2``."""
@@ -313,7 +316,7 @@ class Verdict:
     measure: str = "loss"
     """What losses are called: "disagreement" where agreement is an index, such as Rand's."""
     others: tuple[Contrast, ...] = ()
-    """Against the other tuned rivals."""
+    """Against the other tuned baselines."""
     copies: int = 0
     """Recordings that are copies of others, value by value; they do not count again."""
     seen: int = 0
@@ -321,13 +324,13 @@ class Verdict:
     question: str = ""
     """What is answered, and what is not, in a sentence; "" where that goes without saying."""
     classifiers: frozenset[str] = frozenset()
-    """Names of the rivals that are no metrics."""
+    """Names of the baselines that are no metrics."""
     together: Contrast | None = None
-    """Against the consensus of the metric and classifiers, which is no rival because it needs the
-    metric; None where there is none. Without ``best``, it was chosen when the metric was learned.
-    """
+    """Against the consensus of the metric and classifiers, which is no baseline because it needs
+    the metric; None where there is none. Without ``best``, it was chosen when the metric was
+    learned."""
     way: str = ""
-    """The command that partitions with a rival, but for its name at the end; "" in Python."""
+    """The command that partitions with a baseline, but for its name at the end; "" in Python."""
 
     @classmethod
     def of(
@@ -349,8 +352,8 @@ class Verdict:
         """
         grouped = units is not None
         units = np.arange(losses[LEARNED].size) if units is None else units
-        rivals_of = (name for name in losses if name != LEARNED)
-        contrasts = {name: Contrast.paired(name, losses, units, draws) for name in rivals_of}
+        baselines_of = (name for name in losses if name != LEARNED)
+        contrasts = {name: Contrast.paired(name, losses, units, draws) for name in baselines_of}
         return cls.against(
             contrasts,
             loss=float(losses[LEARNED].mean()),
@@ -368,31 +371,31 @@ class Verdict:
     def against(cls, contrasts: Mapping[str, Contrast], **told: Any) -> Verdict:
         """The verdict of contrasts by name, that against "untrained" among them, and the rest.
 
-        A rival of a user that is called as the consensus of the metric is a rival like others.
+        One of a user that is called as the consensus of the metric is a baseline like others.
         """
         known = {name: c for name, c in contrasts.items() if not np.isnan(c.mean)}
         together = None if CONSENSUS in told["classifiers"] else known.pop(CONSENSUS, None)
         found = [c for name, c in known.items() if name != "untrained"]
         tuned = sorted((c.one_of(len(found)) for c in found), key=lambda c: c.mean)
-        rival = tuned[0] if tuned else None
+        baseline = tuned[0] if tuned else None
         others = tuple(tuned[1:])
-        return cls(contrasts["untrained"], rival, others=others, together=together, **told)
+        return cls(contrasts["untrained"], baseline, others=others, together=together, **told)
 
     @property
     def contrasts(self) -> dict[str, Contrast]:
-        """Against the untrained metric, the rivals, best first, and the consensus, by name."""
+        """Against the untrained metric, the baselines, best first, and the consensus, by name."""
         joint = () if self.together is None else (self.together,)
-        return {c.rival: c for c in (self.untrained, *self._rivals, *joint)}
+        return {c.baseline: c for c in (self.untrained, *self._baselines, *joint)}
 
     @property
-    def _rivals(self) -> list[Contrast]:
-        """Against every tuned rival, the best of them first."""
-        return [c for c in (self.rival, *self.others) if c is not None]
+    def _baselines(self) -> list[Contrast]:
+        """Against every tuned baseline, the best of them first."""
+        return [c for c in (self.baseline, *self.others) if c is not None]
 
     @property
     def _level(self) -> Contrast | None:
-        """The best of the rivals that are not beaten beyond chance; None if all are."""
-        return next((c for c in self._rivals if not c.is_gain), None)
+        """The best of the baselines that are not beaten beyond chance; None if all are."""
+        return next((c for c in self._baselines if not c.is_gain), None)
 
     @property
     def enough(self) -> Contrast | None:
@@ -401,7 +404,7 @@ class Verdict:
         Then its loss is at most one standard error of the difference above that of the metric.
         """
         names = self.classifiers - {EQUAL}
-        best = next((c for c in self._rivals if c.rival in names), None)
+        best = next((c for c in self._baselines if c.baseline in names), None)
         if best is None or not self.is_supported:
             return None
         return best if best.mean <= best.se + 1e-12 else None
@@ -418,7 +421,7 @@ class Verdict:
             named = level is None or level == enough or not level.is_harm
         else:
             named = enough.is_harm
-        return enough.rival if named else None
+        return enough.baseline if named else None
 
     @property
     def _joint(self) -> Contrast | None:
@@ -456,9 +459,9 @@ class Verdict:
         return self.is_supported and self.untrained.is_harm
 
     @property
-    def beats_rival(self) -> bool | None:
-        """Whether it beats all tuned rivals beyond chance; None when there are none."""
-        return None if self.rival is None else self.is_supported and self._level is None
+    def beats_baseline(self) -> bool | None:
+        """Whether it beats all tuned baselines beyond chance; None when there are none."""
+        return None if self.baseline is None else self.is_supported and self._level is None
 
     def __str__(self) -> str:
         """One plain sentence, what to do, and what was asked."""
@@ -467,9 +470,9 @@ class Verdict:
     @property
     def found(self) -> str:
         """The figures that the answer rests on, and what to do next."""
-        told = (self.untrained, self._blind, self.rival, self._level, self.enough, self._joint)
-        *rivals, last = map(str, {c.rival: c for c in told if c is not None}.values())
-        against = f"{', '.join(rivals)}, and {last}" if rivals else last
+        told = (self.untrained, self._blind, self.baseline, self._level, self.enough, self._joint)
+        *baselines, last = map(str, {c.baseline: c for c in told if c is not None}.values())
+        against = f"{', '.join(baselines)}, and {last}" if baselines else last
         found = f"the {self.measure} of the learned metric is {self.loss:.2g}: {against}"
         return f"On {self._judged_on}, {found}.{self._reach}{self._advice}"
 
@@ -543,12 +546,12 @@ class Verdict:
             said = "There is no evidence that learning pays: the difference may be chance."
         if self.use is None:
             return said
-        name = rival_in_words(self.use)
+        name = baseline_in_words(self.use)
         return f"{said} {name[0].upper()}{name[1:]} does better: use it."
 
     @property
     def _but(self) -> str:
-        """The rival that a metric that pays does not beat, if there is one."""
+        """The baseline that a metric that pays does not beat, if there is one."""
         level, enough, joint = self._level, self.enough, self._joint
         if joint is not None:
             told = "" if enough is None else f" but {_as_well(enough)},"
@@ -557,7 +560,7 @@ class Verdict:
             return f", but {_as_well(enough)}: use it"
         if level is None:
             return ""
-        name = rival_in_words(level.rival)
+        name = baseline_in_words(level.baseline)
         return f", but {name} {'pays more' if level.is_harm else 'may do as well'}"
 
     @property
@@ -578,26 +581,26 @@ class Verdict:
         more = f"{wholes} of more groups" if self.grouped else f"more {wholes}"
         return f"{guess}{shown} Label {more} to find out."
 
-    def _way_to(self, rival: str) -> str:
-        way = f"partition_with({rival!r}, ...)"
+    def _way_to(self, baseline: str) -> str:
+        way = f"partition_with({baseline!r}, ...)"
         if self.way:
-            way = f"{self.way} {rival}"
-        elif rival == self.best:
+            way = f"{self.way} {baseline}"
+        elif baseline == self.best:
             way = "predict(..., use='best')"
-        return f" {way} uses {rival_in_words(rival)}."
+        return f" {way} uses {baseline_in_words(baseline)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""
         return {
             "pays": self.pays,
-            "beats_rival": self.beats_rival,
+            "beats_baseline": self.beats_baseline,
             "is_supported": self.is_supported,
             "loss": self.loss,
             "measure": self.measure,
             "best": self.best,
-            "rival": None if self.rival is None else self.rival.rival,
+            "baseline": None if self.baseline is None else self.baseline.baseline,
             "use": self.use,
-            "enough": None if self.enough is None else self.enough.rival,
+            "enough": None if self.enough is None else self.enough.baseline,
             "copies": self.copies,
             "question": self.question,
             "sentence": str(self),
@@ -606,4 +609,6 @@ class Verdict:
 
 
 def _as_well(contrast: Contrast) -> str:
-    return f"{rival_in_words(contrast.rival)} does {'better' if contrast.is_harm else 'as well'}"
+    return (
+        f"{baseline_in_words(contrast.baseline)} does {'better' if contrast.is_harm else 'as well'}"
+    )

@@ -69,8 +69,8 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
     times the probability of a boundary at each peak of the classifier's answers. Within a segment
     they are constant, and across a boundary that is sure both change their sign.
 
-    The classifier is that of :class:`structsvm.rivals.BoundaryClassifier`, which learns from change
-    points alone. :meth:`fit_transform` cross-fits: each training recording is scored by a
+    The classifier is that of :class:`structsvm.baselines.BoundaryClassifier`, which learns from
+    change points alone. :meth:`fit_transform` cross-fits: each training recording is scored by a
     classifier that has not seen it, nor any other recording of its group; others are scored by the
     mean of the probabilities of these classifiers and of one that learned from all. How probable a
     boundary is, given the height of its peak, is learned from these scores by logistic regression;
@@ -80,7 +80,7 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
     ----------
     estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
         As for :class:`StateScores`; "boosting" by default.
-    widths, tolerance : as for :class:`structsvm.rivals.BoundaryClassifier`
+    widths, tolerance : as for :class:`structsvm.baselines.BoundaryClassifier`
     n_folds : int
         Lowered to the number of groups, or of recordings where there are no groups.
     standardize : {"recording", "training", None}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, cluster_counts
+from structsvm.learner.baselines import ask, estimators_in, labels_by, partitions_of
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.rivals import ask, labels_by, partitions_of
 from structsvm.partitions.candidates import CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.rivals.consensus import nearest_segmentations
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
@@ -31,19 +31,25 @@ class MetricBeside:
 
 
 def ways_besides_metrics(learner: MetricLearner) -> list[str]:
-    return list(dict.fromkeys([*learner.rivals_, *([CONSENSUS] if learner.consensus_ else [])]))
+    return list(
+        dict.fromkeys(
+            [*estimators_in(learner.baselines_), *([CONSENSUS] if learner.consensus_ else [])]
+        )
+    )
 
 
 def partitions_with(
     learner: MetricLearner,
-    rival: str,
+    baseline: str,
     measured: Sequence[Sample],
     samples: Sequence[Sample],
     n_clusters: Counts = None,
 ) -> list[EquivalenceMatrix]:
-    """Partitions by one of the rivals of a learner, or by the consensus of some with its metric."""
-    if rival != CONSENSUS or rival in learner.rivals_:
-        labels = labels_by(learner.rivals_[rival], rival, learner.problem_, measured, n_clusters)
+    """Partitions by a baseline of a learner that is no metric, or by the consensus of some."""
+    if baseline != CONSENSUS or baseline in learner.baselines_:
+        labels = labels_by(
+            learner.baselines_[baseline], baseline, learner.problem_, measured, n_clusters
+        )
         return partitions_of(labels, learner.problem_)
     found = {
         name: partitions_with(learner, name, measured, samples, n_clusters)
@@ -70,16 +76,16 @@ def with_consensus(
 def _consensus(
     learner: MetricLearner,
     learned: Sequence[EquivalenceMatrix],
-    by_rivals: Mapping[str, Sequence[EquivalenceMatrix]],
+    by_baselines: Mapping[str, Sequence[EquivalenceMatrix]],
     measured: Sequence[Sample],
     n_clusters: Counts,
 ) -> list[EquivalenceMatrix]:
-    """Of the segmentations in the metric, in those beside it, and by the rivals."""
+    """Of the segmentations in the metric, in those beside it, and by the baselines."""
     beside = [
         learner.decode_with(other.metric, other.inputs(measured), n_clusters)
         for other in learner.metrics_beside_.values()
     ]
-    every = [learned, *beside, *(by_rivals[name] for name in learner.consensus_)]
+    every = [learned, *beside, *(by_baselines[name] for name in learner.consensus_)]
     found = [[M.breakpoints for M in partitions] for partitions in every]
     counts = cluster_counts(n_clusters, [sample.n_samples for sample in measured])
     ends = nearest_segmentations(found, np.ones(len(found)), counts)
@@ -94,8 +100,8 @@ def samples_with_states(
     """
     if learner.classes_ is not None:
         return list(samples), learner.classes_
-    for rival in (learner.rivals_[name] for name in learner.consensus_):
-        if names_states(rival) and hasattr(rival, "predict_proba"):
-            known = zip(samples, ask(rival, "predict_proba", measured), strict=True)
-            return [replace(sample, states=p) for sample, p in known], rival.classes_
+    for baseline in (learner.baselines_[name] for name in learner.consensus_):
+        if names_states(baseline) and hasattr(baseline, "predict_proba"):
+            known = zip(samples, ask(baseline, "predict_proba", measured), strict=True)
+            return [replace(sample, states=p) for sample, p in known], baseline.classes_
     return list(samples), None

@@ -13,11 +13,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.boundary_classifier import BoundaryClassifier
+from structsvm.baselines.equal_segments import EqualSegments
+from structsvm.baselines.frame_classifier import FrameClassifier
+from structsvm.baselines.region_classifier import RegionClassifier
+from structsvm.baselines.row_classifier import RowClassifier
 from structsvm.data.samples import STANDARDIZE, Standardizer
 from structsvm.data.words import Words
 from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
 from structsvm.graphs.images import GraphOfImage
+from structsvm.learner.baselines import MetricBaseline, estimators_in, metrics_in
 from structsvm.learner.consensus import MetricBeside
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import OPTIONAL, MetricLearner
@@ -33,11 +39,6 @@ from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.plugins import problem_class, problem_name, setting_groups, structured_problem_class
 from structsvm.regularizers import SquaredNorm, Trace
-from structsvm.rivals.boundary_classifier import BoundaryClassifier
-from structsvm.rivals.equal_segments import EqualSegments
-from structsvm.rivals.frame_classifier import FrameClassifier
-from structsvm.rivals.region_classifier import RegionClassifier
-from structsvm.rivals.row_classifier import RowClassifier
 from structsvm.solution import History, HistoryEntry, Solution
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
@@ -62,8 +63,8 @@ VALUES = (
     *(MarginRates, TrainingSummary, Words),
 )
 """Classes of plain values that a model holds."""
-RIVALS = (BoundaryClassifier, EqualSegments, FrameClassifier, RegionClassifier, RowClassifier)
-"""Rivals that a model holds: what they have learned is what the codec of stages can write."""
+BASELINES = (BoundaryClassifier, EqualSegments, FrameClassifier, RegionClassifier, RowClassifier)
+"""Baselines that a model holds: what they have learned is what the codec of stages can write."""
 
 FITTED: dict[str, Any] = {
     "metric_": Metric,
@@ -146,6 +147,7 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     features = {"given": learner.features, "fitted": learner.inputs_.features}
     fitted = {name: getattr(learner, name) for name in FITTED}
     fitted["inputs_"] = replace(learner.inputs_, features=None)
+    fitted["baselines_"] = {k: one.bare for k, one in metrics_in(learner.baselines_).items()}
     fitted["solution_"] = replace(learner.solution_, support=None)
     names = getattr(learner, "feature_names_in_", None)
     return {
@@ -157,7 +159,7 @@ def _described(learner: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         "fitted": {k: codec.pack(v, arrays) for k, v in fitted.items()},
         "support": pack_support(learner.solution_.support, arrays),
         "feature_stages": {k: pack_stage(codec, v, arrays) for k, v in features.items()},
-        **_pack_rivals(codec, learner, arrays),
+        **_pack_baselines(codec, learner, arrays),
     }
 
 
@@ -254,7 +256,7 @@ def read_header(path: str | PathLike[str]) -> dict[str, Any]:
 
 def _codec(problem: type) -> Codec:
     own = {cls.__name__: cls for cls in VALUES} | _inner_classes(problem)
-    return stage_codec(own, {cls.__name__: cls for cls in RIVALS})
+    return stage_codec(own, {cls.__name__: cls for cls in BASELINES})
 
 
 def _inner_classes(problem: type) -> dict[str, type]:
@@ -267,15 +269,15 @@ def _inner_classes(problem: type) -> dict[str, type]:
     return found
 
 
-def _pack_rivals(codec: Codec, learner: MetricLearner, arrays: dict[str, Any]) -> dict[str, Any]:
-    """The rivals as JSON has them; those that no file can hold are left out, with a warning."""
+def _pack_baselines(codec: Codec, learner: MetricLearner, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The baselines as JSON has them; those that no file can hold are left out, with a warning."""
     packed: dict[str, Any] = {}
-    for name, rival in learner.rivals_.items():
+    for name, baseline in estimators_in(learner.baselines_).items():
         try:
-            packed[name] = pack_stage(codec, rival, arrays)
+            packed[name] = pack_stage(codec, baseline, arrays)
         except ModelFileError as error:
             warn(
-                f"rival {name} is not stored, so a loaded model is not compared with it: {error}",
+                f"baseline {name} is not stored, so a loaded model lacks it: {error}",
                 DataWarning,
             )
     names = learner.consensus_ if packed.keys() >= set(learner.consensus_) else ()
@@ -287,7 +289,7 @@ def _pack_rivals(codec: Codec, learner: MetricLearner, arrays: dict[str, Any]) -
     except ModelFileError as error:
         warn(f"the consensus is not stored: {error}", DataWarning)
         names = ()
-    return {"rivals": packed, "consensus": list(names), "metrics_beside": beside}
+    return {"baselines": packed, "consensus": list(names), "metrics_beside": beside}
 
 
 def _pack_metric(codec: Codec, beside: MetricBeside, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -369,7 +371,12 @@ def _learner(header: dict[str, Any], arrays: dict[str, Any]) -> MetricLearner:
     learner.solution_ = replace(learner.solution_, support=support)
     if header["features"] is not None:
         learner.feature_names_in_ = codec.unpack({"strings": header["features"]}, arrays)
-    learner.rivals_ = {k: unpack_stage(codec, v, arrays) for k, v in header["rivals"].items()}
+    metrics = {"metric_": learner.metric_, **learner.baselines_}
+    _check_metrics(metrics, learner.inputs_, learner)
+    learner.baselines_ = {
+        name: MetricBaseline.of(metric, problem, learner.inputs_)
+        for name, metric in learner.baselines_.items()
+    } | {k: unpack_stage(codec, v, arrays) for k, v in header["baselines"].items()}
     learner.consensus_ = tuple(header.get("consensus", ()))  # older files know of none
     beside = header.get("metrics_beside", {})
     learner.metrics_beside_ = {k: _unpack_metric(codec, v, arrays) for k, v in beside.items()}
@@ -387,8 +394,7 @@ def _check_fitted(learner: MetricLearner) -> None:
     for name, kind in FITTED.items():
         if not isinstance(getattr(learner, name), kind):
             raise TypeError(f"{name} is no {kind}")
-    _check_metrics({"metric_": learner.metric_, **learner.baselines_}, learner.inputs_, learner)
-    if not learner.rivals_.keys() >= set(learner.consensus_):
+    if not learner.baselines_.keys() >= set(learner.consensus_):
         raise ValueError(f"a consensus of {learner.consensus_}")
     for name, beside in learner.metrics_beside_.items():
         if not isinstance(beside.inputs, Inputs):

@@ -22,6 +22,7 @@ from structsvm.data.values import refuse_hidden
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
+from structsvm.learner.baselines import MetricBaseline, metrics_in, tune, which_baselines
 from structsvm.learner.consensus import MetricBeside, partitions_with, ways_besides_metrics
 from structsvm.learner.dead import warn_of_dead_features
 from structsvm.learner.fitting import FitResult, FitState, learn
@@ -29,7 +30,6 @@ from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rivals import tune, which_rivals
 from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -156,12 +156,10 @@ class MetricLearner(ProblemParameters):
         oracle is a heuristic.
     calibration_ : Calibration
         Training loss against the price.
-    baselines_ : dict of Metric
-        Metrics to compare with, tuned on the same labels: "untrained" (the identity with its best
-        price) and, after :meth:`fit_baselines`, those that the problem suggests.
-    rivals_ : dict of estimators
-        Other methods to compare with, such as classifiers, fitted by :meth:`fit_baselines` to the
-        same labels.
+    baselines_ : dict
+        Methods to compare with, tuned on the same labels: "untrained" (the identity with its best
+        price) and those that ``fit(..., baselines=)`` asked for. Each has ``predict(Xs,
+        n_clusters=None)``; a metric is a :class:`~structsvm.partitions.Metric`, too.
     consensus_ : tuple of str
         Names of the classifiers whose consensus with the metric :class:`MetricLearnerCV` has
         chosen; ``partition_with("consensus", Xs)`` finds it. () if it was not chosen.
@@ -234,7 +232,7 @@ class MetricLearner(ProblemParameters):
         sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
         groups: Any = None,
-        rivals: bool | str | Sequence[str] = False,
+        baselines: str | Sequence[str] | None = None,
         alternation: Alternation | None = None,
         held_out: tuple[Any, Any] | None = None,
         resume: str | PathLike[str] | None = None,
@@ -259,15 +257,19 @@ class MetricLearner(ProblemParameters):
         sample_weight : array of shape (N,), optional
             Weights of the samples in the objective and in everything that is computed from the
             training labels: a weight of 2 equals a sample that is given twice, and 0 leaves it
-            out. Classifiers, as rivals and in features, only leave out samples of weight 0. If the
-            samples are a mapping, labels, weights and groups may be mappings with the same keys.
+            out. Classifiers, as baselines and in features, only leave out samples of weight 0. If
+            the samples are a mapping, labels, weights and groups may be mappings with its keys.
         feature_names : sequence of str, optional
             Names of the features; by default those of data frames.
         groups : sequence of length N, optional
             Group of each recording (person, machine, ...), for features that learn from labels: the
             features of a recording come from a model that has not seen its group.
-        rivals : bool, {"quick", "all"} or list of str
-            Methods to tune for comparison, as :meth:`fit_baselines` does; True is "quick".
+        baselines : {"quick", "all"}, list of str or None
+            Methods to tune for comparison, on the same samples and labels: "quick" those that apply
+            and take little time, "all" those with gradient boosting, too, or some by name, such as
+            "rca" or "frame-logistic". One that cannot learn from the labels is left out with a
+            warning, unless it was named. With partial labels, metrics are tuned on the fully
+            labelled stretches.
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         held_out : (Xs, ys), optional
@@ -280,8 +282,8 @@ class MetricLearner(ProblemParameters):
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
         when_learned : callable, optional
-            Called with the learner when it has its metric and before rivals are tuned, for example
-            to save it.
+            Called with the learner when it has its metric and before baselines are tuned, for
+            example to save it.
 
         Raises
         ------
@@ -297,7 +299,7 @@ class MetricLearner(ProblemParameters):
         settings = self._settings(callback)
         if resume is not None and not isinstance(resume, str | PathLike):
             raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
-        which = which_rivals(rivals)
+        which = which_baselines(baselines)
         if when_learned is not None and not callable(when_learned):
             raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         if alternation is not None and not isinstance(alternation, Alternation):
@@ -334,54 +336,8 @@ class MetricLearner(ProblemParameters):
                 if when_learned is not None:
                     when_learned(self)
             if which is not None and not self.interrupted_:
-                with share("tuning rivals", learned, 1.0):
-                    self._tune_rivals(which, read, lambda: data)
-        return self
-
-    def fit_baselines(
-        self,
-        Xs: Any,
-        ys: Any = None,
-        *,
-        sample_weight: Any = None,
-        groups: Any = None,
-        names: str | Sequence[str] = "quick",
-    ) -> Self:
-        """Tune the methods to compare with on the same labels.
-
-        They solve the fitted problem, ``problem_``. Metrics are stored in ``baselines_``; with
-        partial labels, they are tuned on the fully labelled stretches. Other estimators, such as
-        classifiers of named states, are stored in ``rivals_``; they learn from the original samples
-        and all labels, with the context of ``features``.
-
-        Parameters
-        ----------
-        Xs, ys, sample_weight
-            As for :meth:`fit`; estimators only leave out samples of weight 0.
-        groups : sequence of length N, optional
-            Group of each sample (person, machine, ...), which is never split when something is
-            tuned on held-out samples.
-        names : {"quick", "all"} or list of str
-            "quick" tunes the rivals that apply and take little time, "all" those with gradient
-            boosting, too. A list selects rivals by name, such as "rca" or "frame-logistic". A rival
-            that cannot learn from the labels is left out with a warning, unless it was named.
-
-        Raises
-        ------
-        DataError, SettingsError
-            As for :meth:`fit`, and if no rival has one of the names.
-        LearningError
-            If a rival that was named cannot learn.
-        """
-        check_is_fitted(self)
-        which = which_rivals(names)
-        given = {"sample_weight": sample_weight, "groups": groups}
-        with self._workers():
-            data = TrainingSet.of(self.problem_, Xs, ys, n_features=self.n_features_in_, **given)
-            data = data.counted()
-            if which is not None:
-                data = informative(data)
-                self._tune_rivals(which, data, lambda: self._as_seen(data))
+                with share("tuning baselines", learned, 1.0):
+                    self._tune_baselines(which, read, lambda: data)
         return self
 
     def read(
@@ -632,26 +588,30 @@ class MetricLearner(ProblemParameters):
         return self._decode(metric, samples, step, n_clusters, rules)
 
     def partition_with(
-        self, rival: str, Xs: Any, n_clusters: Counts = None
+        self, baseline: str, Xs: Any, n_clusters: Counts = None
     ) -> list[EquivalenceMatrix]:
-        """Partition samples with one of ``rivals_``, by name, or with the consensus.
+        """Partition samples with one of ``baselines_``, by name, or with the consensus.
 
         Raises
         ------
         SettingsError
-            If there is no such rival, or it does not predict one label for each item.
+            If there is no such baseline, or it does not predict one label for each item.
         DataError
             If a sample cannot be used, or a number of clusters does not fit its sample.
         """
         if is_prepared(Xs):
             raise SettingsError(
-                f"{rival} partitions samples as they are: give these, not prepared ones"
+                f"{baseline} partitions samples as they are: give these, not prepared ones"
             )
-        refuse_unlisted("rival", rival, sorted(ways_besides_metrics(self)))
+        refuse_unlisted(
+            "baseline", baseline, sorted({*self.baselines_, *ways_besides_metrics(self)})
+        )
+        if baseline in metrics_in(self.baselines_):
+            return self.decode_with(self.baselines_[baseline], Xs, n_clusters)
         measured = self.measured(Xs)
         with self._workers():
-            samples = self.inputs_(measured) if rival == CONSENSUS else measured
-            return partitions_with(self, rival, measured, samples, n_clusters)
+            samples = self.inputs_(measured) if baseline == CONSENSUS else measured
+            return partitions_with(self, baseline, measured, samples, n_clusters)
 
     def prepare(self, Xs: Any) -> list[Sample]:
         """Check samples and compute the features that the metric sees.
@@ -1014,12 +974,13 @@ class MetricLearner(ProblemParameters):
         self.solution_: Solution = result.solution
         self.certified_upper_ = result.solution.certified_upper
         self.alternated_ = result.alternated
-        self.baselines_ = {"untrained": result.untrained}
-        self.rivals_: dict[str, Any] = {}
         self.consensus_: tuple[str, ...] = ()
         self.metrics_beside_: dict[str, MetricBeside] = {}
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
+        self.baselines_: dict[str, Any] = {
+            "untrained": MetricBaseline.of(result.untrained, self.problem_, inputs)
+        }
         self.training_data_ = TrainingSummary.of(
             read.samples, result.truths, read.cluster_names, are_tables=read.has_rows
         )
@@ -1032,13 +993,7 @@ class MetricLearner(ProblemParameters):
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
 
-    def _as_seen(self, data: TrainingSet) -> TrainingSet:
-        """Training samples as the metric sees them, scored by models that have not seen them."""
-        if self.inputs_.states is not None:
-            return Inputs.fit(self.inputs_.features, self.inputs_.standardizer.kind, data)[1]
-        return self.inputs_.seen(data)
-
-    def _tune_rivals(
+    def _tune_baselines(
         self,
         which: str | Sequence[str],
         measured: TrainingSet,
@@ -1047,8 +1002,13 @@ class MetricLearner(ProblemParameters):
         fitted = self.inputs_.features
         features = None if fitted is None else clone(fitted)
         metrics, estimators = tune(which, measured, seen, features)
-        self.baselines_ = self.baselines_ | metrics  # and not those of a copy of this learner
-        self.rivals_ = self.rivals_ | estimators
+        tuned = {
+            name: MetricBaseline.of(metric, self.problem_, self.inputs_)
+            for name, metric in metrics.items()
+        }
+        self.baselines_ = (
+            self.baselines_ | tuned | estimators
+        )  # not those of a copy of this learner
 
 
 def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:

@@ -156,7 +156,7 @@ class TrainingSet:
 
     @property
     def item_labels(self) -> list[Any] | None:
-        """The labels as features and rivals learn from them, one for each item; None for none."""
+        """Labels of items, as features and baselines learn from them; None for none."""
         if self.given is None:
             return None
         pairs = zip(self.given, self.samples, strict=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.baselines.metrics import NAMES
 from structsvm.errors import SettingsError
 from structsvm.partitions.candidates import LEARNED, Candidate, named_candidate
-from structsvm.rivals.metrics import NAMES
 from structsvm.support.checks import is_positive
 
 
@@ -58,9 +58,9 @@ def menu(
             "candidates must name 'untrained', which the others have to beat, and at least one "
             f"that is learned, such as 'diagonal' or 'full', got {tuple(names)!r}"
         )
-    tuned = [candidate for candidate in found if candidate.baseline is not None]
+    tuned = [candidate for candidate in found if candidate.tuned is not None]
     tuned.sort(key=lambda candidate: candidate.name != "untrained")
-    fitted = [candidate for candidate in found if candidate.rival is not None]
+    fitted = [candidate for candidate in found if candidate.estimator is not None]
     joint = [candidate for candidate in found if candidate.joins]
     learned.sort(key=lambda candidate: candidate.settings.get("metric") != "diagonal")
     path = sorted({float(lam) for lam in lams}, reverse=True)

@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.words import Words
 from structsvm.errors import LearningError
 from structsvm.evaluation.verdict import (
@@ -32,14 +33,13 @@ from structsvm.model_selection.trials import (
     Trial,
     Unseen,
     see,
+    try_baseline,
     try_path,
-    try_rival,
     try_tuned,
 )
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import measure
-from structsvm.rivals.consensus import nearest_segmentations
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage
 
@@ -181,13 +181,13 @@ class HeldOut:
             return chosen(losses, units, self.rule, weights, self._kinds)
 
         metrics = np.flatnonzero(~np.isnan(learned).any(axis=0)).tolist()
-        rivals = [self._named(group) for group in candidate.joins]
-        if not all(rivals) or not metrics:
+        baselines = [self._named(group) for group in candidate.joins]
+        if not all(baselines) or not metrics:
             return []
         best = best_metric(metrics)
         kinds = [[j for j in self._named(g) if j in metrics] for g in candidate.joins_metrics]
         others = [best_metric(kind) for kind in kinds if kind and best not in kind]
-        return [best, *others, *(min(group, key=lambda j: float(means[j])) for group in rivals)]
+        return [best, *others, *(min(group, key=lambda j: float(means[j])) for group in baselines)]
 
     def _named(self, names: Sequence[str]) -> list[int]:
         """The candidates of these names that could learn in every fold."""
@@ -255,7 +255,7 @@ class HeldOut:
             measure=self.measure,
             copies=copies,
             question=self.question,
-            classifiers=frozenset(c.name for c in self.candidates if c.rival is not None),
+            classifiers=frozenset(c.name for c in self.candidates if c.estimator is not None),
         )
 
     @property
@@ -324,8 +324,8 @@ def _tried(
     settings: Make, candidates: Sequence[Candidate], parts: Sequence[Fold], n_jobs: int | None
 ) -> list[list[Trial]]:
     """A trial for each candidate in each fold."""
-    rivals = [c for c in candidates if c.rival is not None]
-    others = [c for c in candidates if c.rival is None]
+    baselines = [c for c in candidates if c.estimator is not None]
+    others = [c for c in candidates if c.estimator is None]
     asked = {c: settings(c) for c in others}
     sights = {_sight(s): s for s in asked.values()}
     kinds: dict[str, list[Candidate]] = {}
@@ -336,21 +336,21 @@ def _tried(
     with Parallel(n_jobs=n_jobs) as parallel:
         # Parts of their own, so that what is told of the progress never falls.
         scored = any(are_scores(each.features) for each in sights.values())
-        slow = any(c.rival is not None and not c.rival.quick for c in rivals)
+        slow = any(c.estimator is not None and not c.estimator.quick for c in baselines)
         end = SCORED if scored else FITTED if slow else FIXED
         made = 0.75 * end if scored else end / 3
-        tried = (made + end) / 2 if rivals else end
+        tried = (made + end) / 2 if baselines else end
         with share("tuning what is not learned", 0.0, made):
             seen = _seen(parallel, list(sights.values()), parts)
             _refuse_unseen(seen, asked[others[0]])
         with share("tuning what is not learned", made, tried):
-            tuned = [(c, part) for part in parts for c in others if c.baseline is not None]
+            tuned = [(c, part) for part in parts for c in others if c.tuned is not None]
             jobs = [(c, seen[part.number, _sight(asked[c])], part) for c, part in tuned]
             trials = parallel(delayed(try_tuned)(*job) for job in stage("metrics", jobs))
         with share("tuning what is not learned", tried, end):
-            fitted = [(c, part) for part in parts for c in rivals]
+            fitted = [(c, part) for part in parts for c in baselines]
             trials += parallel(
-                delayed(try_rival)(c.rival, part) for c, part in stage("classifiers", fitted)
+                delayed(try_baseline)(c.estimator, part) for c, part in stage("classifiers", fitted)
             )
         for (c, part), trial in zip([*tuned, *fitted], trials, strict=True):
             found[part.number, c] = trial

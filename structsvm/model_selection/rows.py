@@ -15,6 +15,7 @@ from structsvm.data.samples import asked_counts, cluster_counts
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation.evaluate import Evaluation, found_by_all, warn_of_new_clusters
 from structsvm.evaluation.verdict import Verdict
+from structsvm.learner.baselines import estimators_in, metrics_in
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
@@ -87,8 +88,8 @@ def evaluate_rows(
 
     The rows are split into up to ten groups, which identical rows share, or the clusters into folds
     of at least two, several times. If the learner was fitted on this table alone, each part is
-    clustered by a metric that is learned from the rest with the same settings and rivals. If it has
-    not seen the table, every part is clustered with the learner as it is.
+    clustered by a metric that is learned from the rest with the same settings and baselines. If it
+    has not seen the table, every part is clustered with the learner as it is.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ def evaluate_rows(
         for name, partitions in found_by_all(own, list(seen), known, here, others)[0].items():
             guesses.setdefault(name, []).extend(partitions)
     names = [f"{asked} {i}" for i in range(len(parts))]
-    problem, classifiers = data.problem, learner.rivals_
+    problem, classifiers = data.problem, estimators_in(learner.baselines_)
     arrays = [part.data for part in parts.samples]
     n_seen = 0 if again else learner.training_data_.count_known(arrays)
     scores = Evaluation.of(
@@ -184,16 +185,16 @@ def _training_set(learner: MetricLearner, X: Any, y: Any) -> TrainingSet:
 
 
 def _learned(learner: MetricLearner, split: Split, k: int) -> MetricLearner:
-    """A metric of what is not held out in a fold, and its rivals."""
+    """A metric of what is not held out in a fold, and its baselines."""
     own: MetricLearner = clone(learner)
     if split.words is PARTS[ROWS] and learner.inputs_.standardizer.kind == "recording":
         own.standardize = "training"
-    rivals = [*learner.baselines_, *learner.rivals_][1:]
+    baselines = [*learner.baselines_][1:]
     if split.words is PARTS[CLUSTERS]:
-        rivals = [*learner.baselines_][1:]  # classifiers find no new clusters
+        baselines = [*metrics_in(learner.baselines_)][1:]  # classifiers find no new clusters
     try:
         with without_warnings(DataWarning, ConvergenceWarning):
-            own.fit(split.training[k], rivals=rivals)
+            own.fit(split.training[k], baselines=baselines)
     except LearningError as error:
         error.add_note(f"so it is without {split.words.whole} {k} of {len(split.training)}")
         raise

@@ -17,6 +17,15 @@ from structsvm.data.samples import Counts
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
+from structsvm.learner.baselines import (
+    ask,
+    asked_for,
+    candidates_of,
+    estimators_in,
+    fit_baseline,
+    fit_baselines,
+    which_baselines,
+)
 from structsvm.learner.consensus import (
     MetricBeside,
     samples_with_states,
@@ -26,14 +35,6 @@ from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import DATA, MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
-from structsvm.learner.rivals import (
-    ask,
-    asked_for,
-    candidates_of,
-    fit_rival,
-    fit_rivals,
-    which_rivals,
-)
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
@@ -149,8 +150,8 @@ class MetricLearnerCV(ProblemParameters):
         ``lam`` of ``best_estimator_``.
     verdict_ : Verdict
         The gain of learning on held-out recordings, including the choice; ``print`` it.
-    rivals_ : dict of estimators
-        The candidates that are not metrics, fitted to all recordings.
+    baselines_ : dict
+        The baselines of ``best_estimator_``, tuned on all recordings.
     cv_results_ : dict of lists
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
     candidates_ : list of Candidate
@@ -233,7 +234,7 @@ class MetricLearnerCV(ProblemParameters):
         sample_weight: Any = None,
         groups: Any = None,
         feature_names: Sequence[str] | None = None,
-        rivals: bool | str | Sequence[str] = False,
+        baselines: str | Sequence[str] | None = None,
         when_learned: Callable[[MetricLearner], object] | None = None,
     ) -> MetricLearnerCV:
         """Choose the metric on held-out samples, evaluate the choice, and fit it on all samples.
@@ -247,10 +248,10 @@ class MetricLearnerCV(ProblemParameters):
             Group label of each sample (subject, machine, ...). No group is split between training
             and held-out samples.
         feature_names : sequence of str, optional
-        rivals : bool, {"quick", "all"} or list of str
+        baselines : {"quick", "all"}, list of str or None
             Methods to tune in addition to the candidates, as :meth:`MetricLearner.fit` does.
         when_learned : callable, optional
-            Called with the final learner when it has its metric and before rivals are tuned, for
+            Called with the final learner when it has its metric and before baselines are tuned, for
             example to save it.
 
         Raises
@@ -269,7 +270,7 @@ class MetricLearnerCV(ProblemParameters):
         data = self._training_set(
             Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
-        which = which_rivals(rivals)
+        which = which_baselines(baselines)
         with share("choosing", 0.0, CHOOSING):
             learner = self.choose(data)
         with share("learning", CHOOSING, 1.0):
@@ -391,7 +392,7 @@ class MetricLearnerCV(ProblemParameters):
         if use == "learned":
             return list(getattr(learner, method)(Xs, n_clusters, **rules))
         partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
-        best = learner.rivals_.get(self.best_candidate_)
+        best = estimators_in(learner.baselines_).get(self.best_candidate_)
         if self._best.joins:
             measured = self.measured(Xs)
             samples, states = samples_with_states(learner, measured, learner.inputs_(measured))
@@ -474,10 +475,8 @@ class MetricLearnerCV(ProblemParameters):
     """``L^T`` of the learned metric, (rank, P)."""
     penalty_ = _OfTheChoice[float | None]()
     """Price of a cluster in the learned metric."""
-    baselines_ = _OfTheChoice[dict[str, Metric]]()
-    """Metrics that are not learned, tuned on all samples as the learned metric sees them."""
-    rivals_ = _OfTheChoice[dict[str, Any]]()
-    """The candidates that are no metrics, fitted to all samples."""
+    baselines_ = _OfTheChoice[dict[str, Any]]()
+    """What was tuned on all samples to compare with, by name."""
     consensus_ = _OfTheChoice[tuple[str, ...]]()
     """Names of those whose consensus with the metric is the best candidate; () if it is not."""
     metrics_beside_ = _OfTheChoice[dict[str, MetricBeside]]()
@@ -554,7 +553,7 @@ class MetricLearnerCV(ProblemParameters):
         shared = parameters.keys() & self.get_params(deep=False).keys()
         parameters |= {name: getattr(self, name) for name in shared - {"n_jobs"}}
         own = dict(candidate.settings)
-        if candidate.baseline is not None:  # the others are of the baseline
+        if candidate.tuned is not None:  # the others are of the baseline
             own = {name: own[name] for name in SEEING if name in own}
         unknown = sorted(own.keys() - parameters.keys())
         if unknown:
@@ -589,11 +588,11 @@ class MetricLearnerCV(ProblemParameters):
         folded = self._folded(data, REUSED_FROM)
         if folded is not data:
             try:
-                learner.fit(folded, rivals=tuned, when_learned=keep)
+                learner.fit(folded, baselines=tuned, when_learned=keep)
                 return
             except DataError:  # what is needed in two groups is in one fold only
                 pass
-        learner.fit(data, rivals=tuned, when_learned=keep)
+        learner.fit(data, baselines=tuned, when_learned=keep)
 
     def _learn_beside(self, learner: MetricLearner, data: TrainingSet) -> None:
         """Learn the other metrics that the consensus joins, if it is chosen."""
@@ -615,12 +614,12 @@ class MetricLearnerCV(ProblemParameters):
         which: str | Sequence[str] | None,
         when_learned: Callable[[MetricLearner], object] | None,
     ) -> None:
-        """Learn the choice from all samples, and tune what it was chosen from, and the rivals."""
-        plain = [c.baseline for c in self.candidates_ if c.baseline and not c.settings]
+        """Learn the choice from all samples, and tune the baselines."""
+        plain = [c.tuned for c in self.candidates_ if c.tuned and not c.settings]
         metrics, others = asked_for(which or (), data, learner.features)
         tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
-        chosen = {c.name: c.rival for c in self.candidates_ if c.rival is not None}
-        others = [rival for rival in others if rival.name not in chosen]
+        chosen = {c.name: c.estimator for c in self.candidates_ if c.estimator is not None}
+        others = [baseline for baseline in others if baseline.name not in chosen]
         learned = 0.5 if chosen or others else 1.0
         first = 0.3 if self._joined else learned
 
@@ -636,18 +635,18 @@ class MetricLearnerCV(ProblemParameters):
         with share("the consensus", first, learned):
             self._learn_beside(learner, data)
         folded = self._folded(data, FEWEST_INNER + 1).counted()
-        with share("rivals", learned, (1.0 + learned) / 2):
+        with share("baselines", learned, (1.0 + learned) / 2):
             for name in stage("classifiers", list(chosen)):
-                learner.rivals_[name] = fit_rival(chosen[name], folded)
-        with share("rivals", (1.0 + learned) / 2, 1.0):
-            learner.rivals_ |= fit_rivals(others, folded, named=not isinstance(which, str))
-        learner.consensus_ = tuple(c.name for c in self._joined if c.rival is not None)
+                learner.baselines_[name] = fit_baseline(chosen[name], folded)
+        with share("baselines", (1.0 + learned) / 2, 1.0):
+            learner.baselines_ |= fit_baselines(others, folded, named=not isinstance(which, str))
+        learner.consensus_ = tuple(c.name for c in self._joined if c.estimator is not None)
         best = self._best
-        if best.baseline is None:
+        if best.tuned is None:
             return
         settings = self._settings(best)
         if not best.settings and settings.features is learner.features:
-            self._best_tuned = learner.inputs_, learner.baselines_[best.baseline]
+            self._best_tuned = learner.inputs_, learner.baselines_[best.tuned].bare
             return
         inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
         self._best_tuned = inputs, tuned_metric(best, seen)

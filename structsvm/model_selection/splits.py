@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+from structsvm.baselines.recordings import are_names
 from structsvm.data.copies import contents
 from structsvm.data.values import label_values
 from structsvm.data.words import Words
@@ -19,7 +20,6 @@ from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, 
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
-from structsvm.rivals.recordings import are_names
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import among, is_whole
 from structsvm.support.plain import counted

@@ -11,19 +11,19 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.features.frames import AloneError
+from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.rivals import fit_rival, labels_by, partitions_of
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.candidates import Candidate, Rival
+from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import disagreement
-from structsvm.rivals import metrics as baselines
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
@@ -144,7 +144,7 @@ def see(settings: Settings, fold: Fold) -> SeenFold | Unseen:
             data = data.parts  # features see what has no labels, and metrics do not
     except (DataError, LearningError) as error:
         return error
-    untrained = baselines.fit(
+    untrained = tuned_metrics.fit(
         "untrained", data.problem, data.samples, data.truths, weights=data.weights
     )
     return SeenFold(fold, data, test, untrained, time.perf_counter() - start)
@@ -152,11 +152,11 @@ def see(settings: Settings, fold: Fold) -> SeenFold | Unseen:
 
 def tuned_metric(candidate: Candidate, data: TrainingSet) -> Metric:
     """A candidate that is tuned only, on samples as its metric sees them."""
-    assert candidate.baseline is not None
+    assert candidate.tuned is not None
     options = {k: v for k, v in candidate.settings.items() if k not in SEEING}
     samples, truths = data.samples, data.truths
-    return baselines.fit(
-        candidate.baseline, data.problem, samples, truths, weights=data.weights, **options
+    return tuned_metrics.fit(
+        candidate.tuned, data.problem, samples, truths, weights=data.weights, **options
     )
 
 
@@ -166,22 +166,22 @@ def try_tuned(candidate: Candidate, seen: SeenFold | Unseen, fold: Fold) -> Tria
         return fold.failed(seen)
     start = time.perf_counter()
     metric = seen.untrained
-    if candidate.baseline != "untrained":
+    if candidate.tuned != "untrained":
         metric = tuned_metric(candidate, seen.train)
     return fold.trial(seen.partitions(metric), time.perf_counter() - start)
 
 
-def try_rival(rival: Rival, fold: Fold) -> Trial:
+def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
     """A candidate that is no metric: fitted to the samples as they were measured."""
     start = time.perf_counter()
     problem, samples = fold.test.problem, fold.test.samples
     try:
         with without_warnings(DataWarning):
-            model = fold.cross_fitted(partial(fit_rival, rival))
+            model = fold.cross_fitted(partial(fit_baseline, baseline))
         seconds = time.perf_counter() - start
         counts = [truth.n_clusters for truth in fold.test.truths]
         found = [
-            partitions_of(labels_by(model, rival.name, problem, samples, asked), problem)
+            partitions_of(labels_by(model, baseline.name, problem, samples, asked), problem)
             for asked in (None, counts)
         ]
     except (DataError, LearningError) as error:

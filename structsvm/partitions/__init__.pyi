@@ -1,7 +1,7 @@
 from structsvm.data.sample import Sample as Sample
 from structsvm.data.words import Words as Words
+from structsvm.partitions.candidates import Baseline as Baseline
 from structsvm.partitions.candidates import Candidate as Candidate
-from structsvm.partitions.candidates import Rival as Rival
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
 from structsvm.partitions.kept import KeptPartition as KeptPartition
 from structsvm.partitions.labelled import LabelledSample as LabelledSample

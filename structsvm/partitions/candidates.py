@@ -11,7 +11,7 @@ CONSENSUS = "consensus"
 
 
 @dataclass(frozen=True, eq=False)
-class Rival:
+class Baseline:
     """A method to compare with that is not a metric: an estimator that is not fitted.
 
     It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns one
@@ -22,26 +22,26 @@ class Rival:
 
     Examples
     --------
-    >>> from structsvm.partitions import Rival
-    >>> from structsvm.rivals import FrameClassifier
-    >>> Rival("frame-logistic", FrameClassifier("logistic")).quick
+    >>> from structsvm.partitions import Baseline
+    >>> from structsvm.baselines import FrameClassifier
+    >>> Baseline("frame-logistic", FrameClassifier("logistic")).quick
     True
     """
 
     name: str
-    """Key of ``rivals_``, of tables and of JSON; sentences may call it otherwise."""
+    """Key of ``baselines_``, of tables and of JSON; sentences may call it otherwise."""
     estimator: Any
     quick: bool = True
     """Whether it takes so little time that it is fitted unless it is left out."""
 
 
-def names_states(rival: Any) -> bool:
-    return getattr(rival, "classes_", None) is not None and hasattr(rival, "predict_states")
+def names_states(baseline: Any) -> bool:
+    return getattr(baseline, "classes_", None) is not None and hasattr(baseline, "predict_states")
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A candidate of model selection: learned, tuned only, a rival, or joint.
+    """A candidate of model selection: learned, a baseline, or joint.
 
     Examples
     --------
@@ -60,23 +60,32 @@ class Candidate:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What it has in place of the settings of the search, by name as in
     :class:`structsvm.MetricLearner`; for a baseline, settings of
-    :func:`structsvm.rivals.metrics.fit`, and ``features`` and ``standardize``."""
+    :func:`structsvm.baselines.metrics.fit`, and ``features`` and ``standardize``."""
     lams: tuple[float, ...] = ()
     """Strengths to choose from in place of those of the search; none for the latter."""
-    baseline: str | None = None
-    """The metric of :func:`structsvm.rivals.metrics.fit` that it is, if it is not learned."""
-    rival: Rival | None = None
-    """The estimator that it is, if it is no metric."""
+    baseline: str | Baseline | None = None
+    """What it is if nothing is learned: a metric, by its name in
+    :func:`structsvm.baselines.metrics.fit`, or a :class:`Baseline` that is no metric."""
     joins: tuple[tuple[str, ...], ...] = ()
-    """Names of rivals in groups: it is the consensus of the best learned candidate and of the best
-    rival of each group, if it is joint. See :class:`structsvm.rivals.Consensus`."""
+    """Names of baselines in groups: it is the consensus of the best learned candidate and of the
+    best baseline of each group, if it is joint. See :class:`structsvm.baselines.Consensus`."""
     joins_metrics: tuple[tuple[str, ...], ...] = ()
     """Names of learned candidates in groups: it joins the best of each group that is tried, too."""
 
     @property
     def is_learned(self) -> bool:
         """Whether structured learning makes it."""
-        return self.baseline is None and self.rival is None and not self.joins
+        return self.baseline is None and not self.joins
+
+    @property
+    def tuned(self) -> str | None:
+        """The name of the metric that it is, if that is only tuned."""
+        return self.baseline if isinstance(self.baseline, str) else None
+
+    @property
+    def estimator(self) -> Baseline | None:
+        """The baseline that it is, if that is no metric."""
+        return self.baseline if isinstance(self.baseline, Baseline) else None
 
     def __str__(self) -> str:
         """The name and ``lam``, for people."""

@@ -15,7 +15,7 @@ from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.data.samples import centred, far_from_zero
 from structsvm.errors import DataError, DataWarning, PluginError, warn
-from structsvm.partitions.candidates import Candidate, Rival, named_candidate
+from structsvm.partitions.candidates import Baseline, Candidate, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
@@ -143,7 +143,7 @@ class PartitionProblem(Contract):
 
     @hook
     def item_labels(self, y: Any, sample: Sample) -> Any:
-        """Labels as features and rivals learn from them: the name of each item, if it has one."""
+        """Labels for features and baselines to learn from: the name of each item, if it has one."""
         return self.known_labels(y, sample)
 
     @hook
@@ -372,9 +372,9 @@ class PartitionProblem(Contract):
         return None
 
     @hook
-    def rivals(
+    def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Rival]:
+    ) -> Sequence[Baseline]:
         """Estimators to compare with that are no metrics, as far as they apply to these labels.
 
         Parameters
@@ -383,7 +383,7 @@ class PartitionProblem(Contract):
             As they were measured.
         labels : sequence of labels of each sample, as :meth:`item_labels` has them
         features : RecordingTransformer, optional
-            The features that the metric is learned from, not fitted: rivals see the same context.
+            The features that the metric is learned from, not fitted: baselines see them too.
         """
         return ()
 
@@ -393,8 +393,8 @@ class PartitionProblem(Contract):
     ) -> Sequence[Candidate]:
         """What model selection chooses from, the untrained metric among them.
 
-        Parameters are those of :meth:`rivals`; where features are given, every candidate sees them
-        unless it has its own. By default the candidates that the traits name.
+        Parameters are those of :meth:`baselines`; where features are given, every candidate sees
+        them unless it has its own. By default the candidates that the traits name.
         """
         return [named_candidate(name) for name in self.traits.candidates]
 
@@ -404,7 +404,7 @@ class PartitionProblem(Contract):
     ) -> Sequence[Candidate]:
         """What model selection chooses from where it holds out rows, clusters, or named states.
 
-        By default the same as :meth:`candidates`. Of rivals of tables, only those that know the
+        By default the same as :meth:`candidates`. Of baselines of tables, only those that know the
         clusters take part, and only where rows are held out.
         """
         return self.candidates(samples, labels, features)

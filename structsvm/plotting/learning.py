@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation.verdict import rival_in_words
+from structsvm.evaluation.verdict import baseline_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import legend_text, line_styles, new_axes, plain, text_color
 from structsvm.solution import Solution
@@ -173,7 +173,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     ax = plain(new_axes(ax, width=6.4, height=3.8))
     for name in names:
         mine = [row[1:] for row in rows if row[0] == name]
-        label = legend_text(rival_in_words(name) if name != "untrained" else name)
+        label = legend_text(baseline_in_words(name) if name != "untrained" else name)
         if mine[0][0] is None:
             style = {k: v for k, v in styles[name].items() if k in ("color", "linestyle")}
             ax.axhline(mine[0][1], label=label, **style)

@@ -31,7 +31,7 @@ NO_STATE = StateMark("#8C8C8C", "", "#000000")
 
 def state_marks(learner: MetricLearner) -> dict[Any, StateMark]:
     """The mark of each state that a learner knows, by name; empty if it knows none."""
-    own = [learner.classes_, *(getattr(r, "classes_", None) for r in learner.rivals_.values())]
+    own = [learner.classes_, *(getattr(r, "classes_", None) for r in learner.baselines_.values())]
     known = next((classes for classes in own if classes is not None), None)
     states: Sequence[Any] = () if known is None else known.tolist()
     return {name: _mark(k) for k, name in enumerate(states)}

@@ -21,7 +21,7 @@ def scheduler():
         yield cluster.scheduler_address
 
 
-LINE = "fit change-point train --metric diagonal --rivals none --quiet -o"
+LINE = "fit change-point train --metric diagonal --baselines none --quiet -o"
 
 
 def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
@@ -51,7 +51,7 @@ def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeyp
     size = sum(path.stat().st_size for path in Path("train").iterdir())
     for bytes_, told in ((size - 1, True), (size, False)):
         monkeypatch.setattr("structsvm.cli.cluster.memory_bytes", lambda found=bytes_: found)
-        line = f"fit change-point train --metric diagonal --rivals none -o {tmp_path}/{bytes_}"
+        line = f"fit change-point train --metric diagonal --baselines none -o {tmp_path}/{bytes_}"
         code, _, err = run(line)
         assert code == 0
         assert ("read one at a time, whenever needed" in err) == told
@@ -65,7 +65,7 @@ def test_labels_in_part_are_counted_once_they_are_read(run, tmp_path):
     for k, recording in enumerate(TRAIN):
         y = np.where(np.arange(len(recording.y)) < 20 * k, -1, recording.y)
         write_recording(replace(recording, y=y), folder / f"{recording.name}.npz")
-    line = f"fit change-point {folder} --metric diagonal --rivals none --quiet --json"
+    line = f"fit change-point {folder} --metric diagonal --baselines none --quiet --json"
     outcomes = [run(f"{line} -o {tmp_path}/{name}") for name in ("a", "b --lazy")]
     found = [json.loads(out)["unlabelled_samples"] for _, out, _ in outcomes]
     assert found == [20 * sum(range(len(TRAIN)))] * 2

@@ -36,7 +36,7 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
         return original(self.set_params(estimator="logistic"), Xs, ys, groups)
 
     monkeypatch.setattr(StateScores, "fit_transform", watched)
-    context = "--context lags,scores --groups ^p[0-9] --metric diagonal --rivals none"
+    context = "--context lags,scores --groups ^p[0-9] --metric diagonal --baselines none"
     code, _, _ = run(f"fit change-point walks -o m.structsvm {context}")
     assert code == 0
     assert seen == [["p0", "p0", "p1", "p1", "p2", "p2"]]
@@ -53,7 +53,7 @@ def test_a_single_name_is_no_union(run, monkeypatch):
         return original(self.set_params(estimator="logistic", widths=(3,)), *given)
 
     monkeypatch.setattr(BoundaryScores, "_learn", quick)
-    code, _, _ = run("fit change-point walks -o m.structsvm --context boundaries --rivals none")
+    code, _, _ = run("fit change-point walks -o m.structsvm --context boundaries --baselines none")
     assert code == 0
     assert isinstance(load("m.structsvm").inputs_.features, BoundaryScores)
 

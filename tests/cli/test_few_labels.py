@@ -94,7 +94,7 @@ def test_labels_where_states_begin_are_named(run, tmp_path) -> None:
             label=np.where(begins, [f"state {y}" for y in r.y], "")
         )
         frame.to_csv(tmp_path / f"r{i}.csv", index=False)
-    line = f"fit change-point {tmp_path} --rivals none --metric diagonal -o {tmp_path / 'm'}"
+    line = f"fit change-point {tmp_path} --baselines none --metric diagonal -o {tmp_path / 'm'}"
     code, _, err = run(line)
     assert code == 0
     assert "every label stands alone among unlabelled samples" in err.replace("\n", " ")

@@ -28,7 +28,7 @@ def ends(name):
 
 def test_from_a_film_to_times(run, films, tmp_path):
     model = tmp_path / "show.structsvm"
-    learned = "--metric diagonal --rivals none --quiet"
+    learned = "--metric diagonal --baselines none --quiet"
     labels = films / "changes" / "show.csv"
     code, _, err = run(
         f"fit change-point {learned} -o", model, films / "show.mkv", "--labels", labels
@@ -67,7 +67,7 @@ def test_a_film_and_its_labels_are_enough(run, films, tmp_path, monkeypatch):
 
 def test_one_stream_is_remembered(run, films, tmp_path):
     model = tmp_path / "sound.structsvm"
-    fit = "fit change-point --stream audio --metric diagonal --rivals none --quiet -o"
+    fit = "fit change-point --stream audio --metric diagonal --baselines none --quiet -o"
     code, _, err = run(
         fit, model, films / "show.mkv", films / "new.mkv", "--labels", films / "changes"
     )

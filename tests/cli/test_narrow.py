@@ -8,14 +8,14 @@ from structsvm.data.words import RECORDINGS
 from structsvm.evaluation.verdict import LEARNED, Verdict
 
 
-def test_a_verdict_says_how_to_use_a_rival_where_it_is_read():
+def test_a_verdict_says_how_to_use_a_baseline_where_it_is_read():
     ours = np.linspace(1.0, 2.0, 12)
     losses = {LEARNED: ours, "untrained": ours + 0.1 * np.resize([1.0, -1.0], 12)}
     verdict = replace(Verdict.of(losses, RECORDINGS, "loss"), best="untrained")
     assert str(verdict).endswith(" predict(..., use='best') uses the untrained metric.")
-    typed = replace(verdict, way="structsvm predict m NEW --rival")
+    typed = replace(verdict, way="structsvm predict m NEW --baseline")
     assert str(typed).endswith(
-        " structsvm predict m NEW --rival untrained uses the untrained metric."
+        " structsvm predict m NEW --baseline untrained uses the untrained metric."
     )
     assert typed.to_dict()["sentence"] == str(typed)
 

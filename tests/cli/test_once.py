@@ -48,9 +48,9 @@ def counted(monkeypatch):
 @pytest.mark.parametrize(
     "line",
     [
-        "fit change-point train --metric diagonal -q --rivals none -o {out}",
-        "fit distribution-change train -q --rivals none --set n_moments=2 -o {out}",
-        "fit change-point train -q --rivals none --json --standardize training -o {out}",
+        "fit change-point train --metric diagonal -q --baselines none -o {out}",
+        "fit distribution-change train -q --baselines none --set n_moments=2 -o {out}",
+        "fit change-point train -q --baselines none --json --standardize training -o {out}",
         "predict {model} test --quiet",
         "predict {model} test --quiet -o {out}",
         "evaluate {model} test --quiet",
@@ -64,7 +64,7 @@ def counted(monkeypatch):
 def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, line):
     model = tmp_path / "m.structsvm"
     if "{model}" in line:
-        fit = "fit change-point train --metric diagonal -q --rivals none -o"
+        fit = "fit change-point train --metric diagonal -q --baselines none -o"
         assert run(fit, model)[0] == 0
         counted.update(checked=0, standardised=0)
     code, _, err = run(line.format(out=tmp_path / "out", model=model))

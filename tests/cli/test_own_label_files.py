@@ -11,7 +11,8 @@ from structsvm import load
 from structsvm.io import intervals_of, read_intervals, write_intervals
 
 LINE = (
-    "fit change-point --rivals none --metric diagonal --time-column t --force -o labelled.structsvm"
+    "fit change-point --baselines none --metric diagonal --time-column t --force "
+    "-o labelled.structsvm"
 )
 
 
@@ -65,7 +66,9 @@ def test_words_that_mark_changes_are_asked_about(run, refused, tmp_path, words):
     message = refused("fit change-point", tmp_path)
     assert f"the labels are {words[0]} but for" in message
     assert f"If a {words[1]} marks the first sample of a new segment" in message
-    line = "fit change-point --labels-are changes --rivals none --metric diagonal --force -o marks"
+    line = (
+        "fit change-point --labels-are changes --baselines none --metric diagonal --force -o marks"
+    )
     code, _, err = run(line, tmp_path)
     assert code == 0, err
     segments = sum(1 + np.count_nonzero(np.diff(recording.y)) for recording in TRAIN)
@@ -138,7 +141,7 @@ def test_a_first_row_that_is_taken_for_a_header(run, tmp_path, kind):
     path, labels = tmp_path / f"walk.{kind}", tmp_path / "labels.csv"
     table = rows_of(["walk"])
     table.assign(start=2 * table.start, end=2 * table.end).to_csv(labels, index=False)
-    line = "fit change-point --rivals none --metric diagonal --force -o headless --labels"
+    line = "fit change-point --baselines none --metric diagonal --force -o headless --labels"
     frame = pd.DataFrame(TRAIN[0].X)
     write = frame.to_csv if kind == "csv" else frame.to_excel
     write(path, index=False, header=False)

@@ -134,7 +134,7 @@ def test_a_column_of_times_that_are_none_is_said_to_be_left_out(run, place, tmp_
     frame["clock"] = [f"{28 + t // 60}:{t % 60:02d}" for t in range(len(frame))]
     path = tmp_path / f"odd.{kind}"
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_excel(path, index=False)
-    code, _, err = run("fit change-point --time-column clock --rivals none --force -o odd", path)
+    code, _, err = run("fit change-point --time-column clock --baselines none --force -o odd", path)
     assert code == 0, err
     place = "row 0 (line 2)"
     assert f"{path}: the times of column 'clock' are not used, because '28:00', {place}, is" in err

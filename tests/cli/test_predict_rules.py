@@ -73,7 +73,7 @@ def test_links_are_kept(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--rival pca --margins", "--rival pca: margins are those of the learned metric"),
+        ("--baseline pca --margins", "--baseline pca: margins are those of the learned metric"),
         ("--min-length 150 --n-clusters 3", "test/synthetic_00.npz: no segmentation into 3"),
         ("--must-link 0,1", "--must-link and --cannot-link name rows of one table, got 4 record"),
     ],

@@ -74,7 +74,7 @@ def test_predictions_that_are_learned_from_are_named(run, tmp_path):
     code, _, err = run(
         "fit change-point",
         tmp_path / "out",
-        "--rivals",
+        "--baselines",
         "none",
         "-o",
         tmp_path / "again",

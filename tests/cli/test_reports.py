@@ -99,10 +99,10 @@ class TestEvaluate:
         code, out, err = run("evaluate m.structsvm test --quiet")
         assert (code, err) == (0, "")
         rows = [line.split() for line in out.splitlines()[1:-1]]
-        rivals = ("untrained", "pca", "rca", "equal-segments", "boundary-logistic")
+        baselines = ("untrained", "pca", "rca", "equal-segments", "boundary-logistic")
         assert [row[0] for row in rows if len(row) > 4 and row[0][0] != "("] == [
             "metric",
-            *rivals,
+            *baselines,
             "learned",
         ]
         assert "(within 5)" in out
@@ -114,8 +114,8 @@ class TestEvaluate:
         code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
         assert (code, err) == (0, "")
         report = json.loads(out)
-        rivals = ["equal-segments", "boundary-logistic"]
-        names = ["learned", "untrained", "pca", "rca", *rivals]
+        baselines = ["equal-segments", "boundary-logistic"]
+        names = ["learned", "untrained", "pca", "rca", *baselines]
         assert list(report) == [*names, "counts", "verdict", "recordings"]
         for name in names:
             assert list(report[name]) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]

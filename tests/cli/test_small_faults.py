@@ -57,11 +57,11 @@ def test_what_was_learned_from_gives_no_verdict(run):
     assert "pays" not in out
 
 
-def test_a_process_that_is_killed_while_rivals_are_tuned_leaves_its_model(folder, tmp_path):
+def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(folder, tmp_path):
     """SIGKILL, which no handler sees."""
     code = (
         "import os, signal, sys\n"
-        "from structsvm.rivals import metrics as baselines\n"
+        "from structsvm.baselines import metrics as tuned_metrics\n"
         "from structsvm.cli import main\n"
         "baselines.fit = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "main(sys.argv[1:])\n"

@@ -40,7 +40,7 @@ def run(folder, capsys, monkeypatch):
 
 def test_what_is_learned_is_chosen_on_hidden_states(run, folder):
     line = "fit change-point r -o m.structsvm --split states --groups ^p[0-9] --context lags"
-    code, err = run(f"{line} --rivals none")
+    code, err = run(f"{line} --baselines none")
     assert code == 0, err
     assert "chosen on held-out states" in err
     assert "recordings with a state that the metric was not learned from" in err

@@ -28,7 +28,7 @@ def place(tmp_path_factory):
     features = Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1)))
     learner = MetricLearner(metric="diagonal", features=features)
     Xs, ys = [r.X for r in train], [r.y for r in train]
-    learner.fit(Xs, ys, feature_names=("a", "b"), rivals=True)
+    learner.fit(Xs, ys, feature_names=("a", "b"), baselines="quick")
     save(learner, place / "m.structsvm")
     new = np.where(NAMES == "turn", "[red]sit", NAMES)
     for folder, names in (("test", NAMES), ("new", new)):
@@ -123,22 +123,22 @@ def test_show_names_the_states(run):
 
 
 def test_a_classifier_of_samples_names_what_it_finds_itself(run):
-    code, out, err = run("predict m.structsvm test/t0.csv --rival frame-logistic --json")
+    code, out, err = run("predict m.structsvm test/t0.csv --baseline frame-logistic --json")
     assert code == 0, err
     (found,) = json.loads(out)["recordings"]
     assert found["states"] == ["rest", "walk", "turn", "rest"]
-    _, out, _ = run("predict m.structsvm test/t0.csv --rival boundary-logistic")
+    _, out, _ = run("predict m.structsvm test/t0.csv --baseline boundary-logistic")
     assert "until" not in out
 
 
-def test_a_model_of_change_points_shows_the_states_of_its_rivals(run, place):
+def test_a_model_of_change_points_shows_the_states_of_its_baselines(run, place):
     (place / "train").mkdir(exist_ok=True)
     for i in range(4):
         made = recording(f"r{i}", NAMES, 30 + i)
         rows = [[*x, y] for x, y in zip(made.X.tolist(), made.y, strict=True)]
         with (place / "train" / f"r{i}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([["a", "b", "label"], *rows])
-    code, _, err = run("fit change-point train -o c.structsvm --metric diagonal --rivals quick")
+    code, _, err = run("fit change-point train -o c.structsvm --metric diagonal --baselines quick")
     assert code == 0, err
     code, out, err = run("evaluate c.structsvm test")
     assert code == 0, err

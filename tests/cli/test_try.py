@@ -65,7 +65,7 @@ def test_recordings_give_a_model_a_report_predictions_and_a_next_command(run, re
     assert "On 4 held-out recordings in 2 groups" in said
     assert "With 8 independent groups of recordings in all, those that are learned from" in said
     assert {"pca", "rca"} <= learner.baselines_.keys()
-    assert {"boundary-logistic", "boundary-boosting"} <= learner.rivals_.keys()
+    assert {"boundary-logistic", "boundary-boosting"} <= learner.baselines_.keys()
     assert f"structsvm predict {tmp_path / 'out' / 'model.structsvm'} NEW" in err.splitlines()[-1]
 
 
@@ -93,7 +93,7 @@ def test_a_table_is_split_by_its_rows(tried):
     assert "Too little" not in page
     said = report["verdict"]["sentence"]  # of choosing, which names what did best
     command = f"structsvm predict {folder}/out/model.structsvm NEW --n-clusters 3"
-    assert f"{command} --rival" in said
+    assert f"{command} --baseline" in said
     assert command in err.splitlines()[-1]
     assert "predict(" not in out + err
     assert "partition_with(" not in out + err
@@ -202,7 +202,9 @@ def test_the_next_command_uses_what_the_verdict_says_to_use():
     verdict = Verdict.of(losses, RECORDINGS, "loss", classifiers=["boundary-boosting"])
     assert verdict.answer.endswith("a boundary classifier (boosting) does better: use it.")
     said = _next(verdict, "lags-full", {"boundary-boosting"}, Path("m.structsvm"))
-    assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --rival boundary-boosting"
+    assert (
+        said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --baseline boundary-boosting"
+    )
 
 
 def test_the_next_command_uses_no_classifier_that_is_worse_on_what_was_held_out():
@@ -219,7 +221,7 @@ def test_the_next_command_uses_what_did_best_in_choosing_where_they_are_level():
     losses = {LEARNED: ours, "untrained": ours + 2.0 + ours / 9, "rca": level}
     verdict = Verdict.of(losses, RECORDINGS, "loss")
     said = _next(verdict, "rca", {"rca"}, Path("m.structsvm"))
-    assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --rival rca"
+    assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --baseline rca"
 
 
 def test_the_next_command_looks_for_the_cause_where_segments_of_one_length_did_best():
@@ -245,7 +247,7 @@ def test_ctrl_c_after_choosing_leaves_the_model(run, recordings, tmp_path, monke
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("structsvm.model_selection.search.fit_rivals", interrupt)
+    monkeypatch.setattr("structsvm.model_selection.search.fit_baselines", interrupt)
     code, out, err = run(f"try change-point {recordings} --groups ^p[0-9] -o {tmp_path}/out")
     model = tmp_path / "out" / "model.structsvm"
     assert (code, out) == (130, "")

@@ -15,7 +15,7 @@ from structsvm.evaluation.evaluate import (
     perfect_in_words,
     score_titles,
 )
-from structsvm.evaluation.verdict import rival_in_words, rival_title
+from structsvm.evaluation.verdict import baseline_in_words, baseline_title
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.report.held_out import HeldOut
@@ -58,7 +58,7 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "ideals": {name: PERFECT[name] for name in titles if name in PERFECT},
             "views": list(pictures.views),
             "axes": heaviest_directions(learner, 2)[0],
-            "titles": {name: rival_title(name) for name in evaluation.scores},
+            "titles": {name: baseline_title(name) for name in evaluation.scores},
             "means": evaluation.scores,
             "gains": {name: asdict(c.told) for name, c in evaluation.verdict.contrasts.items()},
             "states": pictures.states,
@@ -97,8 +97,8 @@ def notes(held_out: HeldOut) -> list[str]:
     question = question_in_words(learner)
     if question:
         found.append(f"The metric was {question}.")
-    rivals = learner.problem_.traits.baselines
-    missing = [rival_in_words(name) for name in rivals if name not in learner.baselines_]
+    baselines = learner.problem_.traits.baselines
+    missing = [baseline_in_words(name) for name in baselines if name not in learner.baselines_]
     if missing:
         were, are = ("was", "it is") if len(missing) == 1 else ("were", "they are")
         who = " and ".join(missing)

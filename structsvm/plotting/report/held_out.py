@@ -24,6 +24,7 @@ from structsvm.evaluation.evaluate import (
 from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.inputs import as_list
 from structsvm.io.times import TimeAxis, time_axis
+from structsvm.learner.baselines import estimators_in
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image
@@ -115,7 +116,7 @@ class HeldOut:
             words,
             seen,
             named,
-            classifiers=learner.rivals_,
+            classifiers=estimators_in(learner.baselines_),
             groups=groups,
         )
         labels = labels_of_each(ys, samples, words)

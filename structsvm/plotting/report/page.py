@@ -63,7 +63,7 @@ def report_page(
     Parameters
     ----------
     learner : MetricLearner
-        Fitted; its ``fit_baselines`` adds rivals to the comparison.
+        Fitted; ``fit(..., baselines=)`` adds baselines to the comparison.
     Xs, ys, n_clusters, tolerance, unseen_states, groups
         As for :func:`structsvm.evaluate`: recordings, tables, graphs or images that were not
         learned from.

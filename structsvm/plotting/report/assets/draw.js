@@ -22,7 +22,7 @@ function fill(element, attributes, children) {
   return element;
 }
 
-function color(name) { return `var(--${COLORED.has(name) ? name : "rival"})`; }
+function color(name) { return `var(--${COLORED.has(name) ? name : "baseline"})`; }
 
 // "no interval" and other missing numbers are null in the data.
 function number(value, digits = 3) {

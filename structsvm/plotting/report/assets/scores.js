@@ -45,16 +45,16 @@ function drawGains() {
   const found = Object.entries(DATA.gains);
   const ends = found.flatMap(([, g]) => [g.mean, g.low, g.high]).filter((v) => v !== null);
   const low = Math.min(0, ...ends), high = Math.max(0, ...ends), room = 0.08 * (high - low || 1);
-  const left = Math.max(90, ...found.map(([rival]) => 7 * `against ${MARKS[rival] || rival}`.length));
+  const left = Math.max(90, ...found.map(([baseline]) => 7 * `against ${MARKS[baseline] || baseline}`.length));
   const width = Math.max(420, left + 230), height = 44 * found.length + 30;  // at least two ticks
   const x = scale(low - room, high + room, left, width - 10);
-  const words = found.map(([rival, g]) =>
-    `against ${MARKS[rival] || rival} ${number(g.mean)}${g.low === null ? "" : `, 95 % interval ${number(g.low)} to ${number(g.high)}`}`);
+  const words = found.map(([baseline, g]) =>
+    `against ${MARKS[baseline] || baseline} ${number(g.mean)}${g.low === null ? "" : `, 95 % interval ${number(g.low)} to ${number(g.high)}`}`);
   const drawn = picture(width, height, `Saved ${DATA.measure} ${words.join("; ")}`);
   drawn.append(line(x(0), 4, x(0), height - 24, { class: "reference" }), xAxis(x, low, high, height - 24, (width - left) / 46));
-  found.forEach(([rival, g], i) => {
+  found.forEach(([baseline, g], i) => {
     const y = 22 + 44 * i, stroke = color("learned");
-    drawn.append(text(0, y - 7, `against ${MARKS[rival] || rival}`),
+    drawn.append(text(0, y - 7, `against ${MARKS[baseline] || baseline}`),
       text(0, y + 9, `better ${g.won}, worse ${g.lost}`, { class: "soft", "font-size": 11 }));
     if (g.low !== null) {
       drawn.append(line(x(g.low), y, x(g.high), y, { stroke, "stroke-width": 3 }),

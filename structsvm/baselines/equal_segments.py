@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.tuning import mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.features.boundaries import read_boundaries
 from structsvm.features.checks import read_recordings
-from structsvm.rivals.tuning import mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order
 
@@ -38,7 +38,7 @@ class EqualSegments(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.rivals import EqualSegments
+    >>> from structsvm.baselines import EqualSegments
     >>> Xs = [np.zeros((30, 1))] * 4
     >>> EqualSegments().fit(Xs, [[10, 20, 30]] * 4).predict_breakpoints(Xs[:1])
     [[10, 20, 30]]

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.samples import Counts
 from structsvm.data.values import label_values, missing_labels
 from structsvm.errors import DataError
-from structsvm.partitions.candidates import Rival
+from structsvm.partitions.candidates import Baseline
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.frames import each_in_order
@@ -46,10 +46,10 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.rivals import RowClassifier
+    >>> from structsvm.baselines import RowClassifier
     >>> X = np.array([[0.0], [0.1], [1.0], [1.1]])
-    >>> rival = RowClassifier("centroid").fit([X], [["a", "a", "b", "b"]])
-    >>> rival.predict([np.array([[0.9], [0.2]])])[0].tolist()
+    >>> baseline = RowClassifier("centroid").fit([X], [["a", "a", "b", "b"]])
+    >>> baseline.predict([np.array([[0.9], [0.2]])])[0].tolist()
     ['b', 'a']
     """
 
@@ -108,7 +108,7 @@ def _classifier(kind: str) -> Any:
     return LinearDiscriminantAnalysis() if kind == "lda" else NearestCentroid()
 
 
-def rivals_of_tables(labels: Sequence[Any]) -> list[Rival]:
+def baselines_of_tables(labels: Sequence[Any]) -> list[Baseline]:
     """Return the classifiers that apply to fully labelled tables with the same clusters.
 
     Parameters
@@ -117,19 +117,19 @@ def rivals_of_tables(labels: Sequence[Any]) -> list[Rival]:
 
     Examples
     --------
-    >>> from structsvm.rivals import rivals_of_tables
-    >>> [rival.name for rival in rivals_of_tables([["a", "b"], ["b", "a", "a"]])]
+    >>> from structsvm.baselines import baselines_of_tables
+    >>> [baseline.name for baseline in baselines_of_tables([["a", "b"], ["b", "a", "a"]])]
     ['lda-classifier', 'nearest-centroid', 'forest-classifier']
-    >>> rivals_of_tables([["a", "b"], ["c", "d"]])
+    >>> baselines_of_tables([["a", "b"], ["c", "d"]])
     []
     """
     classes = [_classes(y) for y in labels]
     if any(found is None or len(found) < 2 or found != classes[0] for found in classes):
         return []
     return [
-        Rival("lda-classifier", RowClassifier("lda")),
-        Rival("nearest-centroid", RowClassifier("centroid")),
-        Rival("forest-classifier", RowClassifier("forest")),
+        Baseline("lda-classifier", RowClassifier("lda")),
+        Baseline("nearest-centroid", RowClassifier("centroid")),
+        Baseline("forest-classifier", RowClassifier("forest")),
     ]
 
 

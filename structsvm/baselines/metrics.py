@@ -138,7 +138,7 @@ def _metric_learn(samples: Samples, truths: Truths, algorithm: str, **settings: 
     """A metric learned by the library metric-learn from the true clusters of all samples
     stacked.
     """
-    library = require("metric_learn", "rivals", f"the baseline {algorithm}")
+    library = require("metric_learn", "baselines", f"the baseline {algorithm}")
     offsets = np.cumsum([0] + [M.n_clusters for M in truths])
     labels = [M.labels + k for M, k in zip(truths, offsets, strict=False) if M.labels is not None]
     model = getattr(library, algorithm)(**settings)

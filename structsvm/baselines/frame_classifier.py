@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.tuning import (
+    Stretch,
+    breakpoints,
+    mean_loss,
+    segment_numbers,
+    stretches_to_tune_on,
+)
+from structsvm.baselines.viterbi import best_path, best_path_of
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
@@ -18,14 +26,6 @@ from structsvm.features.checks import read_recordings
 from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.names import UNNAMED, States
-from structsvm.rivals.tuning import (
-    Stretch,
-    breakpoints,
-    mean_loss,
-    segment_numbers,
-    stretches_to_tune_on,
-)
-from structsvm.rivals.viterbi import best_path, best_path_of
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order
 
@@ -78,14 +78,14 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> from structsvm.features import Lags
-    >>> from structsvm.rivals import FrameClassifier
+    >>> from structsvm.baselines import FrameClassifier
     >>> y = np.repeat(["rest", "walk", "rest"], 10)
     >>> rng = np.random.default_rng(0)
     >>> Xs = [(y == "walk")[:, None] + rng.normal(scale=0.2, size=(30, 1)) for _ in range(4)]
-    >>> rival = FrameClassifier("logistic", Lags(lags=(-1, 0, 1))).fit(Xs, [y] * 4)
-    >>> rival.predict_breakpoints(Xs[:1])
+    >>> baseline = FrameClassifier("logistic", Lags(lags=(-1, 0, 1))).fit(Xs, [y] * 4)
+    >>> baseline.predict_breakpoints(Xs[:1])
     [[10, 20, 30]]
-    >>> rival.predict_states(Xs[:1])[0][[0, 15]].tolist()
+    >>> baseline.predict_states(Xs[:1])[0][[0, 15]].tolist()
     ['rest', 'walk']
     """
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.tuning import segment_numbers
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.candidates import names_states
-from structsvm.rivals.tuning import segment_numbers
 from structsvm.support.arrays import Floats, Ints
 
 
@@ -46,7 +46,7 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.rivals import BoundaryClassifier, Consensus
+    >>> from structsvm.baselines import BoundaryClassifier, Consensus
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1, 2], 10)
     >>> Xs = [5.0 * (y == 1)[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(4)]

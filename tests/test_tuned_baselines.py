@@ -9,12 +9,13 @@ from recording_cases import ENDS, NAMES, recordings_of_states
 from sklearn.base import BaseEstimator
 
 from structsvm import MetricLearner, MetricLearnerCV, PartialLabels, evaluate, load, save
+from structsvm.baselines import BoundaryClassifier, FrameClassifier, baselines_of_recordings
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
-from structsvm.partitions import EquivalenceMatrix, Rival, Sample, partition_loss
+from structsvm.learner.baselines import estimators_in
+from structsvm.partitions import Baseline, EquivalenceMatrix, Sample, partition_loss
 from structsvm.plotting import report_page
 from structsvm.problems import Clustering
-from structsvm.rivals import BoundaryClassifier, FrameClassifier, rivals_of_recordings
 
 QUICK = ["equal-segments", "frame-logistic", "boundary-logistic"]
 recordings = partial(recordings_of_states, noise=0.6)
@@ -22,22 +23,21 @@ recordings = partial(recordings_of_states, noise=0.6)
 
 def names_of(labels, features=None):
     samples = [Sample(np.zeros((30, 2)))] * len(labels)
-    return [rival.name for rival in rivals_of_recordings(samples, labels, features)]
+    return [baseline.name for baseline in baselines_of_recordings(samples, labels, features)]
 
 
 @pytest.fixture(scope="module")
 def tuned():
     rng = np.random.default_rng(0)
     learner = MetricLearner(metric="diagonal")
-    learner.fit(recordings(6, rng), [NAMES] * 6, rivals=True)
+    learner.fit(recordings(6, rng), [NAMES] * 6, baselines="quick")
     return learner, recordings(5, rng), [NAMES] * 5
 
 
 def test_named_states_bring_classifiers_of_samples_and_of_boundaries(tuned):
     learner, _, _ = tuned
-    assert list(learner.baselines_) == ["untrained", "pca", "rca"]
-    assert list(learner.rivals_) == QUICK
-    assert learner.rivals_["frame-logistic"].classes_.tolist() == ["rest", "turn", "walk"]
+    assert list(learner.baselines_) == ["untrained", "pca", "rca", *QUICK]
+    assert learner.baselines_["frame-logistic"].classes_.tolist() == ["rest", "turn", "walk"]
 
 
 def test_evaluate_compares_with_them_and_names_them(tuned):
@@ -59,14 +59,14 @@ def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
         assert [M.n_clusters for M in learner.partition_with(name, Xs, counts)] == counts
     with pytest.raises(DataError, match="31"):
         learner.partition_with(QUICK[0], Xs, 31)
-    with pytest.raises(SettingsError, match="rival must be one of"):
+    with pytest.raises(SettingsError, match="baseline must be one of"):
         learner.partition_with("forest", Xs)
 
 
 def test_a_boundary_classifier_asked_for_so_many_takes_the_highest_peaks(tuned):
     learner, Xs, _ = tuned
-    rival = learner.rivals_["boundary-logistic"]
-    few, more = rival.predict_breakpoints(Xs, 3), rival.predict_breakpoints(Xs, 4)
+    baseline = learner.baselines_["boundary-logistic"]
+    few, more = baseline.predict_breakpoints(Xs, 3), baseline.predict_breakpoints(Xs, 4)
     assert all(set(one) < set(other) for one, other in zip(few, more, strict=True))
 
 
@@ -87,27 +87,27 @@ def test_a_model_file_holds_them(tuned, tmp_path):
     learner, Xs, ys = tuned
     save(learner, tmp_path / "walks.structsvm")
     again = load(tmp_path / "walks.structsvm")
-    assert list(again.rivals_) == QUICK
+    assert list(estimators_in(again.baselines_)) == QUICK
     assert evaluate(again, Xs, ys).to_dict() == evaluate(learner, Xs, ys).to_dict()
 
 
 def test_boosting_is_stored_too(tmp_path, rng):
     Xs = recordings(3, rng)
-    learner = MetricLearner(metric="diagonal").fit(Xs, [ENDS] * 3)
-    learner.fit_baselines(Xs, [ENDS] * 3, names=["boundary-boosting"])
-    assert list(learner.baselines_) == ["untrained"]
+    learner = MetricLearner(metric="diagonal").fit(Xs, [ENDS] * 3, baselines=["boundary-boosting"])
+    assert list(learner.baselines_) == ["untrained", "boundary-boosting"]
     save(learner, tmp_path / "walks.structsvm")
-    again = load(tmp_path / "walks.structsvm").rivals_["boundary-boosting"]
-    rival = learner.rivals_["boundary-boosting"]
-    assert again.predict_breakpoints(Xs) == rival.predict_breakpoints(Xs)
+    again = load(tmp_path / "walks.structsvm").baselines_["boundary-boosting"]
+    baseline = learner.baselines_["boundary-boosting"]
+    assert again.predict_breakpoints(Xs) == baseline.predict_breakpoints(Xs)
 
 
-def test_a_rival_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned, tmp_path):
-    learner = MetricLearner(metric="diagonal").fit(*tuned[1:], rivals=["frame-logistic"])
-    learner.rivals_["odd"] = Remembering()
+def test_a_baseline_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned, tmp_path):
+    learner = MetricLearner(metric="diagonal").fit(*tuned[1:], baselines=["frame-logistic"])
+    learner.baselines_["odd"] = Remembering()
     with pytest.warns(DataWarning, match="odd is not stored"):
         save(learner, tmp_path / "walks.structsvm")
-    assert list(load(tmp_path / "walks.structsvm").rivals_) == ["frame-logistic"]
+    again = load(tmp_path / "walks.structsvm")
+    assert list(again.baselines_) == ["untrained", "frame-logistic"]
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,12 @@ def test_names_may_be_numbers_or_missing():
 
 def test_no_classifier_is_quick_on_very_many_samples():
     samples = [Sample(np.zeros((200_000, 3)))] * 2
-    found = rivals_of_recordings(samples, [[4, 200_000]] * 2)
-    assert [rival.quick for rival in found if rival.name != "equal-segments"] == [False, False]
-    (_, first, _) = rivals_of_recordings([Sample(np.zeros((30, 3)))], [[4, 30]])
+    found = baselines_of_recordings(samples, [[4, 200_000]] * 2)
+    assert [baseline.quick for baseline in found if baseline.name != "equal-segments"] == [
+        False,
+        False,
+    ]
+    (_, first, _) = baselines_of_recordings([Sample(np.zeros((30, 3)))], [[4, 30]])
     assert first.quick
 
 
@@ -154,8 +157,8 @@ def test_names_beside_breakpoints_are_left_out_and_the_warning_says_where():
 
 def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
     def context(features):
-        rivals = rivals_of_recordings([Sample(np.zeros((30, 2)))] * 2, [NAMES] * 2, features)
-        return repr(rivals[1].estimator.features)
+        baselines = baselines_of_recordings([Sample(np.zeros((30, 2)))] * 2, [NAMES] * 2, features)
+        return repr(baselines[1].estimator.features)
 
     assert context(None) == context(StateScores()) == repr(Lags())
     assert context(Union(Columns(), StateScores())) == repr(Lags())
@@ -170,38 +173,39 @@ def test_all_adds_boosting_and_names_choose(tuned, monkeypatch):
     for kind in (FrameClassifier, BoundaryClassifier):
         monkeypatch.setattr(kind, "fit", lambda self, *_, **__: fitted.append(self) or self)
     _, Xs, ys = tuned
-    learner = MetricLearner(metric="diagonal").fit(Xs, ys, rivals="all")
-    assert list(learner.rivals_) == [*QUICK, "frame-boosting", "boundary-boosting"]
-    learner.fit(Xs, ys, rivals=["rca", "frame-boosting"])
-    assert list(learner.baselines_) == ["untrained", "rca"]
-    assert list(learner.rivals_) == ["frame-boosting"]
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys, baselines="all")
+    found = list(estimators_in(learner.baselines_))
+    assert found == [*QUICK, "frame-boosting", "boundary-boosting"]
+    learner.fit(Xs, ys, baselines=["rca", "frame-boosting"])
+    assert list(learner.baselines_) == ["untrained", "rca", "frame-boosting"]
     learner.fit(Xs, ys)
-    assert learner.rivals_ == {}
+    assert list(learner.baselines_) == ["untrained"]
 
 
-@pytest.mark.parametrize("rivals", ["some", 1, [1], {"rca"}])
-def test_rivals_that_are_none_are_refused(tuned, rivals):
-    with pytest.raises(SettingsError, match="rivals must be True, False, 'quick', 'all' or a list"):
-        MetricLearner().fit(*tuned[1:], rivals=rivals)
+@pytest.mark.parametrize("baselines", ["some", 1, [1], {"rca"}])
+def test_baselines_that_are_none_are_refused(tuned, baselines):
+    with pytest.raises(SettingsError, match="baselines must be 'quick', 'all', a list of names"):
+        MetricLearner().fit(*tuned[1:], baselines=baselines)
 
 
 def test_a_name_of_nothing_is_refused(tuned):
     with pytest.raises(SettingsError, match="a baseline of this problem is one of"):
-        MetricLearner(metric="diagonal").fit(*tuned[1:], rivals=["frames"])
+        MetricLearner(metric="diagonal").fit(*tuned[1:], baselines=["frames"])
 
 
 def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):
     Xs, ys = [X[6:10] for X in recordings(4, rng)], [NAMES[6:10]] * 4
     learner = MetricLearner(metric="diagonal")
     with pytest.warns(DataWarning, match="frame-logistic is not compared with: recording 0 has 4"):
-        learner.fit(Xs, ys, rivals=True)
-    assert list(learner.rivals_) == ["equal-segments", "boundary-logistic"]
+        learner.fit(Xs, ys, baselines="quick")
+    found = list(estimators_in(learner.baselines_))
+    assert found == ["equal-segments", "boundary-logistic"]
     with pytest.raises(DataError, match="too few for a lag of -4"):
-        learner.fit(Xs, ys, rivals=["frame-logistic"])
+        learner.fit(Xs, ys, baselines=["frame-logistic"])
 
 
 class Remembering(BaseEstimator):
-    """A rival that finds one cluster, and remembers what it was given."""
+    """A baseline that finds one cluster, and remembers what it was given."""
 
     def fit(self, Xs, ys, groups=None):
         self.seen_ = Xs, ys, groups
@@ -212,19 +216,19 @@ class Remembering(BaseEstimator):
 
 
 @dataclass(frozen=True)
-class WithRival(Clustering):
-    """A clustering that declares a rival of its own."""
+class WithBaseline(Clustering):
+    """A clustering that declares a baseline of its own."""
 
-    def rivals(self, samples, labels, features=None):
-        return [Rival("own", Remembering())]
+    def baselines(self, samples, labels, features=None):
+        return [Baseline("own", Remembering())]
 
 
-def test_a_plugin_adds_rivals_of_its_own_which_get_labels_and_groups_as_given(rng):
+def test_a_plugin_adds_baselines_of_its_own_which_get_labels_and_groups_as_given(rng):
     Xs = [rng.normal(size=(10, 2)) + 3 * (np.arange(10) > 4)[:, None] for _ in range(6)]
     y = np.repeat(["a", "b"], 5)
-    learner = MetricLearner(WithRival(), metric="diagonal")
-    learner.fit(Xs, [y] * 6, groups=list("aabbcc"), rivals=True)
-    seen, labels, groups = learner.rivals_["own"].seen_
+    learner = MetricLearner(WithBaseline(), metric="diagonal")
+    learner.fit(Xs, [y] * 6, groups=list("aabbcc"), baselines="quick")
+    seen, labels, groups = learner.baselines_["own"].seen_
     assert all(np.array_equal(X, Z) for X, Z in zip(Xs, seen, strict=True))
     assert [list(found) for found in labels] == [list(y)] * 6
     assert groups == list("aabbcc")
@@ -234,11 +238,11 @@ def test_a_plugin_adds_rivals_of_its_own_which_get_labels_and_groups_as_given(rn
 
 def test_labels_that_do_not_fit_their_sample_are_refused(tuned):
     learner = MetricLearner(metric="diagonal").fit(*tuned[1:])
-    learner.rivals_["short"] = Remembering()
-    learner.rivals_["short"].predict = lambda Xs, n=None: [np.zeros(3, int) for _ in Xs]
+    learner.baselines_["short"] = Remembering()
+    learner.baselines_["short"].predict = lambda Xs, n=None: [np.zeros(3, int) for _ in Xs]
     with pytest.raises(SettingsError, match=r"predicts labels of shape \(3,\) of recording 0"):
         learner.partition_with("short", tuned[1])
-    learner.rivals_["short"].predict = lambda Xs, n=None: []
+    learner.baselines_["short"].predict = lambda Xs, n=None: []
     with pytest.raises(SettingsError, match="short predicts labels of 0 of 5 recordings"):
         learner.partition_with("short", tuned[1])
 
@@ -247,9 +251,8 @@ def test_a_search_tunes_what_nothing_was_chosen_from(tuned):
     _, Xs, ys = tuned
     search = MetricLearnerCV(candidates=["untrained", "diagonal"], lams=(0.1,), cv=2)
     with pytest.warns(VerdictWarning):
-        search.fit(Xs, ys, rivals=True)
+        search.fit(Xs, ys, baselines="quick")
     learner = search.best_estimator_
-    assert list(learner.baselines_) == ["untrained", "pca", "rca"]
-    assert list(learner.rivals_) == QUICK
-    with pytest.raises(SettingsError, match="rivals must be True"):
-        search.fit(Xs, ys, rivals="some")
+    assert list(learner.baselines_) == ["untrained", "pca", "rca", *QUICK]
+    with pytest.raises(SettingsError, match="baselines must be 'quick'"):
+        search.fit(Xs, ys, baselines="some")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.tuning import occurrences
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.data.words import GRAPHS
@@ -25,10 +26,9 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.inputs import as_list
 from structsvm.graphs.labels import node_names
-from structsvm.partitions.candidates import Candidate, Rival, named_candidate
+from structsvm.partitions.candidates import Baseline, Candidate, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.rivals.tuning import occurrences
 from structsvm.support.arrays import Floats, Ints
 
 USUAL_THRESHOLD = 0.5
@@ -82,13 +82,13 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.rivals import RegionClassifier
+    >>> from structsvm.baselines import RegionClassifier
     >>> rng, y = np.random.default_rng(0), np.repeat(["sea", "sky"], 20)
     >>> Xs = [(y == "sky")[:, None] + rng.normal(scale=0.1, size=(40, 1)) for _ in range(4)]
-    >>> rival = RegionClassifier().fit(Xs, [y] * 4)
-    >>> rival.predict_states(Xs[:1])[0][[0, 30]].tolist()
+    >>> baseline = RegionClassifier().fit(Xs, [y] * 4)
+    >>> baseline.predict_states(Xs[:1])[0][[0, 30]].tolist()
     ['sea', 'sky']
-    >>> rival.predict(Xs[:1])[0][[0, 30]].tolist()
+    >>> baseline.predict(Xs[:1])[0][[0, 30]].tolist()
     [0, 1]
     """
 
@@ -210,7 +210,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         return found
 
 
-def rivals_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Rival]:
+def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Baseline]:
     """Return the classifier of nodes, if labels are names of regions that several graphs share.
 
     Parameters
@@ -222,11 +222,11 @@ def rivals_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[R
     --------
     >>> import numpy as np
     >>> from structsvm.partitions import Sample
-    >>> from structsvm.rivals import rivals_of_graphs
+    >>> from structsvm.baselines import baselines_of_graphs
     >>> samples, y = [Sample(np.zeros((4, 1)))] * 2, np.array(["sea", "sky", "sky", "sky"])
-    >>> [rival.name for rival in rivals_of_graphs(samples, [y, y])]
+    >>> [baseline.name for baseline in baselines_of_graphs(samples, [y, y])]
     ['region-forest']
-    >>> rivals_of_graphs(samples, [y, np.array(["a", "b", "b", "a"])])
+    >>> baselines_of_graphs(samples, [y, np.array(["a", "b", "b", "a"])])
     []
     """
     values = (_listed(getattr(y, "labels", y)) for y in labels)  # of PartialLabels
@@ -234,7 +234,7 @@ def rivals_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[R
     if sum(n > 1 for n in counts.values()) < 2:
         return []
     nodes = sum(sample.n_samples for sample in samples)
-    return [Rival("region-forest", RegionClassifier("forest"), nodes <= QUICK_NODES)]
+    return [Baseline("region-forest", RegionClassifier("forest"), nodes <= QUICK_NODES)]
 
 
 def candidates_of_graphs(
@@ -247,7 +247,7 @@ def candidates_of_graphs(
 
     Parameters
     ----------
-    samples, labels : as for :func:`rivals_of_graphs`
+    samples, labels : as for :func:`baselines_of_graphs`
     features : RecordingTransformer, optional
         Those of the search. The candidate with scores is there only where it has none.
     names : sequence of str
@@ -257,15 +257,15 @@ def candidates_of_graphs(
     --------
     >>> import numpy as np
     >>> from structsvm.partitions import Sample
-    >>> from structsvm.rivals import candidates_of_graphs
+    >>> from structsvm.baselines import candidates_of_graphs
     >>> samples, y = [Sample(np.zeros((4, 1)))] * 4, np.array(["sea", "sky", "sky", "sky"])
     >>> found = candidates_of_graphs(samples, [y] * 4, names=("untrained", "full"))
     >>> [candidate.name for candidate in found]
     ['untrained', 'full', 'region-forest', 'scores-full']
     """
     found = [named_candidate(name) for name in names]
-    quick = [rival for rival in rivals_of_graphs(samples, labels) if rival.quick]
-    found += [Candidate(rival.name, rival=rival) for rival in quick]
+    quick = [baseline for baseline in baselines_of_graphs(samples, labels) if baseline.quick]
+    found += [Candidate(baseline.name, baseline=baseline) for baseline in quick]
     if quick and features is None and len(samples) >= FEWEST:
         settings = {
             **named_candidate("full").settings,

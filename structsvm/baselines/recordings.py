@@ -8,6 +8,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from structsvm.baselines.boundary_classifier import BoundaryClassifier
+from structsvm.baselines.equal_segments import EqualSegments
+from structsvm.baselines.frame_classifier import FrameClassifier
+from structsvm.baselines.tuning import occurrences
 from structsvm.data.sample import Sample
 from structsvm.data.values import label_values
 from structsvm.errors import DataWarning, warn
@@ -19,17 +23,13 @@ from structsvm.features.context import Columns, Lags
 from structsvm.features.moments import HermiteMoments
 from structsvm.features.names import is_missing
 from structsvm.features.scores import StateScores
-from structsvm.partitions.candidates import CONSENSUS, Candidate, Rival, named_candidate
-from structsvm.rivals.boundary_classifier import BoundaryClassifier
-from structsvm.rivals.equal_segments import EqualSegments
-from structsvm.rivals.frame_classifier import FrameClassifier
-from structsvm.rivals.tuning import occurrences
+from structsvm.partitions.candidates import CONSENSUS, Baseline, Candidate, named_candidate
 
 CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting")
-"""Rivals that model selection tries; quick classifiers where slow ones do not do much better."""
+"""Baselines that model selection tries; quick classifiers where slow ones do not do much better."""
 
 JOINED = (("frame-logistic", "frame-boosting"), ("boundary-boosting",))
-"""Rivals that the consensus joins that model selection tries, the best of each kind. Both kinds
+"""Baselines that the consensus joins that model selection tries, the best of each kind. Both kinds
 have to apply: three can outvote one, and of two neither (on people held out from har_spsw, the
 consensus of the metric and the boundary classifier alone was no better than the latter)."""
 
@@ -69,11 +69,11 @@ FEWEST = 4
 out, each is scored by a model that has seen the others."""
 
 
-def rivals_of_recordings(
+def baselines_of_recordings(
     samples: Sequence[Sample],
     labels: Sequence[Any],
     features: RecordingTransformer | None = None,
-) -> list[Rival]:
+) -> list[Baseline]:
     """Return segments of equal length, and the classifiers that apply to labelled recordings.
 
     Quick classifiers come first. Those of boundaries need the change points of a recording, in
@@ -90,12 +90,12 @@ def rivals_of_recordings(
     --------
     >>> import numpy as np
     >>> from structsvm.partitions import Sample
-    >>> from structsvm.rivals import rivals_of_recordings
+    >>> from structsvm.baselines import baselines_of_recordings
     >>> samples = [Sample(np.zeros((10, 1)))] * 2
-    >>> [rival.name for rival in rivals_of_recordings(samples, [[4, 10], [6, 10]])]
+    >>> [baseline.name for baseline in baselines_of_recordings(samples, [[4, 10], [6, 10]])]
     ['equal-segments', 'boundary-logistic', 'boundary-boosting']
     >>> y = np.repeat(["rest", "walk"], 5)
-    >>> [rival.name for rival in rivals_of_recordings(samples, [y, y])][:2]
+    >>> [baseline.name for baseline in baselines_of_recordings(samples, [y, y])][:2]
     ['equal-segments', 'frame-logistic']
     """
     context = _context(features)
@@ -103,13 +103,13 @@ def rivals_of_recordings(
     named = are_names(samples, labels)
     small = sum(x.n_samples * x.n_features for x in samples) <= QUICK
     full = any(_is_full(y, x.n_samples) for x, y in zip(samples, labels, strict=True))
-    found = [Rival("equal-segments", EqualSegments())] if full else []
+    found = [Baseline("equal-segments", EqualSegments())] if full else []
     for name in ("logistic", "boosting"):
         quick = small and name == "logistic"
         if named:
-            found.append(Rival(f"frame-{name}", FrameClassifier(name, lags), quick))
+            found.append(Baseline(f"frame-{name}", FrameClassifier(name, lags), quick))
         if full:
-            found.append(Rival(f"boundary-{name}", BoundaryClassifier(name), quick))
+            found.append(Baseline(f"boundary-{name}", BoundaryClassifier(name), quick))
     return found
 
 
@@ -123,7 +123,7 @@ def candidates_of_recordings(
 
     Parameters
     ----------
-    samples, labels : as for :func:`rivals_of_recordings`
+    samples, labels : as for :func:`baselines_of_recordings`
     features : RecordingTransformer, optional
         Those of the search. Candidates have features of their own only where it has none.
     names : sequence of str
@@ -133,7 +133,7 @@ def candidates_of_recordings(
     --------
     >>> import numpy as np
     >>> from structsvm.partitions import Sample
-    >>> from structsvm.rivals import candidates_of_recordings
+    >>> from structsvm.baselines import candidates_of_recordings
     >>> samples = [Sample(np.zeros((10, 1)))] * 4
     >>> found = candidates_of_recordings(samples, [[4, 10]] * 4, names=("untrained", "full"))
     >>> [candidate.name for candidate in found][:4]
@@ -142,9 +142,11 @@ def candidates_of_recordings(
     ['lags-full', 'moments-diagonal', 'boundaries-diagonal']
     """
     plain = [named_candidate(name) for name in names]
-    rivals = {rival.name: rival for rival in rivals_of_recordings(samples, labels, features)}
-    found = [Candidate(name, rival=rivals[name]) for name in CHOSEN_FROM if name in rivals]
-    if all(any(name in rivals for name in kind) for kind in JOINED):
+    baselines = {
+        baseline.name: baseline for baseline in baselines_of_recordings(samples, labels, features)
+    }
+    found = [Candidate(name, baseline=baselines[name]) for name in CHOSEN_FROM if name in baselines]
+    if all(any(name in baselines for name in kind) for kind in JOINED):
         found.append(Candidate(CONSENSUS, joins=JOINED, joins_metrics=JOINED_METRICS))
     if features is not None or min(sample.n_samples for sample in samples) <= LONGEST:
         return plain + found
@@ -167,7 +169,7 @@ def candidates_of_recordings(
                 f"{name}-diagonal", settings=_diagonal(Union(lags, *(kind() for kind in kinds)))
             )
             for name, needs, kinds in SCORED
-            if needs <= rivals.keys()
+            if needs <= baselines.keys()
         ]
     return plain + found
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.features.boundaries import (
     DISTANCE,
@@ -21,7 +22,6 @@ from structsvm.features.boundaries import (
 )
 from structsvm.features.checks import read_recordings
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.rivals.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order
 
@@ -81,12 +81,12 @@ class BoundaryClassifier(LearnsBoundaries):
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.rivals import BoundaryClassifier
+    >>> from structsvm.baselines import BoundaryClassifier
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1, 2], 10)
     >>> Xs = [5.0 * (y == 1)[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(4)]
-    >>> rival = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [[10, 20, 30]] * 4)
-    >>> rival.predict_breakpoints(Xs[:1])
+    >>> baseline = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [[10, 20, 30]] * 4)
+    >>> baseline.predict_breakpoints(Xs[:1])
     [[10, 20, 30]]
     """
 

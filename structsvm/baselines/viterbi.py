@@ -34,7 +34,7 @@ def best_path(scores: Floats, price: float) -> Ints:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.rivals import best_path
+    >>> from structsvm.baselines import best_path
     >>> scores = np.array([[1.0, 0.0], [0.0, 0.4], [1.0, 0.0], [0.0, 3.0]])
     >>> best_path(scores, price=0.0).tolist()
     [0, 1, 0, 1]
@@ -70,7 +70,7 @@ def best_path_of(scores: Floats, n_clusters: int) -> Ints:
     Examples
     --------
     >>> import numpy as np
-    >>> from structsvm.rivals import best_path_of
+    >>> from structsvm.baselines import best_path_of
     >>> scores = np.array([[1.0, 0.0], [0.0, 0.4], [1.0, 0.0], [0.0, 3.0]])
     >>> best_path_of(scores, n_clusters=2).tolist()
     [0, 0, 0, 1]

@@ -36,7 +36,8 @@ def named(states, run, tmp_path):
 
 
 def test_fit_tunes_the_quick_ones_and_evaluate_names_them(states, named, run):
-    assert list(load(named).rivals_) == ["equal-segments", "frame-logistic", "boundary-logistic"]
+    found = list(load(named).baselines_)[3:]
+    assert found == ["equal-segments", "frame-logistic", "boundary-logistic"]
     code, out, _ = run(f"evaluate {named} {states / 'test'}")
     assert code == 0
     assert "frame-logistic" in out
@@ -50,39 +51,40 @@ def test_fit_tunes_the_quick_ones_and_evaluate_names_them(states, named, run):
 def test_show_lists_what_a_model_is_compared_with(named, run):
     _, out, _ = run(f"show {named}")
     assert "untrained, pca, rca, equal-segments, frame-logistic, boundary-logistic" in out
-    assert json.loads(run(f"show {named} --json")[1])["rivals"][-1] == "boundary-logistic"
+    assert json.loads(run(f"show {named} --json")[1])["baselines"][-1] == "boundary-logistic"
 
 
-def test_predict_partitions_as_a_rival_does(states, named, run):
+def test_predict_partitions_as_a_baseline_does(states, named, run):
     test = states / "test" / "walk0.npz"
     learner = load(named)
     with np.load(test, allow_pickle=False) as stored:
         X = stored["X"]
     for name in ("frame-logistic", "boundary-logistic", "rca"):
-        out = run(f"predict {named} {test} --quiet --rival {name}")[1]
+        out = run(f"predict {named} {test} --quiet --baseline {name}")[1]
         if name == "rca":
             (expected,) = learner.decode_with(learner.baselines_["rca"], [X])
         else:
             (expected,) = learner.partition_with(name, [X])
         assert list(map(int, re.findall(r"\b\d+\b", out))) == expected.breakpoints
-    out = run(f"predict {named} {test} --quiet --rival boundary-logistic --n-clusters 3")[1]
+    out = run(f"predict {named} {test} --quiet --baseline boundary-logistic --n-clusters 3")[1]
     assert len(out.split()) == 4
 
 
-def test_a_rival_that_was_not_tuned_is_refused_with_those_that_were(states, named, refused):
-    message = refused(f"predict {named} {states / 'test'} --rival frame-boosting")
-    assert message.startswith("--rival frame-boosting: the model has boundary-logistic, equal-seg")
-    assert "fit --rivals all" in message
+def test_a_baseline_that_was_not_tuned_is_refused_with_those_that_were(states, named, refused):
+    message = refused(f"predict {named} {states / 'test'} --baseline frame-boosting")
+    assert message.startswith(
+        "--baseline frame-boosting: the model has boundary-logistic, equal-seg"
+    )
+    assert "fit --baselines all" in message
 
 
 @pytest.mark.parametrize("asked", ["none", "all"])
-def test_rivals_may_be_left_out_or_be_all(states, run, tmp_path, monkeypatch, asked):
-    from structsvm.rivals import BoundaryClassifier, FrameClassifier
+def test_baselines_may_be_left_out_or_be_all(states, run, tmp_path, monkeypatch, asked):
+    from structsvm.baselines import BoundaryClassifier, FrameClassifier
 
     for kind in (BoundaryClassifier, FrameClassifier):
         monkeypatch.setattr(kind, "fit", lambda self, *_, **__: self)
-    line = f"fit change-point {states / 'train'} --metric diagonal --quiet --rivals {asked} -o"
+    line = f"fit change-point {states / 'train'} --metric diagonal --quiet --baselines {asked} -o"
     assert run(line, tmp_path / "m") == (0, "", "")
     learner = load(tmp_path / "m")
-    assert len(learner.rivals_) == (5 if asked == "all" else 0)
-    assert len(learner.baselines_) == (3 if asked == "all" else 1)
+    assert len(learner.baselines_) == (8 if asked == "all" else 1)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint, MetricLearner, evaluate
-from structsvm.learner.rivals import ask
+from structsvm.baselines import Consensus, FrameClassifier
+from structsvm.learner.baselines import ask
 from structsvm.plotting.report.held_out import HeldOut
-from structsvm.rivals import Consensus, FrameClassifier
 
 NAMES = np.repeat(["rest", "walk", "rest"], [10, 15, 10])
 
@@ -31,12 +31,12 @@ def asked(monkeypatch):
 @pytest.mark.parametrize("n_clusters", [None, 3])
 def test_in_an_evaluation(asked, judge, n_clusters):
     learner = MetricLearner(metric="diagonal")
-    learner.fit(recordings(5), [NAMES] * 5, rivals=["frame-logistic"])
+    learner.fit(recordings(5), [NAMES] * 5, baselines=["frame-logistic"])
     found = judge(learner, recordings(2, seed=1), [NAMES] * 2, n_clusters=n_clusters)
     evaluation = getattr(found, "evaluation", found)
     assert asked == [2]
     expected = learner.partition_with("frame-logistic", recordings(2, seed=1), n_clusters)
-    segments = learner.rivals_["frame-logistic"].predict(recordings(2, seed=1), n_clusters)
+    segments = learner.baselines_["frame-logistic"].predict(recordings(2, seed=1), n_clusters)
     for M, labels in zip(expected, segments, strict=True):
         np.testing.assert_array_equal(M.labels, labels)
     scores = [sample.scores["frame-logistic"] for sample in evaluation.samples]
@@ -61,8 +61,8 @@ def test_what_is_missing_is_filled_whatever_it_is_asked():
     Xs = recordings(5)
     Xs[0][3, 1] = np.nan
     learner = MetricLearner(ChangePoint(missing="mask"), metric="diagonal")
-    learner.fit(Xs, [NAMES] * 5, rivals=["frame-logistic"])
-    rival, measured = learner.rivals_["frame-logistic"], learner.measured(Xs)
-    tables = ask(rival, "predict_segments", measured, None)
+    learner.fit(Xs, [NAMES] * 5, baselines=["frame-logistic"])
+    baseline, measured = learner.baselines_["frame-logistic"], learner.measured(Xs)
+    tables = ask(baseline, "predict_segments", measured, None)
     found = learner.partition_with("frame-logistic", Xs)
     assert [[row["end"] for row in table] for table in tables] == [M.breakpoints for M in found]
