@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from structsvm.data.times import time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import Recording, from_long, read_recordings
 from structsvm.io.columns import warn_about_columns
 from structsvm.io.indicators import looks_like_changes, read_labels_as
-from structsvm.io.times import time_axis
 
 
 def long_frame(ids=("ann", "ben"), T=30, seed=0):

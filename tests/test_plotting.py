@@ -16,11 +16,11 @@ from matplotlib.patches import Rectangle
 from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, compare_solvers
+from structsvm.data.times import TimeAxis, time_axis
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, perfect_in_words, score_titles
 from structsvm.io import arrays_and_labels
-from structsvm.io.times import TimeAxis, time_axis
 from structsvm.model_selection import WeightStability
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.dates import num2date
 
 from structsvm import MetricLearner
+from structsvm.data.times import time_axis
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning
 from structsvm.io import (
@@ -19,7 +20,6 @@ from structsvm.io import (
     read_recordings,
     write_recording,
 )
-from structsvm.io.times import time_axis
 from structsvm.plotting import plot_segmentation, report_page
 
 RECORDINGS = relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=0)

@@ -34,9 +34,9 @@ from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples
 from structsvm.cli.settings import Kind, typed_metric, typed_settings
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
+from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.io.text import stem_of
-from structsvm.io.times import usual_steps
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings

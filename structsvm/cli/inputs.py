@@ -14,6 +14,7 @@ from typing import Any
 from structsvm.cli.columns import how_to_read, said, table_columns
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample
+from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import (
     DataError,
@@ -31,7 +32,6 @@ from structsvm.io.indicators import looks_like_changes, read_labels_as, warn_abo
 from structsvm.io.label_tables import with_labels
 from structsvm.io.readers import HowToRead
 from structsvm.io.recording import Recording, listed, share_features
-from structsvm.io.times import TimeAxis, warn_about_times
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_name

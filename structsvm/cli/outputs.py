@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.cli.inputs import takes_images
+from structsvm.data.times import TimeAxis
 from structsvm.data.words import IMAGES, Words
 from structsvm.errors import SettingsError
 from structsvm.graphs.image_files import KINDS as IMAGE_KINDS
@@ -34,7 +35,6 @@ from structsvm.io.image_folder import (
 from structsvm.io.readers import read_frame
 from structsvm.io.recording import Recording
 from structsvm.io.text import TextFormat, Typed
-from structsvm.io.times import TimeAxis
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically

@@ -28,6 +28,7 @@ from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, typed_settings
 from structsvm.cli.terminal import Terminal
+from structsvm.data.times import usual_steps
 from structsvm.diagnosis import Diagnosis
 from structsvm.errors import (
     DataError,
@@ -39,7 +40,6 @@ from structsvm.errors import (
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.evaluation.verdict import EQUAL, LEARNED, MIN_UNITS, Verdict, baseline_in_words
 from structsvm.io.recording import Recording, listed
-from structsvm.io.times import usual_steps
 from structsvm.learner.consensus import ways_besides_metrics
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner

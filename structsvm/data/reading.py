@@ -12,6 +12,15 @@ from numpy.typing import NDArray
 
 from structsvm.data.deferred import Deferred, Origin
 from structsvm.data.gaps import has_gaps
+from structsvm.data.marks import warn_about_marks
+from structsvm.data.rows import (
+    Rows,
+    as_frame,
+    names_of,
+    rows_in_time,
+    warn_about_order,
+    without_counting,
+)
 from structsvm.data.sample import Sample
 from structsvm.data.samples import (
     as_floats,
@@ -22,7 +31,8 @@ from structsvm.data.samples import (
     checked_names,
     is_constant,
 )
-from structsvm.data.sources import Source, source_of
+from structsvm.data.sources import Item, Source, source_of
+from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, StructSVMError
 from structsvm.parallel.once import spread
@@ -95,7 +105,7 @@ class _Place(Origin):
 
     def read(self) -> Floats:
         """The values, as they were when they were first read."""
-        X, _, stamp = _read(self.source, self.index, self.how)
+        X, _, stamp, _ = _read(self.source, self.index, self.how)
         if X.shape != self.shape or stamp != self.stamp or has_gaps(X) != self.has_gaps:
             raise DataError(
                 f"{_called(self.source, self.index, self.how.words)} has changed since it was "
@@ -117,47 +127,68 @@ def _read_later(
         raise DataError(f"no {words.whole}s were given: the sequence is empty")
     names = None if feature_names is None else checked_names(feature_names)
     if names is None:
-        found = _item(source, 0, words).features
-        names = None if found is None else list(found)
+        first = _item(source, 0, words)
+        found = names_of(without_counting([_rows(first, "", words).X], None)[0])
+        found = list(first.features or ()) if found is None else found
+        names = [str(name) for name in found] or None
     how = _How(words, missing, None if names is None else tuple(names))
     numbers = np.array_split(np.arange(len(source)), min(len(source), PARTS))
     parts = [(source, some.tolist()) for some in numbers]
-    looks: list[tuple[Seen, Any]]
+    looks: list[tuple[Seen, Any, TimeAxis | None, bool]]
     looks = [look for part in spread("reading", _look_at, parts, how) for look in part]
     expected = looks[0][0][0][1] if n_features is None else n_features
     samples = []
-    for i, (seen, labels) in enumerate(looks):
+    for i, (seen, labels, _, _) in enumerate(looks):
         P = seen[0][1]
         check_width(P, expected, f"{words.whole} {i}", words, n_features is not None)
         samples.append(Sample(Deferred(_Place(*seen, source, i, how), (), P, labels)))
     check_names(names, expected, words)
+    called = [_called(source, i, words) for i in range(len(source))]
+    warn_about_order([name for name, look in zip(called, looks, strict=True) if look[3]])
+    warn_about_times(called, [axis for _, _, axis, _ in looks])
+    labels = [labels for _, labels, _, _ in looks]
+    if words is RECORDINGS:
+        warn_about_marks(labels, [seen[0][0] for seen, *_ in looks])
     return samples, names
 
 
-def _look_at(part: tuple[Source, list[int]], how: _How) -> list[tuple[Seen, Any]]:
+def _look_at(
+    part: tuple[Source, list[int]], how: _How
+) -> list[tuple[Seen, Any, TimeAxis | None, bool]]:
     """Read some recordings, one at a time, and note what is to be known of each."""
     source, numbers = part
     found = []
     for i in numbers:
-        X, labels, stamp = _read(source, i, how)
+        X, labels, stamp, rows = _read(source, i, how)
         seen = (len(X), X.shape[1]), has_gaps(X), content_of(X), is_constant(X), stamp
-        found.append((seen, _small(labels)))
+        found.append((seen, _small(labels), rows.axis, rows.order is not None))
     return found
 
 
-def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any]:
-    """A recording, checked; the labels that came with it, and its stamp."""
+def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any, Rows]:
+    """A recording, checked; the labels that came with it, its stamp and its rows."""
     item, called = _item(source, i, how.words), _called(source, i, how.words)
     names = None if how.names is None else list(how.names)
-    X, columns = item.X, item.features
-    if item.recording is not None and names is not None:
-        X, columns = item.recording.with_features(names, "the others").X, how.names
-    if columns is not None and names is not None:
-        refuse_other_columns(called, columns, names)
+    rows = _rows(item, called, how.words)
+    (held,) = without_counting([rows.X], names)
+    if item.recording is not None:
+        X = held.X if names is None else held.with_features(names, "the others").X
+        labels = held.y
+    else:
+        X, labels = held, rows.labels(item.y, called)
+        columns = item.features if held is item.X else names_of(held)
+        if columns is not None and names is not None:
+            refuse_other_columns(called, list(map(str, columns)), names)
     X = as_floats(X, called, names, how.missing)
     if mapping_of(X) is None:
         X = np.array(X)  # a source may read every recording into the same array
-    return X, item.y, _guarded(source, i, how.words, "stamp")
+    return X, labels, _guarded(source, i, how.words, "stamp"), rows
+
+
+def _rows(item: Item, called: str, words: Words) -> Rows:
+    """A recording as it was found, in the order of time."""
+    held = as_frame(item.X) if item.recording is None else item.recording
+    return rows_in_time(held, called) if words is RECORDINGS else Rows(held, given=held)
 
 
 def _item(source: Source, i: int, words: Words) -> Any:

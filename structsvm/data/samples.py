@@ -38,6 +38,10 @@ CLEARLY = 1e-6
 ROUNDING = 1e-12
 """Part of its largest magnitude up to which the deviation of a feature is rounding."""
 
+TRANSPOSED = (
+    "rows are samples here, and columns are features (of aeon's (n, channels, time), "
+    "np.swapaxes(X, 1, 2))"
+)
 STANDARDIZE = ("recording", "training", None)
 
 
@@ -66,16 +70,29 @@ def check_samples(
     for i, array in enumerate(arrays):
         if array.shape[1] != expected:
             by_model = n_features is not None
-            check_width(array.shape[1], expected, f"{words.whole} {i}", words, by_model)
+            check_width(array.shape[1], expected, f"{words.whole} {i}", words, by_model, len(array))
     check_names(names, expected, words)
     return arrays, names
 
 
-def check_width(found: int, expected: int, which: str, words: Words, by_model: bool) -> None:
-    """Check the number of features of a recording."""
+def check_width(
+    found: int, expected: int, which: str, words: Words, by_model: bool, n_rows: int = 0
+) -> None:
+    """Check the number of features of a recording, which may be transposed."""
     if found != expected:
         first = "the model" if by_model else f"{words.whole} 0"
-        raise DataError(f"{which} has {counted(found, 'feature')}, {first} has {expected}")
+        hint = f"; if it is transposed, give X.T: {TRANSPOSED}" if n_rows == expected else ""
+        raise DataError(f"{which} has {counted(found, 'feature')}, {first} has {expected}{hint}")
+
+
+def refuse_transposed(X: Any, y: Any, which: str) -> None:
+    """Refuse a recording that has as many columns as there are labels, and other rows."""
+    shape = np.shape(X) if isinstance(X, np.ndarray) else getattr(X, "shape", ())
+    if len(shape) == 2 and np.ndim(y) == 1 and shape[0] != shape[1] == len(y):
+        raise DataError(
+            f"{which} has shape {tuple(shape)} and {len(y)} labels: it is transposed, give X.T: "
+            f"{TRANSPOSED}"
+        )
 
 
 def check_names(names: Sequence[str] | None, expected: int, words: Words) -> None:

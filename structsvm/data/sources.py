@@ -269,7 +269,9 @@ def _text(name: Any) -> str:
 
 
 def _array(X: Any) -> Any:
-    if isinstance(X, np.ndarray) or hasattr(type(X), "columns") or not hasattr(X, "__array__"):
+    if isinstance(X, np.ndarray) or hasattr(X, "isel") or not hasattr(X, "__array__"):
+        return X
+    if hasattr(type(X), "columns") or hasattr(type(X), "column_names") or hasattr(X, "to_frame"):
         return X
     return np.asanyarray(X)
 
@@ -300,4 +302,4 @@ def _of_parquet(path: Path) -> Any:
     frame = pandas.read_parquet(path)
     if LABELS not in frame.columns:
         return frame
-    return frame.drop(columns=LABELS), frame[LABELS].to_numpy()
+    return frame.drop(columns=LABELS), frame[LABELS]

@@ -429,7 +429,7 @@ def evaluate(
         raise SettingsError(
             "baselines partition samples as they are: give these, not prepared ones"
         )
-    form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
+    form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
     Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
     groups = None if groups is None else form.in_order(groups, "groups")
     samples = Xs

@@ -1,3 +1,4 @@
+from structsvm.data.times import TimeAxis as TimeAxis
 from structsvm.io.files import Found as Found
 from structsvm.io.files import RecordingFiles as RecordingFiles
 from structsvm.io.files import find_recordings as find_recordings
@@ -17,4 +18,3 @@ from structsvm.io.long import from_long as from_long
 from structsvm.io.media import read_media as read_media
 from structsvm.io.recording import Recording as Recording
 from structsvm.io.recording import arrays_and_labels as arrays_and_labels
-from structsvm.io.times import TimeAxis as TimeAxis

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.times import stored_axis, warn_about_times
 from structsvm.data.values import full_labels, of_one_kind
 from structsvm.errors import DataError, printable
 from structsvm.io.columns import warn_about_columns
@@ -22,7 +23,6 @@ from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_npz, read_table
 from structsvm.io.recording import Recording, listed, share_features, spelled
 from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
-from structsvm.io.times import stored_axis, warn_about_times
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
 from structsvm.support.plain import some_of

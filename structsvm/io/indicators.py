@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from structsvm.data.marks import NO, YES, look_like_changes, marks_of
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.io.recording import Recording
 from structsvm.support.plain import some_of
@@ -18,10 +17,6 @@ LABELS_ARE = ("states", "changes")
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
-YES, NO = ("true", "yes"), ("false", "no")
-"""Words for 1 and 0."""
-MOST_MARKS = 0.1
-"""Of the samples: with more of them, ones that stand alone are no marks of changes."""
 
 
 def read_labels_as(
@@ -33,7 +28,7 @@ def read_labels_as(
     if labels_are == "changes":
         return [_from_marks(recording) for recording in recordings]
     if labels_are is None and ask and looks_like_changes(recordings):
-        marks = [_marks(recording) for recording in recordings]
+        marks = [None if one.y is None else marks_of(one.y) for one in recordings]
         n = sum(int(found.sum()) for found in marks if found is not None)
         no, yes = _spelled(recordings)
         raise DataError(
@@ -67,13 +62,7 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
 
 
 def looks_like_changes(recordings: Sequence[Recording]) -> bool:
-    found = [_marks(recording) for recording in recordings if recording.y is not None]
-    ones = [marks for marks in found if marks is not None]
-    if not ones or len(ones) < len(found):
-        return False
-    n = sum(int(marks.sum()) for marks in ones)
-    alone = not any((marks[1:] & marks[:-1]).any() for marks in ones)
-    return alone and 0 < n <= MOST_MARKS * sum(marks.size for marks in ones)
+    return look_like_changes([marks_of(one.y) for one in recordings if one.y is not None])
 
 
 def _spelled(recordings: Sequence[Recording]) -> tuple[str, str]:
@@ -83,30 +72,11 @@ def _spelled(recordings: Sequence[Recording]) -> tuple[str, str]:
     return ("0", "1") if no is None or yes is None else (no, yes)
 
 
-def _marks(recording: Recording) -> NDArray[np.bool_] | None:
-    """Where the labels are 1 or yes, all others being 0 or no; None if they are anything else."""
-    if recording.y is None:
-        return None
-    texts = np.asarray(recording.y)
-    if texts.dtype.kind == "b":
-        return np.asarray(texts)
-    values: Any = texts
-    words = {str(value).lower() for value in texts.tolist()} if texts.dtype.kind in "UO" else set()
-    if words and words <= {*YES, *NO}:
-        return np.array([str(value).lower() in YES for value in texts.tolist()])
-    if texts.dtype.kind not in "iuf":
-        try:
-            values = texts.astype(np.float64)
-        except ValueError:
-            return None
-    return np.asarray(values == 1) if bool(np.isin(values, (0, 1)).all()) else None
-
-
 def _from_marks(recording: Recording) -> Recording:
     """Numbers of segments."""
     if recording.y is None:
         return recording
-    marks = _marks(recording)
+    marks = marks_of(recording.y)
     if marks is None:
         kinds = dict.fromkeys(recording.y.tolist())
         found = [value for value in kinds if str(value).lower() not in ("0", "1", *YES, *NO)]

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.values import label_values, missing_labels
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.readers import EXCEL, read_frame
 from structsvm.io.text import decimal_of, decoded
-from structsvm.io.times import TimeAxis, time_axis
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically

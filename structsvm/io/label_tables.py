@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, DataWarning, printable, warn
 from structsvm.io.intervals import (
     CHECK,
@@ -27,7 +28,6 @@ from structsvm.io.intervals import (
     text_of_labels,
 )
 from structsvm.io.recording import Recording, listed, spelled
-from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import UNKNOWN, known_where
 from structsvm.support.plain import some_of
 from structsvm.support.typed import refuse_other_types

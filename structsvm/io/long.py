@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, SettingsError
 from structsvm.io.columns import warn_about_columns
 from structsvm.io.indicators import read_labels_as, warn_about_spellings
 from structsvm.io.readers import HowToRead, TableColumns, table_recordings, with_levels
 from structsvm.io.recording import Recording
-from structsvm.io.times import warn_about_times
 from structsvm.support.extras import require
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.picture import PICTURE, SIZE, describe_picture
 from structsvm.io.recording import Recording, listed
 from structsvm.io.sound import RATE, SOUND, WINDOW, Samples, describe_second
-from structsvm.io.times import TimeAxis
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted

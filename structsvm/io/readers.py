@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.times import STORED, TimeAxis, axis_of, first_of_no_time, read_times
 from structsvm.data.words import LARGEST
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.gaps import without_gaps
@@ -35,7 +36,6 @@ from structsvm.io.text import (
     refuse_thousands_in,
     without_blanks,
 )
-from structsvm.io.times import STORED, TimeAxis, axis_of, first_of_no_time, read_times
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats

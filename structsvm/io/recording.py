@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
-from structsvm.io.times import TimeAxis
 from structsvm.support.arrays import Floats
 from structsvm.support.typed import refuse_other_types
 

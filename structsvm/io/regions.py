@@ -10,10 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.io.intervals import line_of_header, separator_of, text_of_labels
 from structsvm.io.recording import spelled
-from structsvm.io.times import TimeAxis
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
 

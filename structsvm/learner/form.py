@@ -20,11 +20,27 @@ from typing import (
 import numpy as np
 import scipy.sparse as sp
 
+from structsvm.data.marks import warn_about_marks
+from structsvm.data.rows import (
+    Rows,
+    as_frame,
+    is_frame,
+    labels_within,
+    panel,
+    rows_in_time,
+    warn_about_order,
+    without_counting,
+)
+from structsvm.data.sample import is_prepared
+from structsvm.data.samples import refuse_transposed
 from structsvm.data.sources import Named, source_of
+from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError
 from structsvm.graphs.inputs import is_one
-from structsvm.support.frames import each_in_order
+from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.frames import each_in_order, in_order_of_rows
 
 LABEL = "label"
 """The column of labels in files, which in frames is a feature like any other."""
@@ -74,20 +90,70 @@ class Form:
     """The names of the columns of recordings."""
     recorded: tuple[Recorded, ...] = ()
     """The recordings, if these came."""
+    rows: tuple[Rows, ...] = ()
+    """The rows of each, where these are in the order of time."""
+    panel: Any = None
+    """The frame that held them all, if one did."""
 
     @classmethod
-    def of(cls, Xs: Any, features: Sequence[Any] | None = None) -> Form:
-        """Take samples apart."""
+    def of(
+        cls,
+        Xs: Any,
+        features: Sequence[Any] | None = None,
+        problem: PartitionProblem | None = None,
+    ) -> Form:
+        """Take samples apart; a problem of recordings has the rows of each in the order of time."""
         Xs = list(Xs) if isinstance(Xs, Iterator) else Xs  # which could be gone through only once
+        Xs = as_frame(Xs)
+        in_time = problem is not None and problem.traits.contiguous
+        parts = panel(Xs) if in_time else None
+        if parts is not None:
+            form = cls._of_rows(list(parts.values()), features, None, single=False)
+            return replace(form, panel=Xs)
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
-        single = not by_name and (_is_matrix(Xs) or _is_frame(Xs) or _is_recorded(Xs))
+        single = not by_name and (_is_matrix(Xs) or is_frame(Xs) or _is_recorded(Xs))
         if (by_name and not isinstance(Xs, dict)) or hasattr(Xs, "array_keys"):  # of zarr
             group = source_of(Xs)
             return cls(group, group.keys if isinstance(group, Named) else keys)
+        if in_time and (hasattr(Xs, "isel") or isinstance(Xs, np.ndarray)) and Xs.ndim == 3:
+            Xs = list(Xs)
         samples = list(Xs.values()) if by_name else [Xs] if single else Xs
         if not isinstance(samples, list | tuple):
             return cls(samples)
+        if isinstance(samples, list):
+            samples = [as_frame(x) for x in samples]
+        if problem is None or is_prepared(samples):
+            return cls._read(samples, features, keys, single)
+        if in_time:
+            called = range(len(samples)) if keys is None else map(repr, keys)
+            rows = [rows_in_time(x, f"frame {k}") for x, k in zip(samples, called, strict=True)]
+            return cls._of_rows(rows, features, keys, single)
+        if problem.traits.words not in (GRAPHS, IMAGES):
+            samples = without_counting(samples, features)
+        return cls._read(samples, features, keys, single)
+
+    @classmethod
+    def _of_rows(
+        cls,
+        rows: Sequence[Rows],
+        features: Sequence[Any] | None,
+        keys: tuple[Hashable, ...] | None,
+        single: bool,
+    ) -> Form:
+        frames = without_counting([one.X for one in rows], features)
+        form = replace(cls._read(frames, features, keys, single), rows=tuple(rows))
+        warn_about_order([form._called(i) for i, one in enumerate(rows) if one.order is not None])
+        return form
+
+    @classmethod
+    def _read(
+        cls,
+        samples: Sequence[Any],
+        features: Sequence[Any] | None,
+        keys: tuple[Hashable, ...] | None,
+        single: bool,
+    ) -> Form:
         recorded = [x for x in samples if _is_recorded(x)]
         if not recorded:
             return cls(samples, keys, single)
@@ -105,28 +171,35 @@ class Form:
         return [one.name for one in self.recorded] or None
 
     @property
-    def times(self) -> list[Any]:
-        """When the items of each sample were measured, (T_i,), as far as that is known; or None."""
-        if self.recorded:
-            return [getattr(getattr(one, "time", None), "values", None) for one in self.recorded]
-        if not isinstance(self.samples, list | tuple):
-            return [None] * len(self.keys or ())
-        indices = [getattr(x, "index", None) for x in self.samples]
-        kinds = [getattr(getattr(index, "dtype", None), "kind", "") for index in indices]
-        return [index if kind == "M" else None for index, kind in zip(indices, kinds, strict=True)]
+    def axes(self) -> list[TimeAxis | None]:
+        """When the rows of each sample were measured, as far as that is known."""
+        if self.rows:
+            return [one.axis for one in self.rows]
+        n = len(self.samples) if isinstance(self.samples, list | tuple) else len(self.keys or ())
+        return [None] * n
 
     @property
-    def axes(self) -> list[Any]:
-        if self.recorded:
-            return [getattr(one, "time", None) for one in self.recorded]
-        return self.times
+    def times(self) -> list[Any]:
+        """What the times of the rows are in whatever holds them, (T_i,), as far as known."""
+        pairs = zip(self.axes, self.indices(len(self.axes)), strict=True)
+        return [
+            None if axis is None else axis.values if index is None else index
+            for axis, index in pairs
+        ]
+
+    def told(self, learned: Mapping[str, Sequence[float]] | None = None) -> Form:
+        """Warn of gaps, and of other rates than those learned from; return the form itself."""
+        if any(axis is not None for axis in self.axes):
+            names = [self._called(i) for i in range(len(self.axes))]
+            warn_about_times(names, self.axes, learned)
+        return self
 
     def indices(self, n: int) -> list[Any]:
         """The index of each of n samples that is a pandas frame, (T_i,); None for any other."""
         held = self.samples if isinstance(self.samples, list | tuple) else []
         if len(held) != n:  # one graph is a tuple of its parts
             return [None] * n
-        return [getattr(x, "index", None) if _is_frame(x) else None for x in held]
+        return [getattr(x, "index", None) if is_frame(x) else None for x in held]
 
     def labels(self, ys: Any) -> Any:
         """Labels in the order of the samples: those that were given, or those of the recordings."""
@@ -140,8 +213,28 @@ class Form:
         return self.labels_in_order(ys)
 
     def labels_in_order(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:
-        """Labels of samples in their order, those of a frame in the order of its rows."""
-        return each_in_order(self.in_order(ys, called, some=some), self.samples, self._frame)
+        """Labels of samples in their order, and of each in the order of its rows."""
+        ys = self.in_order(ys, called, some=some)
+        if not self.rows:
+            return each_in_order(ys, self.samples, self._called)
+        if self.panel is not None and _is_vector(ys):
+            ys = in_order_of_rows(ys, self.panel, called)
+            ys = [labels_within(ys, one.places) for one in self.rows]
+        elif len(self.rows) == 1 and _is_vector(ys):
+            ys = [ys]
+        if not isinstance(ys, list | tuple) or len(ys) != len(self.rows):
+            return ys
+        ys = [self._labels_of(y, i) for i, y in enumerate(ys)]
+        if not some:
+            warn_about_marks(ys, [one.n_samples for one in self.rows])
+        return ys
+
+    def _labels_of(self, y: Any, i: int) -> Any:
+        rows, called = self.rows[i], self._called(i)
+        refuse_transposed(rows.X, y, called)
+        if isinstance(y, PartialLabels) and y.labels is not None:
+            return replace(y, labels=rows.labels(y.labels, called))
+        return rows.labels(y, called)
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
         if isinstance(ys, Iterator):
@@ -162,21 +255,24 @@ class Form:
         """Raise DataError for frames whose labels are among their columns, where none are given."""
         samples = self.samples if isinstance(self.samples, list | tuple) else []
         for i, frame in enumerate(samples):
-            if _is_frame(frame) and LABEL in list(frame.columns):
+            if is_frame(frame) and LABEL in list(frame.columns):
                 raise DataError(
-                    f"there are no labels, and {self._frame(i)} has a column {LABEL!r}: give y "
+                    f"there are no labels, and {self._called(i)} has a column {LABEL!r}: give y "
                     f"apart, as y = [frame.pop({LABEL!r}) for frame in frames] does; "
                     "structsvm.io.from_long takes a frame with its labels"
                 )
 
-    def _frame(self, i: int) -> str:
-        return f"frame {i}" if self.keys is None else f"frame {self.keys[i]!r}"
+    def _called(self, i: int) -> str:
+        if self.recorded:
+            return self.recorded[i].name
+        what = "frame" if self.rows and is_frame(self.rows[i].X) else "recording"
+        return f"{what} {i}" if self.keys is None else f"{what} {self.keys[i]!r}"
 
     @classmethod
     def given_to(cls, learner: Any, Xs: Any) -> Form:
         """Take samples apart that are given to a fitted learner; a graph or image may be one."""
-        form = cls.of(Xs, getattr(learner, "feature_names_in_", None))
         problem = getattr(learner, "problem_", None)  # one that is not fitted says so by itself
+        form = cls.of(Xs, getattr(learner, "feature_names_in_", None), problem)
         if problem is None or problem.traits.words not in (GRAPHS, IMAGES):
             return form
         return replace(form, single=is_one(Xs))
@@ -191,8 +287,14 @@ def _is_recorded(x: Any) -> TypeGuard[Recorded]:
     return not isinstance(x, np.ndarray) and isinstance(x, Recorded)
 
 
-def _is_frame(Xs: Any) -> bool:
-    return not hasattr(type(Xs), "collect") and hasattr(Xs, "columns")
+def _is_vector(ys: Any) -> bool:
+    """Whether labels are of rows, and not a list of such labels."""
+    if isinstance(ys, PartialLabels) or hasattr(ys, "iloc"):
+        return True
+    if isinstance(ys, list | tuple):
+        is_one = bool(ys) and np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels)
+        return is_one and ys[0] is not None
+    return isinstance(ys, np.ndarray) and ys.ndim == 1 and ys.dtype != object
 
 
 def _is_matrix(Xs: Any) -> bool:
@@ -208,7 +310,7 @@ def same_form(
 
     @wraps(method)
     def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
-        form = Form.given_to(self, Xs)
+        form = Form.given_to(self, Xs).told(getattr(self, "steps_", None))
         if "known" in kwargs:
             kwargs["known"] = form.labels_in_order(kwargs["known"], KNOWN, some=True)
         return form.answer(method(self, form.samples, *args, **kwargs))

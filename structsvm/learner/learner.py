@@ -70,6 +70,8 @@ SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
 DECODED = 20_000
 """Items of samples that are partitioned together, if there are so many."""
+FEWEST_TO_SCALE = 3
+"""Rows from which on a mean and a deviation of their own say something: of two each is one away."""
 CONTAINERS = ("default", "pandas", "polars")
 OPTIONAL = ("columns_", "margin_rates_", "steps_")
 """Attributes that only some fitted learners have. They describe the training data."""
@@ -235,6 +237,7 @@ class MetricLearner(ProblemParameters):
         baselines: str | Sequence[str] | None = None,
         alternation: Alternation | None = None,
         held_out: tuple[Any, Any] | None = None,
+        unlabelled: Any = -1,
         resume: str | PathLike[str] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
         when_learned: Callable[[Self], Any] | None = None,
@@ -276,6 +279,9 @@ class MetricLearner(ProblemParameters):
             Further labelled samples with the same features; with partial labels, the round of
             alternation that suits them best is kept. Full labels have no rounds to choose from:
             with them, held_out is checked and not used, with a DataWarning.
+        unlabelled : object
+            The label that means none; a warning tells how many there are. With None every label is
+            a class, called by its text: the class -1 is "-1".
         resume : path, optional
             Checkpoint file. The state is saved to it while learning; if it exists, learning resumes
             from it and gives the same result. Not for partial labels.
@@ -305,7 +311,12 @@ class MetricLearner(ProblemParameters):
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
-            Xs, ys, feature_names=feature_names, sample_weight=sample_weight, groups=groups
+            Xs,
+            ys,
+            feature_names=feature_names,
+            sample_weight=sample_weight,
+            groups=groups,
+            unlabelled=unlabelled,
         ).counted()
         others = _held_out(held_out, read)
         partial = check_labels(read)
@@ -634,7 +645,7 @@ class MetricLearner(ProblemParameters):
         """Check samples, and return them before features are computed."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        samples = Form.of(Xs, names).samples
+        samples = Form.given_to(self, Xs).samples
         with self._workers():
             return read_samples(self.problem_, samples, names, self.n_features_in_)[0]
 
@@ -731,7 +742,9 @@ class MetricLearner(ProblemParameters):
         """
         check_is_fitted(self)
         form = Form.given_to(self, Xs)
-        transformed = [self.metric_.transform(sample.X) for sample in self.prepare(form.samples)]
+        samples = self.prepare(form.samples)
+        self._refuse_few(samples)
+        transformed = [self.metric_.transform(sample.X) for sample in samples]
         own = getattr(self, "_sklearn_output_config", {})
         kind = str(own.get("transform", get_config()["transform_output"]))
         if kind != "default":
@@ -739,6 +752,17 @@ class MetricLearner(ProblemParameters):
             pairs = zip(transformed, form.indices(len(transformed)), strict=True)
             transformed = [data_frame(kind, Z, names, index) for Z, index in pairs]
         return form.answer(transformed)
+
+    def _refuse_few(self, samples: Sequence[Sample]) -> None:
+        """Refuse samples of too few rows to standardise them by themselves."""
+        few = [i for i, sample in enumerate(samples) if sample.n_samples < FEWEST_TO_SCALE]
+        if few and self.inputs_.standardizer.kind == "recording":
+            words = self.problem_.traits.words
+            raise DataError(
+                f"{words.whole} {few[0]} has {words.items(samples[few[0]].n_samples)}, too few to "
+                "standardise it by itself, as this learner does: give them all at once, or learn "
+                "with standardize='training', which takes the scale of the training samples"
+            )
 
     def fit_transform(self, Xs: Any, ys: Any = None, **given: Any) -> Any:
         """Learn from labelled samples, and transform them as :meth:`transform` does.
@@ -990,6 +1014,8 @@ class MetricLearner(ProblemParameters):
         self.converged_ = result.solution.status.converged
         for name in ("feature_names_in_", *OPTIONAL):
             self.__dict__.pop(name, None)
+        if read.steps:
+            self.steps_ = dict(read.steps)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
 

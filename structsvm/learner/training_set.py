@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy as np
 from structsvm.data.deferred import Step
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.data.samples import check_weights, units_of
+from structsvm.data.times import usual_steps
 from structsvm.data.values import label_values
-from structsvm.data.words import Words
-from structsvm.errors import DataError
+from structsvm.data.words import GRAPHS, IMAGES, Words
+from structsvm.errors import DataError, DataWarning, warn
 from structsvm.learner.form import Form
 from structsvm.partial_labels.complete import (
     Known,
@@ -22,9 +23,11 @@ from structsvm.partial_labels.complete import (
     part_weights,
     read_labels,
 )
+from structsvm.partial_labels.labels import UNKNOWN, PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
@@ -47,12 +50,15 @@ class TrainingSet:
     """The labels of each sample as they were given: features may learn from names of states."""
     question: str | None = None
     """What is asked: of tables, see :attr:`asks`; "states" of recordings; None for the usual."""
+    steps: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """From each row to the next, as far as times are known: :func:`usual_steps`."""
 
     @classmethod
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         if not isinstance(Xs, cls):
             return cls.read(problem, Xs, ys, **given)
         beside = {"ys": ys, **given}
+        beside.pop("unlabelled", None)
         n_features = beside.pop("n_features", None)
         twice = [name for name, value in beside.items() if value is not None]
         if twice:
@@ -81,22 +87,28 @@ class TrainingSet:
         sample_weight: Any = None,
         n_features: int | None = None,
         groups: Any = None,
+        unlabelled: Any = UNKNOWN,
     ) -> TrainingSet:
         """Read samples and labels in any form that users write them."""
-        form = Form.of(Xs)
+        form = Form.of(Xs, problem=problem).told()
         ys = form.labels(ys)
         named = form.features if feature_names is None else feature_names
         samples, names = read_samples(problem, form.samples, named, n_features)
         words = problem.traits.words
         sample_weight = form.in_order(sample_weight, "weights")
         weights = check_weights(sample_weight, len(samples), words)
+        if not (is_whole(unlabelled) and unlabelled == UNKNOWN):
+            ys = [_marked(y, unlabelled) for y in labels_of_each(ys, samples, words)]
         labels = read_labels(problem, samples, ys)
+        if words not in (GRAPHS, IMAGES):
+            warn_of_unlabelled(labels_of_each(ys, samples, words), words)
         if groups is not None:
             groups = form.in_order(groups, "groups")
             names_of_groups, units = units_of(groups, len(samples), words)
             groups = [names_of_groups[unit] for unit in units]
         given = labels_of_each(ys, samples, words)
-        return cls(problem, samples, labels, weights, names, groups, given)
+        steps = usual_steps(form.axes)
+        return cls(problem, samples, labels, weights, names, groups, given, steps=steps)
 
     def __len__(self) -> int:
         """Return the number of samples, N."""
@@ -223,6 +235,32 @@ class TrainingSet:
             weights=part_weights(self.labels, self.weights),
             groups=None,
             given=None,
+        )
+
+
+def _marked(y: Any, unlabelled: Any) -> Any:
+    """Labels as names, and none where they are the value that means none."""
+    if isinstance(y, PartialLabels):
+        return y
+    names = np.array(names_of_labels(y))
+    none = names == str(unlabelled)
+    if unlabelled is None or not none.any():
+        return names
+    labels = names.astype(object)
+    labels[none] = None
+    return PartialLabels(labels=labels)
+
+
+def warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
+    """Warn of the number -1 among labels, which is no class."""
+    vectors = [np.asarray(y) for y in ys if isinstance(y, np.ndarray | list)]
+    numbers = [y for y in vectors if y.ndim == 1 and y.dtype.kind in "if"]
+    n = sum(int((y == UNKNOWN).sum()) for y in numbers)
+    if n:
+        warn(
+            f"{n} of {words.items(sum(y.size for y in numbers))} are without a label (-1): if -1 "
+            "is a class, give unlabelled=None; PartialLabels(labels=y) says that it is none",
+            DataWarning,
         )
 
 

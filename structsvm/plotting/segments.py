@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.rows import rows_in_time
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, asked_counts
+from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataWarning
 from structsvm.features.names import read_names
-from structsvm.io.times import TimeAxis, time_axis
-from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -242,7 +242,7 @@ def _in_lines(names: Sequence[str], n_lines: int) -> list[str]:
 def _time_axis(times: Any, X: Any, n_samples: int) -> TimeAxis | None:
     """The times that were given, or those that a recording or a data frame has."""
     if times is None:
-        (times,) = Form.of([X]).axes
+        times = rows_in_time(X, "the recording").axis
     return None if times is None else time_axis(times, n_samples)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, asked_counts, units_of
+from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.words import IMAGES, Words
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
@@ -23,7 +24,6 @@ from structsvm.evaluation.evaluate import (
 )
 from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.inputs import as_list
-from structsvm.io.times import TimeAxis, time_axis
 from structsvm.learner.baselines import estimators_in
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
@@ -86,7 +86,7 @@ class HeldOut:
         groups: Any = None,
     ) -> HeldOut:
         """Partition and score them; parameters as for ``report_page``."""
-        form = Form.of(Xs, getattr(learner, "feature_names_in_", None))
+        form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
         Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
         groups = None if groups is None else form.in_order(groups, "groups")
         measured = measured or learner.measured(Xs)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.gaps import InMetric
+from structsvm.data.times import TimeAxis
 from structsvm.data.values import label_values, missing_labels, of_one_kind
 from structsvm.data.words import IMAGES, Words
 from structsvm.features.names import read_names
-from structsvm.io.times import TimeAxis
 from structsvm.learner.samples import partition_of, unscaled
 from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -1,0 +1,286 @@
+"""The same six recordings in every container: one rule of rows, one result to the last bit."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import xarray as xr
+
+from structsvm import MetricLearner, evaluate
+from structsvm.data.times import TimeAxis
+from structsvm.errors import DataError, DataWarning
+from structsvm.io import Recording, RecordingFiles, read_recordings, write_recording
+
+T, N, NAMES = 120, 6, ["a", "b"]
+TIMES = pd.date_range("2024-01-01", periods=T, freq="h", name="time")
+ENDS = [(20 + 2 * seed, 50 + 3 * seed) for seed in range(N)]
+YS = [np.repeat([0, 1, 0], [a, b - a, T - b]) for a, b in ENDS]
+XS = [
+    np.random.default_rng(seed).normal(size=(T, 2)) + 3.0 * y[:, None] * [1, 0]
+    for seed, y in enumerate(YS)
+]
+SHUFFLED = np.random.default_rng(0).permutation(T)
+
+
+def frames(order=None):
+    made = [pd.DataFrame(X, columns=NAMES, index=TIMES) for X in XS]
+    return made if order is None else [frame.iloc[order] for frame in made]
+
+
+def series(order=None):
+    made = [pd.Series(y, index=TIMES) for y in YS]
+    return made if order is None else [y.iloc[order] for y in made]
+
+
+def axis(order):
+    return TimeAxis("time", TIMES.to_numpy()[order])
+
+
+def recordings(order=slice(None)):
+    return [
+        Recording(f"r{i}", X[order], y[order], ("a", "b"), time=axis(order))
+        for i, (X, y) in enumerate(zip(XS, YS, strict=True))
+    ]
+
+
+def arrays_of_xarray(order=slice(None)):
+    return [xr.DataArray(X, [("time", TIMES), ("feature", NAMES)]).isel(time=order) for X in XS]
+
+
+class Lazy:
+    """Anything that has a length and gives items by number."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+def pairs(Xs, ys):
+    return Lazy(list(zip(Xs, ys, strict=True)))
+
+
+def taken(order):
+    return [y[order] for y in YS]
+
+
+def with_column(frame, name, values, at=0):
+    frame = frame.copy()
+    frame.insert(at, name, values)
+    return frame
+
+
+CONTAINERS = {
+    "frames": (frames(), YS),
+    "frames and series": (frames(), series()),
+    "shuffled frames": (frames(SHUFFLED), taken(SHUFFLED)),
+    "shuffled frames, series in order": (frames(SHUFFLED), series()),
+    "shuffled frames, shuffled series": (frames(SHUFFLED), series(SHUFFLED)),
+    "a panel": (pd.concat(dict(enumerate(frames()))), np.concatenate(YS)),
+    "a shuffled panel": (
+        pd.concat(dict(enumerate(frames(SHUFFLED)))),
+        pd.concat(dict(enumerate(series()))),
+    ),
+    "a panel, a list of labels": (pd.concat(dict(enumerate(frames()))), YS),
+    "labels of intervals": (
+        [np.array(X) for X in XS],
+        [
+            pd.Series([0, 1, 0], pd.IntervalIndex.from_breaks([0, a, b, T], closed="left"))
+            for a, b in ENDS
+        ],
+    ),
+    "labels of intervals of time": (
+        frames(),
+        [
+            pd.Series(
+                [0, 1, 0],
+                pd.IntervalIndex.from_breaks(
+                    [TIMES[0], TIMES[a], TIMES[b], TIMES[-1] + pd.Timedelta("1h")], closed="left"
+                ),
+            )
+            for a, b in ENDS
+        ],
+    ),
+    "xarray": (arrays_of_xarray(), YS),
+    "shuffled xarray": (arrays_of_xarray(SHUFFLED), taken(SHUFFLED)),
+    "one array of xarray": (xr.concat(arrays_of_xarray(), dim="recording"), YS),
+    "arrow": ([pa.Table.from_pandas(frame, preserve_index=False) for frame in frames()], YS),
+    "polars": ([pl.from_pandas(frame.reset_index()) for frame in frames()], YS),
+    "shuffled polars": (
+        [pl.from_pandas(frame.reset_index()) for frame in frames(SHUFFLED)],
+        taken(SHUFFLED),
+    ),
+    "a column of dates": ([frame.reset_index() for frame in frames(SHUFFLED)], taken(SHUFFLED)),
+    "a column that counts": ([with_column(f, "n", range(T)) for f in frames()], YS),
+    "recordings": (recordings(), None),
+    "shuffled recordings": (recordings(SHUFFLED), None),
+    "shuffled recordings and labels": (recordings(SHUFFLED), taken(SHUFFLED)),
+    "lazy frames": (pairs(frames(), YS), None),
+    "lazy shuffled frames": (pairs(frames(SHUFFLED), series()), None),
+    "lazy recordings": (Lazy(recordings(SHUFFLED)), None),
+    "lazy xarray": (pairs(arrays_of_xarray(SHUFFLED), taken(SHUFFLED)), None),
+    "lazy, with a column that counts": (
+        pairs([with_column(f, "n", range(T), 1) for f in frames()], YS),
+        None,
+    ),
+}
+
+
+def fitted(Xs, ys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+        return learner, learner.predict_breakpoints(Xs)
+
+
+@pytest.fixture(scope="module")
+def right():
+    return fitted(XS, YS)
+
+
+@pytest.mark.parametrize(("Xs", "ys"), CONTAINERS.values(), ids=CONTAINERS)
+def test_every_container_gives_the_same_bits(Xs, ys, right):
+    learner, ends = fitted(Xs, ys)
+    assert np.array_equal(learner.components_, right[0].components_)
+    assert learner.penalty_ == right[0].penalty_
+    assert ends == right[1]
+
+
+def test_one_series_is_one_feature():
+    one, _ = fitted([pd.Series(X[:, 0], name="flow") for X in XS], YS)
+    assert one.feature_names_in_.tolist() == ["flow"]
+    known, _ = fitted([X[:, :1] for X in XS], YS)
+    assert np.array_equal(one.components_, known.components_)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    for kind in ("csv", "parquet", "npz", "index"):
+        (folder / kind).mkdir()
+    for i, (frame, y) in enumerate(zip(frames(SHUFFLED), taken(SHUFFLED), strict=True)):
+        table = frame.reset_index().assign(label=y)
+        table.to_csv(folder / f"csv/{i}.csv", index=False)
+        table.to_parquet(folder / f"parquet/{i}.parquet")
+        frame.assign(label=y).to_parquet(folder / f"index/{i}.parquet")
+        write_recording(recordings()[i], folder / f"npz/{i}.npz")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
+def test_files_give_them_too(files, kind, right):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        read = read_recordings(files / kind, time_column=None if kind == "npz" else "time")
+        later = RecordingFiles(files / kind, time_column=None if kind == "npz" else "time")
+    for Xs in (read, later):
+        learner, ends = fitted(Xs, None)
+        assert np.array_equal(learner.components_, right[0].components_)
+        assert ends == right[1]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "index"])
+def test_paths_of_tables_are_sorted_by_their_times(files, kind, right):
+    learner, ends = fitted(sorted(map(str, (files / kind).iterdir())), None)
+    assert np.array_equal(learner.components_, right[0].components_)
+    assert ends == right[1]
+
+
+class TestWhatIsTold:
+    @pytest.mark.parametrize(
+        "Xs",
+        [frames(SHUFFLED), recordings(SHUFFLED), pairs(frames(SHUFFLED), YS)],
+        ids=["frames", "recordings", "lazy"],
+    )
+    def test_rows_that_are_moved(self, Xs):
+        with pytest.warns(DataWarning, match="not in the order of time: they are sorted"):
+            MetricLearner(metric="diagonal").fit(Xs, None if isinstance(Xs, Lazy) else series())
+
+    def test_gaps(self):
+        holes = [frame.drop(frame.index[60:70]) for frame in frames()]
+        with pytest.warns(DataWarning, match=r"sampled irregularly: frame 0 \(steps of 'time'"):
+            MetricLearner(metric="diagonal").fit(holes, series_without(60, 70))
+
+    def test_another_rate_than_was_learned_from(self, right):
+        learner = MetricLearner(metric="diagonal").fit(frames(), YS)
+        slow = [pd.DataFrame(X, pd.date_range("2024", periods=T, freq="D"), NAMES) for X in XS]
+        with pytest.warns(DataWarning, match="at another rate than what the model was learned"):
+            learner.predict(slow)
+
+    def test_columns_of_times_and_counts(self):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            MetricLearner(metric="diagonal").fit([f.reset_index() for f in frames()], YS)
+        assert "frame 0: column 'time' is taken for the time of the rows" in str(told[0].message)
+        with pytest.warns(DataWarning, match="1 column left out.* row numbers do: n"):
+            MetricLearner(metric="diagonal").fit(
+                [with_column(f, "n", range(T)) for f in frames()], YS
+            )
+
+    @pytest.mark.parametrize("lazy", [False, True])
+    def test_marks_of_changes(self, lazy):
+        marks = [np.isin(np.arange(T), ends).astype(int) for ends in ENDS]
+        with pytest.warns(DataWarning, match=r"single samples with 1.*np.cumsum\(y\)"):
+            MetricLearner(metric="diagonal").fit(
+                *((pairs(XS, marks), None) if lazy else (XS, marks))
+            )
+
+    def test_pieces_put_together_are_refused(self):
+        frame = pd.concat([pd.DataFrame(X, columns=NAMES) for X in XS[:2]])
+        with pytest.raises(DataError, match="falls after row 119, and has numbers twice"):
+            MetricLearner().fit([frame], [np.concatenate(YS[:2])])
+
+    def test_transposed_arrays(self, right):
+        turned = np.swapaxes(np.array(XS), 1, 2)
+        with pytest.raises(DataError, match=r"\(2, 120\) and 120 labels: it is transposed"):
+            MetricLearner().fit(turned, YS)
+        with pytest.raises(DataError, match=r"if it is transposed, give X\.T"):
+            right[0].predict([np.zeros((2, 50))])
+
+
+def series_without(start, end):
+    return [y.drop(y.index[start:end]) for y in series()]
+
+
+class TestMinusOne:
+    X, y = np.repeat(XS[0], 1, axis=0), np.repeat([-1, 0, 1], 40)
+
+    def test_is_told(self):
+        with pytest.warns(DataWarning, match=r"40 of 120 samples are without a label \(-1\)"):
+            MetricLearner(metric="diagonal").fit([self.X], [self.y])
+
+    def test_may_be_a_class(self):
+        one = MetricLearner(metric="diagonal").fit([self.X] * 3, [self.y] * 3, unlabelled=None)
+        other = MetricLearner(metric="diagonal").fit([self.X] * 3, [self.y + 1] * 3)
+        assert np.array_equal(one.components_, other.components_)
+
+    def test_another_number_may_mean_none(self):
+        marked = np.where(self.y == -1, 9, self.y)
+        one = MetricLearner(metric="diagonal").fit([self.X], [marked], unlabelled=9)
+        with pytest.warns(DataWarning, match="without a label"):
+            other = MetricLearner(metric="diagonal").fit([self.X], [self.y])
+        assert np.array_equal(one.components_, other.components_)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_transform_of_few_rows_names_the_way_out(n, right):
+    with pytest.raises(DataError, match=r"too few to standardise .* standardize='training'"):
+        right[0].transform([XS[0][:n]])
+    trained = MetricLearner(metric="diagonal", standardize="training").fit(XS, YS)
+    together = trained.transform([XS[0]])[0]
+    assert np.array_equal(trained.transform([XS[0][:n]])[0], together[:n])
+
+
+def test_scores_of_shuffled_frames():
+    learner = MetricLearner(metric="diagonal").fit(XS[:4], YS[:4])
+    with pytest.warns(DataWarning, match="order of time"):
+        shuffled = evaluate(learner, frames(SHUFFLED)[4:], series()[4:])
+    known = evaluate(learner, XS[4:], YS[4:])
+    assert shuffled.learned == known.learned
