@@ -30,7 +30,7 @@ define install
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lowest quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper results speech rivals clasp notebooks docs clean
+.PHONY: help install demo test lowest lock release quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper results speech rivals clasp notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ quick: $(STAMP)  ## run the fast tests, in under 90 seconds
 	$(PYTEST) $(PARALLEL) -m 'not slow' $(addprefix --ignore=,$(CHECKS)) $(PYTEST_ARGS)
 
 fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from strangers
-	-$(call install,$(VENV),--editable '.[fuzz]')
+	-$(call install,$(VENV),--group fuzz)
 	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
 
 conformance: $(STAMP)  ## run the tests that ruptures, metric-learn and PyStruct publish, on our objects
@@ -74,16 +74,36 @@ $(AUDIT)/.installed:
 	@test -x $(AUDIT)/bin/pip || $(PYTHON) -m venv --clear $(AUDIT)
 	-$(call install,$(AUDIT),pip-audit) && touch $@
 
+# One resolution for all platforms and versions of Python; `uv pip sync requirements.lock` repeats it.
+lock: $(STAMP)  ## write requirements.lock: the versions that developers share
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
+	    --no-emit-package structsvm-partitioning setup.cfg --extra all --group pyproject.toml:dev \
+	    --group pyproject.toml:docs --output-file requirements.lock
+
 audit: $(STAMP) $(AUDIT)/.installed  ## known vulnerabilities of what is installed (pip-audit asks the package index)
 	$(BIN)/python tests/audit.py --strict $(AUDIT)/bin/pip-audit
 
-# The oldest cvxpy that setup.cfg allows, laid over what .venv has; `make test` has the newest one. PIQP
-# is left out, because the old cvxpy does not know the new PIQP.
-lowest: $(STAMP)  ## test what rests on cvxpy with the oldest version that setup.cfg allows
-	$(call install,$(VENV),--no-deps --upgrade --target $(LOWEST) "cvxpy==$$(sed -n 's/^ *cvxpy >= //p' setup.cfg)")
-	PYTHONPATH=$(CURDIR)/$(LOWEST) $(PYTEST) $(PARALLEL) -k 'not PIQP' $(wildcard tests/test_modeling*.py) \
-	    tests/test_segmentation_hinge.py tests/test_support.py tests/test_masters.py \
-	    tests/test_regularizers.py tests/test_kept_constraints.py
+# The oldest version of everything that setup.cfg allows, in an environment of its own; `make test` has
+# the newest ones. uv alone can resolve to the lowest versions. PIQP is left out, because the old cvxpy does
+# not know the new PIQP, and so are programs that are hardly infeasible, which the old SCS calls solved.
+lowest: $(LOWEST)/.installed  ## run the tests of learner, views and masters with the oldest versions that setup.cfg allows
+	$(LOWEST)/bin/python -m pytest $(PARALLEL) -k 'not PIQP and not fails_late' $(wildcard tests/test_modeling*.py) \
+	    $(addprefix tests/test_,every_problem_every_view.py learner.py masters.py regularizers.py plotting.py \
+	    persistence.py evaluation.py)
+
+$(LOWEST)/.installed: $(STAMP)
+	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv --clear $(LOWEST)
+	$(BIN)/python -m uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	    --editable '.[files,images,plot,ruptures]'
+	$(BIN)/python -m uv pip install --quiet --python $(LOWEST)/bin/python --group lowest
+	@touch $@
+
+# What is uploaded; publishing itself is the work of .github/workflows/ci.yml.
+release: $(STAMP)  ## build sdist and wheel in dist/, and check them as the package index does
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
 
 check: lint types $(AUDIT)/.installed  ## ruff, mypy, documentation, printed numbers, packaging, licences and vulnerabilities
 	$(PYTEST) $(CHECKS)
@@ -116,7 +136,8 @@ bench-peers: $(PEERS)/.installed  ## compare with other libraries, in an environ
 $(PEERS)/.installed: setup.cfg
 	@test -x $(PEERS)/bin/pip || $(PYTHON) -m venv --clear $(PEERS)
 	$(call install,$(PEERS),--editable '.[datasets]')
-	@sed -n '/^peers =/,/^[a-z]* =$$/s/^    //p' setup.cfg | while read -r peer; do \
+	@$(PEERS)/bin/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["peers"], sep="\n")' \
+	    | while read -r peer; do \
 	    $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" </dev/null \
 	        || echo "$$peer cannot be installed here"; done
 	-$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools<58' wheel \
@@ -144,7 +165,7 @@ rivals: $(RIVALS)/.installed  ## run the baselines of metric-learn, which `make 
 
 $(RIVALS)/.installed: setup.cfg
 	@test -x $(RIVALS)/bin/pip || $(PYTHON) -m venv --clear $(RIVALS)
-	$(call install,$(RIVALS),--editable '.[rivals]')
+	$(call install,$(RIVALS),--editable . --group rivals)
 	@touch $@
 
 # claspy wants an older numba than we do, hence an environment of its own.
@@ -153,7 +174,7 @@ clasp: $(CLASP)/.installed  ## segment TSSB by ClaSP, which `make paper` then sh
 
 $(CLASP)/.installed: setup.cfg
 	@test -x $(CLASP)/bin/pip || $(PYTHON) -m venv --clear $(CLASP)
-	$(call install,$(CLASP),--editable '.[clasp,datasets]')
+	$(call install,$(CLASP),--editable '.[datasets]' --group clasp)
 	@touch $@
 
 notebooks: $(VENV)/.notebooks  ## run every notebook from top to bottom; the files stay as they are
@@ -179,10 +200,10 @@ $(STAMP): setup.cfg pyproject.toml
 	    fi; \
 	fi
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
-	$(call install,$(VENV),--editable '.[dev]')
+	$(call install,$(VENV),--editable '.[all]' --group dev)
 	@touch $@
 
 # What only one target needs is installed with its first run.
 $(VENV)/.docs $(VENV)/.notebooks: $(VENV)/.%: $(STAMP)
-	$(call install,$(VENV),--editable '.[$*]')
+	$(call install,$(VENV),--group $*)
 	@touch $@

@@ -2,6 +2,7 @@
 
 import configparser
 import importlib.metadata
+import json
 import os
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE_FOLDERS = ("structsvm", "oracles", "problems")
 SOURCES = (".py", ".pyi")
+
+NOTEBOOK = "01_first_metric_in_ten_minutes.ipynb"
 
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -145,6 +148,22 @@ def test_wheel_metadata(built: Built) -> None:
     assert "Description-Content-Type: text/markdown" in metadata
 
 
+def test_the_package_index_would_take_both_files(built: Built) -> None:
+    _run(sys.executable, "-m", "twine", "check", "--strict", str(built.sdist), str(built.wheel))
+    _run(str(Path(sys.executable).parent / "check-wheel-contents"), str(built.wheel))
+
+
+def test_the_recipe_requires_what_the_wheel_requires() -> None:
+    """Other names than on the package index: cvxpy without its solvers is cvxpy-base."""
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    required = {line.replace(" ", "") for line in _lines(SETUP["options"]["install_requires"])}
+    for line in required:
+        name, _, least = line.partition(">=")
+        assert f"- {'cvxpy-base' if name == 'cvxpy' else name} >={least}\n" in recipe
+    assert f'version = "{VERSION}"' in recipe
+    assert f"version: {VERSION}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 def test_sdist_holds_the_source_once(built: Built) -> None:
     files = built.sdist_files()
     sources = {name for name in built.tracked if _is_module(name)}
@@ -189,6 +208,15 @@ def test_entry_points_load(clean: CleanEnvironment) -> None:
     assert set(lines) == expected
 
 
+def test_the_demo_and_a_notebook_run_without_the_checkout(clean: CleanEnvironment) -> None:
+    assert "held-out" in clean.run("structsvm", "demo", "--output", "demo")
+    assert list((clean.folder / "demo").iterdir())
+    cells = json.loads((ROOT / "notebooks" / NOTEBOOK).read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    (clean.folder / "notebook.py").write_text(code, encoding="utf-8")
+    clean.run("python", "notebook.py")
+
+
 def test_editable_install_does_not_expose_the_checkout() -> None:
     """The checkout must not lie on the path, or `import oracles` would make second classes."""
     code = "import sys, importlib.util as u; print(u.find_spec('oracles'), u.find_spec('problems'))"
@@ -204,6 +232,10 @@ def _tracked_files() -> list[str]:
     """Return what a clone would hold: tracked files that still exist, links as links."""
     names = _run("git", "ls-files", "-z", cwd=ROOT).split("\0")
     return [name for name in names if name and os.path.lexists(ROOT / name)]
+
+
+def _lines(text: str) -> list[str]:
+    return text.strip().splitlines()
 
 
 def _is_module(name: str) -> bool:
