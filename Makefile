@@ -165,7 +165,7 @@ rivals: $(RIVALS)/.installed  ## run the baselines of metric-learn, which `make 
 
 $(RIVALS)/.installed: setup.cfg
 	@test -x $(RIVALS)/bin/pip || $(PYTHON) -m venv --clear $(RIVALS)
-	$(call install,$(RIVALS),--editable . --group rivals)
+	$(call install,$(RIVALS),--editable '.[baselines]')
 	@touch $@
 
 # claspy wants an older numba than we do, hence an environment of its own.
