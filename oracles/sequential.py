@@ -28,7 +28,7 @@ from structsvm.oracles._segments.whole import (
 from structsvm.oracles._segments.windows import best_path, path_with_known_length, windows
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, BatchOracle, Constraint, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import NOT_FINITE, TraceObjective
 from structsvm.support.arrays import Floats, Ints
@@ -43,7 +43,7 @@ SHORT = 1024
 
 
 @dataclass(frozen=True)
-class SequentialOracle(BatchOracle):
+class SequentialOracle(Oracle):
     """Maximises ``Tr(A M)`` over segmentations, with K known or left to the objective.
 
     The answer is the maximum over all segmentations that the constraint allows, whatever the signs

@@ -16,9 +16,10 @@ from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.candidates import Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
-from structsvm.partitions.traits import LEAST_KAPPA, Traits
+from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problems.segments import SegmentProblem, segmentation
-from structsvm.support.checks import among, is_number, is_whole, refuse_below, refuse_unlisted
+from structsvm.support.checks import among, is_whole, refuse_below, refuse_unlisted
+from structsvm.support.contract import overrides
 
 SEVERAL, SHORTEST_USUAL = 30, 1.5
 """Samples from which on segments shorter than this on average are no segments, but measurements."""
@@ -81,11 +82,7 @@ class ChangePoint(SegmentProblem):
             )
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):
-            raise SettingsError(
-                f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}: with a larger one "
-                "the loss rewards a segment by more than it costs, and the best metric is zero"
-            )
+        refuse_kappa(self.kappa)
         refuse_unlisted("missing", self.missing, MISSING)
         shortest, longest = self.min_length, self.max_length
         refuse_below(1, "min_length", shortest)
@@ -115,7 +112,8 @@ class ChangePoint(SegmentProblem):
 
     @property
     def _allows_all(self) -> bool:
-        return self.min_length == 1 and self.max_length is None
+        free = self.min_length == 1 and self.max_length is None
+        return free and not overrides(type(self), "allows", ChangePoint)
 
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""

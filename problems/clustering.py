@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.kernel_approximation import Nystroem
@@ -30,17 +30,16 @@ from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
-from structsvm.partitions.losses import adjusted_rand_index, partition_loss
+from structsvm.partitions.losses import adjusted_rand_index
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import LEAST_KAPPA, Traits
+from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
     among,
-    is_number,
     refuse_bad_seed,
     refuse_below,
     refuse_unlisted,
@@ -143,6 +142,8 @@ class Clustering(PartitionProblem):
     'table'
     """
 
+    needs: ClassVar[Mapping[str, str]] = {"decoder": "training_sample", "partition": "calibrate"}
+
     cluster_count: str = "known"
     oracle: str = "auto"
     penalty: str = "learned"
@@ -160,8 +161,7 @@ class Clustering(PartitionProblem):
         refuse_unlisted("oracle", self.oracle, ORACLES)
         if not among(self.penalty, ("learned", "fixed")):
             raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
-        if not (is_number(self.kappa) and LEAST_KAPPA <= self.kappa <= 1):
-            raise SettingsError(f"kappa must be from {LEAST_KAPPA:g} to 1, got {self.kappa!r}")
+        refuse_kappa(self.kappa)
         refuse_below(1, "n_init", self.n_init)
         refuse_bad_seed(self.random_state)
 
@@ -181,10 +181,6 @@ class Clustering(PartitionProblem):
         return ClusteringOracle(
             n_init=self.n_init, relaxation=False, random_state=self.random_state
         )
-
-    def seeded(self, random_state: int) -> Self:
-        """Return the same problem with another seed."""
-        return replace(self, random_state=random_state)
 
     def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
         """A table compressed once for all calls, or searched for partitions in each.
@@ -322,7 +318,7 @@ class Clustering(PartitionProblem):
         possible, the loss would choose it.
         """
         if self.traits.given_k:
-            return -partition_loss(truth, guess)
+            return super().agreement(truth, guess)
         return adjusted_rand_index(truth, guess)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,13 @@ from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem, calibrated
-from structsvm.partitions.traits import LEAST_KAPPA, Traits
+from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_positive, refuse_bad_seed, refuse_unlisted
+from structsvm.support.checks import refuse_bad_seed, refuse_unlisted
 from structsvm.support.progress import stage
 from structsvm.weights import Nonnegative, WeightSpace
 
@@ -101,6 +101,13 @@ class NormalizedCut(PartitionProblem):
     False
     """
 
+    needs: ClassVar[Mapping[str, str]] = {
+        "decoder": "partition",
+        "partition": "calibrate",
+        "unit": "units",
+        **dict.fromkeys(("training_sample", "loss", "feature_map"), "objective"),
+    }
+
     cluster_count: str = "known"
     objective_kind: str = "normalized"
     oracle: str = "relaxed"
@@ -124,8 +131,7 @@ class NormalizedCut(PartitionProblem):
         if not isinstance(self.image, GraphOfImage):
             raise SettingsError(f"image must be a GraphOfImage, got {self.image!r}")
         kappa, plain = self.loss_weight, self.objective_kind == "plain"
-        if not (is_positive(kappa) and kappa >= LEAST_KAPPA):
-            raise SettingsError(f"kappa must be at least {LEAST_KAPPA:g}, got {self.kappa!r}")
+        refuse_kappa(kappa, most=np.inf)
         refuse_bad_seed(self.random_state)
         if plain and self.oracle == "relaxed" and kappa >= COLLAPSE:
             raise SettingsError(
@@ -179,10 +185,6 @@ class NormalizedCut(PartitionProblem):
         return CutDecoder(
             self.decoding == "normalized", self.rounding, random_state=self.random_state
         )
-
-    def seeded(self, random_state: int) -> Self:
-        """Return the same problem with another seed."""
-        return replace(self, random_state=random_state)
 
     # ---- what comes in and goes out
 

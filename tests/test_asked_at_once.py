@@ -8,7 +8,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, PluginError
 from structsvm.io import arrays_and_labels
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions.oracle import BatchOracle
+from structsvm.partitions.oracle import Oracle
 from structsvm.support.contract import AtOnce
 
 RECORDINGS = relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)
@@ -65,7 +65,7 @@ class TestPrediction:
         assert LEARNER.predict_breakpoints(XS) == FOUND
 
     def test_an_oracle_that_maximises_many_at_once_is_asked_so(self, monkeypatch):
-        monkeypatch.setattr(SequentialOracle, "at_price", BatchOracle.at_price)
+        monkeypatch.setattr(SequentialOracle, "at_price", Oracle.at_price)
         monkeypatch.setattr(SequentialOracle, "maximize", broken)
         assert LEARNER.predict_breakpoints(XS) == FOUND
 

@@ -122,8 +122,9 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     if random_state is None:
         return problem
     refuse_bad_seed(random_state)
-    seeded = problem.seeded(int(random_state))
-    return returned(problem, "seeded", seeded, type(problem))
+    if "random_state" not in getattr(problem, "__dataclass_fields__", {}):
+        return problem
+    return replace(problem, random_state=int(random_state))  # type: ignore[type-var]
 
 
 def _some_features(regularizer: Regularizer) -> int:

@@ -28,7 +28,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT
+from structsvm.partitions.labelled import SECOND_MOMENT
 from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import shown

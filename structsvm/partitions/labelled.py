@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from structsvm.data.deferred import Data, Deferred, in_memory
 from structsvm.data.gaps import InMetric
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import Separation
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract
+
+Loss = Callable[[Projector, Projector], float]
+"""What predicting a partition, the second, costs when the first is true: 0 if they are equal, never
+negative."""
+
+
+class FeatureMap(Protocol):
+    """``T phi(x, M)`` with respect to a metric of either kind."""
+
+    def full(self, x: LabelledSample, y: Any) -> Floats:
+        """The slope of the score with respect to a full metric, (P, P)."""
+
+    def diagonal(self, x: LabelledSample, y: Any) -> Floats:
+        """The slope of the score with respect to a diagonal metric, (P,)."""
+
+
+class SecondMoment:
+    """``phi(X, M) = X^T M X / T``: the scatter between clusters (Lajugie et al., eq. (5))."""
+
+    def full(self, x: LabelledSample, y: Any) -> Floats:
+        """Return ``X^T M X``, (P, P)."""
+        return x.gram(y)
+
+    def diagonal(self, x: LabelledSample, y: Any) -> Floats:
+        """Return the diagonal of ``X^T M X``, (P,)."""
+        return x.gram_diagonal(y)
+
+
+SECOND_MOMENT = SecondMoment()
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +59,16 @@ class Scoring:
     """``c``."""
     shift: float
     """``d``."""
+
+    @property
+    def kappa(self) -> float:
+        """The weight of the loss."""
+        return self.truth_weight / 2
+
+    @property
+    def price(self) -> float:
+        """``beta``, the price of a cluster."""
+        return self.kappa - self.shift
 
 
 class LabelledSample(Contract):
@@ -47,6 +88,11 @@ class LabelledSample(Contract):
     >>> isinstance(sample, LabelledSample), sample.n_samples
     (True, 3)
     """
+
+    losses: ClassVar[tuple[Loss, ...]] = (partition_loss,)
+    """What :meth:`separate` can add to the score: a problem with another loss is refused."""
+    feature_maps: ClassVar[tuple[FeatureMap, ...]] = (SECOND_MOMENT,)
+    """What the score can be made of: a problem with another feature map is refused."""
 
     @property
     @abstractmethod
@@ -69,6 +115,8 @@ class LabelledSample(Contract):
     @abstractmethod
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """Maximise ``Tr(A M)``, ``A = X B X^T - c M_i + d I``.
+
+        One that declares another loss or feature map maximises ``T (<w, phi(x, M)> + loss)``.
 
         Parameters
         ----------

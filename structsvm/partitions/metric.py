@@ -17,9 +17,7 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import UNCONSTRAINED, BatchOracle, Constraint, Oracle
-from structsvm.partitions.price_path import decode_between
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
 from structsvm.support.contract import AtOnce, asked, returned
@@ -240,12 +238,7 @@ def _loss_curve(
     i, oracle, data, loss = sample
     Z = in_memory(data)
     with asked(oracle, "maximize", f"sample {i}"):
-        if isinstance(oracle, BatchOracle):
-            found = oracle.price_path(Z, penalties)
-        else:
-            found = decode_between(
-                lambda p: oracle.ask(TraceObjective(Z, shift=-p, gaps=True)).y, penalties
-            )
+        found = oracle.price_path(Z, penalties)
         losses = {id(M): loss(M) for M in found}
     return np.array([losses[id(M)] for M in found])
 
@@ -264,7 +257,7 @@ class _Batch:
         """The loss of each sample at every penalty, (n, n_penalties)."""
         Zs = [in_memory(Z) for Z in self.samples]
         at_once = AtOnce()
-        if isinstance(self.oracle, BatchOracle):
+        if self.oracle.answers_many:
             with at_once, asked(self.oracle, "loss_curves"):
                 return self.oracle.loss_curves(Zs, self.truths, penalties)
         samples = (
@@ -285,7 +278,7 @@ def _batches(
         first = begin
         for i in range(begin, end):
             oracle = oracles[i]
-            if i + 1 == end or not isinstance(oracle, BatchOracle) or oracles[i + 1] != oracle:
+            if i + 1 == end or not oracle.answers_many or oracles[i + 1] != oracle:
                 batches.append(_Batch(first, oracle, Zs[first : i + 1], truths[first : i + 1]))
                 first = i + 1
     return batches

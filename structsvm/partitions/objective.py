@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from structsvm.data.gaps import InMetric
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.data.samples import centred
-from structsvm.errors import PluginError, SettingsError
+from structsvm.errors import OracleError, PluginError, SettingsError
 from structsvm.parallel.base import in_turn
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT
 from structsvm.partitions.kept import KeptPartition
-from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
+from structsvm.partitions.labelled import SECOND_MOMENT, LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
-from structsvm.partitions.oracle import BatchOracle, ask_together
+from structsvm.partitions.oracle import ask_together
 from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, meant
-from structsvm.support.contract import Contract, asked
+from structsvm.support.contract import Contract, asked, overrides
 from structsvm.support.plain import read_only, shown
 from structsvm.support.unchanged import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
@@ -93,6 +92,8 @@ class MetricObjective(Objective, Problem):
     >>> type(objective).__name__, objective.weight_space().dim
     ('MetricObjective', 4)
     """
+
+    needs: ClassVar[Mapping[str, str]] = {"separate": "at"}
 
     partition: PartitionProblem
     metric: str
@@ -195,7 +196,15 @@ class MetricObjective(Objective, Problem):
         return MetricScorer(self, scoring, traits.given_k)
 
     def predict(self, w: Floats, x: Any) -> Any:
-        """The best partition of a sample in the metric, the number of clusters being priced."""
+        """The best partition of a sample in the metric, the number of clusters being priced.
+
+        Raises
+        ------
+        OracleError
+            If it is a training sample, which may be held in another form.
+        """
+        if isinstance(x, LabelledSample):
+            raise OracleError("a training sample is not partitioned: give a Sample")
         B, beta = self.split(w)
         return self.partition.partition(x, Metric(metric_factor(B), beta))
 
@@ -227,6 +236,7 @@ class MetricObjective(Objective, Problem):
         is the untrained metric. Where nothing but single clusters is left, which only happens while
         labels are completed, that loss is 0 and the unit is 1.
         """
+        self._refuse_another_score()
         weights = np.ones(len(truths)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths]) or 1.0
         ready = zip(all_made_by(samples, _ready), truths, strict=True)
@@ -242,6 +252,17 @@ class MetricObjective(Objective, Problem):
             start=self.start(),
         )
 
+    def _refuse_another_score(self) -> None:
+        """Refuse a loss or joint features that :meth:`at` does not maximise."""
+        cls = type(self)
+        changed = [m for m in ("loss", "joint_feature") if overrides(cls, m, MetricObjective)]
+        if changed and not overrides(cls, "at", MetricObjective):
+            raise PluginError(
+                f"{cls.__name__}.{changed[0]} is its own, and MetricObjective.at maximises with "
+                f"MetricObjective.{changed[0]}: its answers would bound another objective. Leave "
+                f"{changed[0]} as it is, or define at, which maximises with it"
+            )
+
     def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
         """The ``i``-th training sample, ready for separation."""
         problem, where = self.partition, f"{self.partition.traits.words.whole} {i}"
@@ -255,7 +276,30 @@ class MetricObjective(Objective, Problem):
                 f"{where}: {type(problem).__name__}.training_sample returned {shown(found)}: "
                 "return a LabelledSample, such as SearchedSample(X, truth, oracle)"
             )
+        _refuse_pair(problem, found)
         return found
+
+
+def _refuse_pair(problem: PartitionProblem, sample: LabelledSample) -> None:
+    """Refuse a loss or a feature map that loss-augmented inference of a sample does not know."""
+    for what, declared, known in (
+        ("loss", problem.loss, sample.losses),
+        ("feature_map", problem.feature_map, sample.feature_maps),
+    ):
+        if declared in known:
+            continue
+        name, kind = type(problem).__name__, type(sample).__name__
+        attribute = "losses" if what == "loss" else "feature_maps"
+        raise PluginError(
+            f"{name}.{what} is {_called(declared)}, and {kind} maximises with "
+            f"{' or '.join(map(_called, known))}: its answers would bound another objective. Leave "
+            f"{what} as it is, or have training_sample return a LabelledSample of your own that "
+            f"maximises with it, and that declares it in {attribute}"
+        )
+
+
+def _called(value: Any) -> str:
+    return str(getattr(value, "__name__", None) or type(value).__name__)
 
 
 def _ready(X: Floats) -> Floats:
@@ -278,8 +322,10 @@ class MetricScorer(BatchScorer):
 
     def n_items(self, x: LabelledSample) -> int:
         """T of a sample whose oracle answers many questions at once, of which K is none."""
-        at_once = isinstance(x, SearchedSample) and isinstance(x.oracle, BatchOracle)
-        return x.n_samples if at_once and not self.given_k else 0
+        if self.given_k or not isinstance(x, SearchedSample):
+            return 0
+        own = overrides(type(x), "separate", SearchedSample)
+        return x.n_samples if x.oracle.answers_many and not own else 0
 
     def separate_all(
         self, xs: Sequence[SearchedSample], ys: Sequence[EquivalenceMatrix]

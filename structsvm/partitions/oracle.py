@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, OracleError, PluginError, StructSVMError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
-from structsvm.support.contract import Contract, hook
+from structsvm.support.contract import Contract, hook, overrides
 from structsvm.support.plain import shown
 from structsvm.support.stack import Stack
 
 __all__ = [
     "UNCONSTRAINED",
     "Argmax",
-    "BatchOracle",
     "Constraint",
     "ConstraintKind",
     "Oracle",
@@ -380,39 +381,31 @@ class Oracle(Contract):
                 "another problem, or have maximize keep them and add them to takes"
             )
 
+    # ---- many questions at once: loops by default, with the same answers to the last bit
 
-class BatchOracle(Oracle):
-    """An oracle that answers many questions at once, faster than one after another.
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let a class with a ``maximize`` of its own answer many questions by it, one by one."""
+        super().__init_subclass__(**kwargs)
+        own = _place(cls, "maximize")
+        for method in MANY:
+            if _place(cls, method) > own:
+                setattr(cls, method, vars(Oracle)[method])
 
-    Its answers to them are those of :meth:`Oracle.ask`, to the last bit. Instances that are equal
-    answer alike: they must be hashable, as frozen dataclasses are.
+    @property
+    def answers_many(self) -> bool:
+        """Whether it answers many questions faster than one after another.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles import SequentialOracle
-    >>> from structsvm.partitions import TraceObjective
-    >>> from structsvm.partitions.oracle import BatchOracle
-    >>> oracle = SequentialOracle()
-    >>> isinstance(oracle, BatchOracle)
-    True
-    >>> Z = np.array([[0.0], [0.0], [9.0]])
-    >>> [M.n_clusters for M in oracle.price_path(Z, np.array([1.0, 100.0]))]
-    [2, 1]
-    """
+        Equal instances then answer alike, and are hashable, as frozen dataclasses are.
+        """
+        return overrides(type(self), "maximize_all", Oracle)
 
-    @abstractmethod
+    @hook
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
         """Maximise ``Tr(A M)`` of each, without a constraint."""
+        return [self.maximize(objective) for objective in objectives]
 
     def ask_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
-        """The answers of :meth:`maximize_all`, verified as those of :meth:`Oracle.ask`.
-
-        Raises
-        ------
-        OracleError, PluginError
-            As :meth:`Oracle.ask`.
-        """
+        """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`."""
         for objective in objectives:
             _refuse_gaps(self, objective)
         answers = _answers(self, "maximize_all", len(objectives), objectives)
@@ -430,13 +423,7 @@ class BatchOracle(Oracle):
         return [answer.y if answer.upper_bound <= answer.value else None for answer in answers]
 
     def ask_at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
-        """The answers of :meth:`at_price`, verified: as many partitions, of so many samples.
-
-        Raises
-        ------
-        OracleError, PluginError
-            As :meth:`Oracle.ask`.
-        """
+        """The answers of :meth:`at_price`, verified: as many partitions, of so many samples."""
         found = _answers(self, "at_price", len(Zs), Zs, price)
         for M, T in zip(found, np.diff(Zs.first).tolist(), strict=True):
             if M is not None and M.n_samples != T:
@@ -446,7 +433,7 @@ class BatchOracle(Oracle):
                 )
         return found
 
-    @abstractmethod
+    @hook
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
         """The best partition of samples (T, r) in the metric at every price of a cluster.
 
@@ -455,21 +442,34 @@ class BatchOracle(Oracle):
         prices : array of shape (n,)
             Positive and increasing.
         """
+        return decode_between(lambda p: self.ask(TraceObjective(Z, shift=-p, gaps=True)).y, prices)
 
-    @abstractmethod
+    @hook
     def loss_curves(
         self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
     ) -> Floats:
         """``|M - M_i|_F^2`` of the best partition of each sample at every price, (N, n)."""
+        paths = [self.price_path(Z, prices) for Z in Zs]
+        pairs = zip(paths, truths, strict=True)
+        return np.array([[partition_loss(truth, M) for M in path] for path, truth in pairs])
+
+
+MANY = ("maximize_all", "at_price", "price_path", "loss_curves")
+"""Methods that stand for many calls of ``maximize``."""
+
+
+def _place(cls: type, method: str) -> int:
+    """Where in the order of its bases a class has the definition of a method."""
+    return next(i for i, base in enumerate(cls.__mro__) if method in vars(base))
 
 
 def ask_together(
     oracles: Sequence[Oracle], objectives: Sequence[TraceObjective]
 ) -> dict[int, Argmax]:
     """The answers of those oracles that take many questions at once, by the place of each."""
-    together: dict[BatchOracle, list[int]] = {}
+    together: dict[Oracle, list[int]] = {}
     for i, oracle in enumerate(oracles):
-        if isinstance(oracle, BatchOracle):
+        if oracle.answers_many:
             together.setdefault(oracle, []).append(i)
     found: dict[int, Argmax] = {}
     for oracle, places in together.items():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,13 @@ from structsvm.data.samples import centred, far_from_zero
 from structsvm.errors import DataError, DataWarning, PluginError, warn
 from structsvm.partitions.candidates import Baseline, Candidate, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.feature_maps import SECOND_MOMENT, FeatureMap, Loss
-from structsvm.partitions.labelled import LabelledSample, SearchedSample
+from structsvm.partitions.labelled import (
+    SECOND_MOMENT,
+    FeatureMap,
+    LabelledSample,
+    Loss,
+    SearchedSample,
+)
 from structsvm.partitions.losses import (
     Projector,
     adjusted_rand_index,
@@ -38,7 +43,6 @@ from structsvm.partitions.objective import MetricObjective, Objective
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
     Argmax,
-    BatchOracle,
     Constraint,
     ConstraintKind,
     Oracle,
@@ -86,6 +90,8 @@ class PartitionProblem(Contract):
     [2, 3]
     """
 
+    needs: ClassVar[Mapping[str, str]] = {"partition": "calibrate"}
+
     @property
     @abstractmethod
     def traits(self) -> Traits:
@@ -113,7 +119,8 @@ class PartitionProblem(Contract):
         """What predicting one partition costs when another is true, before ``kappa``.
 
         By default ``|M - M_i|_F^2``. Prices are calibrated, scores are computed and models are
-        selected by it, too.
+        selected by it, too. Another one needs a :meth:`training_sample` that maximises it and
+        declares it in ``losses``; so does another feature map.
         """
         return partition_loss
 
@@ -177,11 +184,6 @@ class PartitionProblem(Contract):
                 f"each of the {words.wholes(len(truths))} is one single {words.part}: label at "
                 "least one that has two"
             )
-
-    @hook
-    def seeded(self, random_state: int) -> Self:
-        """Return the same problem with this seed for all that it draws at random."""
-        return self
 
     # ---- learning
 
@@ -307,12 +309,12 @@ class PartitionProblem(Contract):
             return {}, {}
         # One array, in which all is done: fresh memory takes longer than what is done.
         Xs = stack_of([samples[i].X for i in short], step)
-        together: dict[BatchOracle, list[int]] = {}
+        together: dict[Oracle, list[int]] = {}
         made: dict[int, Sample] = {}
         for k, X in enumerate(Xs.arrays()):
             sample = Sample(X, samples[short[k]].side, samples[short[k]].states)
             oracle = oracle_of(self, sample)
-            if isinstance(oracle, BatchOracle):
+            if oracle.answers_many:
                 together.setdefault(oracle, []).append(k)
             else:
                 made[short[k]] = sample

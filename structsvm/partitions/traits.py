@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from structsvm.data.words import RECORDINGS, Words
+from structsvm.errors import SettingsError
+from structsvm.support.checks import is_number
 
 LEAST_KAPPA = 1e-12
 """A loss of a smaller weight drowns in the rounding of the scores."""
@@ -50,5 +55,18 @@ class Traits:
     """The metrics that a learned one is compared with, apart from the untrained one."""
 
     def __post_init__(self) -> None:
-        """Multiply in double precision, whatever precision a setting of a problem has."""
+        """Refuse what the loss cannot be weighted with; multiply in double precision."""
+        refuse_kappa(self.kappa, 1.0 if self.convex else np.inf)
         object.__setattr__(self, "kappa", float(self.kappa))
+
+
+def refuse_kappa(kappa: Any, most: float = 1.0) -> None:
+    """Refuse a weight of the loss that is no number from 1e-12 to ``most``."""
+    if is_number(kappa) and LEAST_KAPPA <= kappa <= most and kappa < np.inf:
+        return
+    if most == np.inf:
+        raise SettingsError(f"kappa must be finite and at least {LEAST_KAPPA:g}, got {kappa!r}")
+    raise SettingsError(
+        f"kappa must be from {LEAST_KAPPA:g} to {most:g}, got {kappa!r}: with a larger one the "
+        "loss rewards a cluster by more than it costs, and the best metric is zero"
+    )

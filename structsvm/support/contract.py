@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
 from structsvm.support.folders import REMOVED, works_in_removed_folder
@@ -82,6 +82,11 @@ class AtOnce:
             raise self._fault
 
 
+def overrides(cls: type, name: str, base: type) -> bool:
+    """Whether a class defines ``name`` anew, rather than as ``base`` does."""
+    return inspect.getattr_static(cls, name) is not inspect.getattr_static(base, name)
+
+
 def returned(plugin: object, method: str, found: Any, kind: type[Kind]) -> Kind:
     if not isinstance(found, kind):
         raise _wrong(plugin, method, found, f"an instance of {kind.__name__}")
@@ -136,6 +141,9 @@ class ContractMeta(ABCMeta):
             for method in sorted(vars(base).keys() & namespace.keys()):
                 if _is_open(vars(base)[method]):
                     _require_shape(cls, base, method, namespace[method])
+        if any(isinstance(base, ContractMeta) for base in bases):
+            for name in sorted(namespace):
+                _require_called(cls, name)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make an instance, unless something is missing."""
@@ -148,9 +156,14 @@ class ContractMeta(ABCMeta):
 class Contract(metaclass=ContractMeta):
     """Base of the abstract classes that plugins implement.
 
-    A class with a method of the wrong shape is refused when it is defined, one that lacks a method
-    when an instance is made of it: with a PluginError that shows the definition expected.
+    A class with a method of the wrong shape, or one that nothing would call, is refused when it is
+    defined, one that lacks a method when an instance is made of it: with a PluginError that shows
+    the definition expected.
     """
+
+    needs: ClassVar[Mapping[str, str]] = {}
+    """Definitions of a subclass that nothing calls unless it replaces another of this class, too:
+    the one to the other."""
 
 
 def missing_definitions(cls: type) -> str | None:
@@ -208,6 +221,27 @@ def _require_shape(cls: type, base: type, name: str, found: object) -> None:
     if complaint:
         raise PluginError(
             f"{cls.__qualname__}.{name} {complaint}: define\n\n{definition(base, name)}"
+        )
+
+
+def _require_called(cls: type, name: str) -> None:
+    """Refuse a definition that nothing would call."""
+    bases = [base for base in cls.__mro__[1:] if isinstance(base, ContractMeta)]
+    for base in bases:
+        partner = vars(base).get("needs", {}).get(name)
+        if partner is not None and not overrides(cls, partner, base):
+            raise PluginError(
+                f"{cls.__qualname__}.{name} would not be called: {base.__name__}.{partner} does "
+                f"without it. Define {partner} as well, or leave {name} out"
+            )
+    owner = next((base for base in bases if name in vars(base)), None)
+    if owner is None or name.startswith("_") or not owner.__module__.startswith("structsvm"):
+        return
+    is_method = inspect.isroutine(vars(owner)[name]) or isinstance(vars(owner)[name], property)
+    if is_method and not any(_is_open(vars(base)[name]) for base in bases if name in vars(base)):
+        raise PluginError(
+            f"{cls.__qualname__}.{name} would not always be called: {owner.__name__}.{name} is no "
+            "hook. Give it another name"
         )
 
 

@@ -25,6 +25,7 @@ def check_problem(
     ys: Sequence[Any],
     *,
     labellings: Labellings | None = None,
+    complete: bool = True,
     exact_inference: bool = True,
     seed: int = 0,
 ) -> Report:
@@ -60,8 +61,10 @@ def check_problem(
         A few labelled samples, as solvers get them or, for a PartitionProblem, as users hold them:
         whatever its ``read`` takes.
     labellings : callable, optional
-        For a Problem: takes a sample to labellings of it, such as all of them for a tiny sample,
-        or random ones. Those of a PartitionProblem are enumerated from its ``encode``.
+        For a Problem: takes a sample to its labellings, all of them, so that small samples are
+        best. Those of a PartitionProblem are enumerated from its ``encode``.
+    complete : bool
+        Whether ``labellings`` lists all: then ``separate`` and ``predict`` may answer no other.
     exact_inference : bool
         For a Problem: whether ``predict`` finds the maximum, rather than something good.
     seed : int
@@ -89,7 +92,7 @@ def check_problem(
     >>> type(report).__name__
     'Report'
     """
-    return _check(problem, Xs, ys, labellings, exact_inference, seed)
+    return _check(problem, Xs, ys, labellings, complete, exact_inference, seed)
 
 
 @singledispatch
@@ -106,6 +109,7 @@ def _check_partitions(
     Xs: Sequence[Any],
     ys: Sequence[Any],
     _labellings: Labellings | None,
+    _complete: bool,
     _exact_inference: bool,
     seed: int,
 ) -> Report:
@@ -118,6 +122,7 @@ def _check_structured(
     Xs: Sequence[Any],
     ys: Sequence[Any],
     labellings: Labellings | None,
+    complete: bool,
     exact_inference: bool,
     seed: int,
 ) -> Report:
@@ -126,10 +131,12 @@ def _check_structured(
     weights = random_weights(problem, np.random.default_rng(seed))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
         extra = [] if labellings is None else [(m, "one of labellings(x)") for m in labellings(x)]
-        sample = Asked(problem, x, y, f"sample {i}")
+        family = [m for m, _ in extra] if complete and labellings is not None else None
+        sample = Asked(problem, x, y, f"sample {i}", family=family)
+        sample.require_member(y, "the label given")
         separations = check_separation(sample, weights, extra)
         _check_inference(sample, weights, exact_inference, separations, extra)
-    return Report()
+    return Report(unlisted=labellings is None)
 
 
 def _check_inference(
@@ -140,6 +147,8 @@ def _check_inference(
     extra: Sequence[Known],
 ) -> None:
     predicted = [sample.unmodified("predict", w, sample.x) for w in weights]
+    for y in predicted:
+        sample.require_member(y, "the answer of predict")
     known = [(sample.y, "the truth"), *extra]
     known += [(y, "predicted at another weight") for y in predicted]
     known += [

@@ -18,6 +18,7 @@ from structsvm.solvers.first_answer import ALIKE
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number
+from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
 from structsvm.weights import WeightSpace
 
@@ -73,11 +74,22 @@ class Asked:
     where: str
     name: str = ""
     """What the problem is called in messages; that of its class by default."""
+    family: Sequence[Any] | None = None
+    """All labellings of the sample, if they are known."""
 
     def require(self, kept: bool, complaint: str) -> None:
         """Check one promise of the problem at this sample and weight."""
         if not kept:
             raise PluginError(f"{self.called}: {complaint} [{self.where}]")
+
+    def require_member(self, y: Any, what: str) -> None:
+        """Check that a labelling is one of the family."""
+        if self.family is not None and not any(_alike(y, other) for other in self.family):
+            self.require(
+                False,
+                f"{what}, {shown(y)}, is none of labellings(x): search those alone, or list it (or "
+                "say complete=False if labellings lists only some)",
+            )
 
     @property
     def called(self) -> str:
@@ -241,6 +253,8 @@ def _separation(sample: Asked, w: Floats) -> Separation:
         f"separate has slack {answer.slack!r}: it is an upper bound >= 0, how far the maximum may "
         "exceed the value found",
     )
+    if answer.quality is not Quality.RELAXATION:
+        sample.require_member(answer.y, "the answer of separate")
     _check_known(sample, answer)
     exact = answer.quality is Quality.EXACT
     sample.require(
@@ -325,6 +339,16 @@ def _at_weight(sample: Asked, w: Floats) -> Separation:
     )
     separation: Separation = answer
     return separation
+
+
+def _alike(y: Any, other: Any) -> bool:
+    """Whether two labellings are the same, arrays among them."""
+    if isinstance(y, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(np.asarray(y), np.asarray(other))
+    try:
+        return bool(y == other) or Snapshot(y).still_holds(other)
+    except (TypeError, ValueError):
+        return Snapshot(y).still_holds(other)
 
 
 def _shape(value: object) -> str:
