@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structsvm.errors import SettingsError
+from structsvm.errors import CertificateError, SettingsError
 from structsvm.learner.structured import learner_for
 from structsvm.parallel import single_threaded
 from structsvm.partitions.problem import PartitionProblem
@@ -16,6 +17,7 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.support.extras import require
 from structsvm.support.plain import finite
 from structsvm.support.progress import stage
@@ -176,6 +178,8 @@ def compare_solvers(
     ------
     SettingsError
         If a solver or a setting does not suit the problem.
+    CertificateError
+        If the bounds of two solvers contradict each other.
 
     Examples
     --------
@@ -221,6 +225,10 @@ def compare_on(
     if isinstance(asked, str) or not len(asked):
         raise SettingsError(f"solvers must be one or more names or solvers, got {asked!r}")
     if not isinstance(asked, Mapping):
+        if any(isinstance(name, Solver) for name in asked):
+            raise SettingsError(
+                "solvers of your own need names: give a mapping, such as {'mine': Mine()}"
+            )
         asked = {name: solver_named(name, stopping) for name in asked}
     refused: dict[str, str] = {}
     for name, solver in asked.items():
@@ -235,7 +243,21 @@ def compare_on(
         solver_from("auto", Stopping(max_iter=1), convex=risk.outline.is_convex).solve(risk)
         suited = [(name, solver) for name, solver in asked.items() if name not in refused]
         runs = stage("solvers", suited)
-        return Comparison({name: solver.solve(risk) for name, solver in runs}, refused)
+        solutions = {name: solver.solve(risk) for name, solver in runs}
+    refuse_contradictions(solutions)
+    return Comparison(solutions, refused)
+
+
+def refuse_contradictions(solutions: Mapping[str, Solution]) -> None:
+    """Refuse a lower bound of one solver that another one has attained less than."""
+    for (name, low), (other, high) in itertools.permutations(solutions.items(), 2):
+        rounding = ADMISSIBLE * (abs(low.lower) + abs(high.upper))
+        if low.lower > high.certified_upper + rounding:
+            raise CertificateError(
+                f"{name} and {other} contradict each other: {name} says that the minimum is at "
+                f"least {low.lower:.6g}, and {other} attains {high.certified_upper:.6g}. Check "
+                "what a solver of your own passes to run.bound_by"
+            )
 
 
 def solver_named(name: str, stopping: Stopping) -> Solver:

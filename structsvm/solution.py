@@ -25,7 +25,7 @@ def relative_gap(lower: float, upper: float, null: float) -> float:
         return math.inf
     if math.isnan(null):
         return (upper - lower) / max(1.0, abs(upper))
-    room = null - lower if null > lower else max(abs(upper), abs(lower))
+    room = null - lower if lower < null < math.inf else max(abs(upper), abs(lower))
     return (upper - lower) / room if room > 0 else 0.0
 
 

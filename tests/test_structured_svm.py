@@ -23,6 +23,7 @@ from structsvm.errors import (
     DataError,
     DataWarning,
     ModelFileError,
+    OracleWarning,
     PluginError,
     SettingsError,
 )
@@ -225,6 +226,18 @@ def test_a_weight_of_zero_is_a_warning(classes):
     svm = StructuredSVM(few_weights.Wines(3), lam=100.0, regularizer=Custom(few_weights.cp.norm1))
     with pytest.warns(DataWarning, match=r"the best weight is zero.*lower lam=100.0"):
         svm.fit(*classes)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 0.0], ids=["the least score", "always the first class"])
+def test_inference_that_misses_the_truth_is_a_warning(classes, wrong):
+    class Wrong(multiclass.Multiclass):
+        def predict(self, w, x):
+            return super().predict(wrong * w, x)
+
+    with pytest.warns(
+        OracleWarning, match=r"sample \d+: Wrong\.predict found a labelling whose sc"
+    ):
+        StructuredSVM(Wrong()).fit(*classes)
 
 
 def test_a_gap_that_stays_open_is_a_warning(classes):

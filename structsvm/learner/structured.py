@@ -14,7 +14,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import check_weights
-from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, warn
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    OracleWarning,
+    PluginError,
+    SettingsError,
+    warn,
+)
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.settings import refuse_no_function, regularizer_from
@@ -42,6 +49,9 @@ from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import read_only, shown
 from structsvm.support.progress import stage
 from structsvm.support.unchanged import Snapshot, nothing_written
+
+INEXACT = 1e-6
+"""Share of the size of a score by which inference may miss that of the truth through rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +320,8 @@ class StructuredSVM(ProblemParameters):
                 solution = alternated.solution
             self._keep(settings.problem, data.samples, solution, alternated)
         _warn_of(solution, self.lam)
+        if solution.status is Status.OPTIMAL:
+            _check_inference(self.problem_, full, solution.w)
         return self
 
     def risk(self, X: Any, y: Any, *, sample_weight: Any = None) -> RegularizedRisk:
@@ -457,6 +469,27 @@ def _warn_of(solution: Solution, lam: float) -> None:
             f"the best weight is zero: the regularizer outweighs the labellings; lower lam={lam}",
             DataWarning,
         )
+
+
+def _check_inference(problem: Problem, data: LabelledData, w: Floats) -> None:
+    """Warn where ``predict`` finds less than the score of the true labelling."""
+    name, w = f"{type(problem).__name__}.predict", read_only(w)
+    for i, (x, y) in enumerate(zip(data.xs, data.ys, strict=True)):
+        with asked(problem, "predict", f"sample {i}"):
+            guess = problem.predict(w, x)
+        try:
+            found, truth = problem.joint_feature(x, guess), problem.joint_feature(x, y)
+        except Exception:  # labellings in training may be more than what is predicted
+            return
+        size = float(np.abs(w) @ (np.abs(found) + np.abs(truth)))
+        missed = float(w @ (truth - found))
+        if missed > INEXACT * size:
+            warn(
+                f"sample {i}: {name} found a labelling whose score is {missed:.3g} less than that "
+                "of the true one: maximise <w, joint_feature(x, y)> over all y, without the loss",
+                OracleWarning,
+            )
+            return
 
 
 def learner_for(

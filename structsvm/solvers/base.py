@@ -10,7 +10,7 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-from structsvm.errors import LearningError, MasterError, SettingsError
+from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
 from structsvm.parallel import Backend, Serial, Session, single_threaded
 from structsvm.problem import CompositeRisk, Outline, RegularizedRisk, Risk
 from structsvm.solution import HistoryEntry, Solution
@@ -51,7 +51,7 @@ class Solver(ABC):
     'one'
     """
 
-    stopping: Stopping
+    stopping: Stopping = Stopping()
     """When to stop; a field of every solver."""
 
     @abstractmethod
@@ -152,6 +152,8 @@ class Solver(ABC):
         def done(step: Step) -> None:
             nonlocal last
             last = step
+            if isinstance(run, Run) and not run.is_started:
+                run.start(run.groups("one"))  # gaps refer to the null weight, whoever iterates
             entry = certificate.record(run.oracle_calls, step.n_cuts, step.label)
             logger.debug("%s", entry)
             status = self._status_so_far(run, step)
@@ -183,7 +185,10 @@ class Solver(ABC):
         except Exception:
             keep(last, now=True)
             raise
-        raise AssertionError
+        raise PluginError(
+            f"{type(self).__name__}.iterate has returned: call done(Step(label)) after every step, "
+            "for ever, as in 'while True:'; it raises when the run is over"
+        )
 
     def _status_so_far(self, run: AnyRun, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""

@@ -7,10 +7,10 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ CHECKPOINT = Archive("checkpoint", 1, CheckpointError)
 
 EVERY = 2.0
 """Seconds between two writings, at least."""
+
+SAME = 1e-9
+"""Share of the terms of a loss by which the same loss may differ on another machine."""
 
 logger = logging.getLogger("structsvm")
 
@@ -106,6 +109,18 @@ class Checkpoint:
         logger.info("going on from %s, after %d oracle calls", self.path, saved.oracle_calls)
         return saved
 
+    def refuse(self, loss: float, before: float) -> NoReturn:
+        """Refuse to go on from the state of another problem, whose loss at a weight was another.
+
+        What a problem computes is not seen from its settings: a method may have been edited, or
+        read a global.
+        """
+        raise CheckpointError(
+            f"{self.path}: a checkpoint of another problem: at its weight the loss is {loss:.6g}, "
+            f"and was {before:.6g}: give the same problem to resume from it, or another file to "
+            "start again"
+        )
+
     def keep(self, certificate: Certificate, state: Callable[[], Saved], now: bool = False) -> None:
         """Write the state, unless that was done a moment ago and it need not be ``now``."""
         if not now and time.monotonic() < self._written + EVERY:
@@ -139,7 +154,7 @@ class Checkpoint:
 
 def identity(risk: Risk, solver: Any) -> dict[str, str]:
     """Fingerprints of a risk and of a solver, but for its stopping rule, which may change."""
-    settings = [getattr(solver, f.name) for f in fields(solver) if f.name != "stopping"]
+    settings = [value for name, value in vars(solver).items() if name != "stopping"]
     if isinstance(risk, CompositeRisk):
         samples = [risk.part([i]) for i in range(risk.n_samples)]
         named: dict[str, Any] = {
@@ -149,7 +164,6 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
         }
         return {name: fingerprint(value) for name, value in named.items()}
     named = {
-        "problem": risk.problem,
         "recordings": list(risk.xs),
         "labels": list(risk.ys),
         "sample weights": risk.sample_weight,

@@ -16,7 +16,7 @@ from structsvm.problem import CompositeRisk, Outline
 from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
-from structsvm.solvers.checkpoint import Checkpoint, Saved
+from structsvm.solvers.checkpoint import SAME, Checkpoint, Saved
 from structsvm.solvers.stopping import Step, Stopping
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -72,6 +72,11 @@ class Descent:
                 *(saved.arrays[name] for name in ("ws", "losses", "gradients")), strict=True
             )
             self._seen = {w.tobytes(): (float(loss), slope) for w, loss, slope in points}
+            w, before = saved.arrays["ws"][-1], float(saved.arrays["losses"][-1])
+            loss, _ = self._asked(w)
+            if abs(loss - before) > SAME * abs(before):
+                assert checkpoint is not None
+                checkpoint.refuse(loss, before)
         return False
 
     def keep(self, checkpoint: Checkpoint | None, step: Step | None, now: bool) -> None:
@@ -94,13 +99,15 @@ class Descent:
         if key not in self._seen:
             if self._seen:
                 self._seconds_left()
-            answers = self.session.map(_loss, w)
-            total = sum(loss for loss, _ in answers)
-            self._seen[key] = total, np.sum([slope for _, slope in answers], axis=0)
+            self._seen[key] = self._asked(w)
         if key not in self._counted:
             self._counted.add(key)
             self.evaluations += 1
         return self._seen[key]
+
+    def _asked(self, w: Floats) -> tuple[float, Floats]:
+        answers = self.session.map(_loss, w)
+        return sum(loss for loss, _ in answers), np.sum([slope for _, slope in answers], axis=0)
 
     def within_budget(self, stopping: Stopping) -> Stopping:
         """The stopping rule of a model, with no more seconds and calls than are left of this run.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ class Memory:
         self.caught: str | None = None
         """Which oracle claimed more than it could keep, if one did."""
         self._seen: dict[bytes, Planes] = {}
-        self._owner: tuple[tuple[Any, ...], type, list[Any]] | None = None
+        self._owner: tuple[tuple[Any, ...], type, dict[str, Any]] | None = None
 
     def of(self, risk: RegularizedRisk, solver: Any) -> Memory:
         """Return this memory, after a check that it belongs to these samples and this solver.
@@ -84,7 +83,7 @@ class Memory:
             When it is of others: what it remembers would be wrong.
         """
         samples = (risk.problem, risk.xs, risk.ys, risk.sample_weight)
-        settings = [getattr(solver, f.name) for f in fields(solver) if f.name != "stopping"]
+        settings = {name: value for name, value in vars(solver).items() if name != "stopping"}
         if self._owner is None:
             self._owner = samples, type(solver), settings
         known, kind, others = self._owner

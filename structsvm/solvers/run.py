@@ -23,7 +23,7 @@ from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
-from structsvm.solvers.checkpoint import Checkpoint, Saved
+from structsvm.solvers.checkpoint import SAME, Checkpoint, Saved
 from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.plane_cache import PlaneCache
@@ -39,7 +39,7 @@ from structsvm.solvers.separation import (
 )
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.solvers.support import support_of
-from structsvm.status import Status
+from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
 
 __all__ = ["Run"]
@@ -72,6 +72,8 @@ class Run(CutRun):
         self.saved: Mapping[str, NDArray[Any]] | None = None
         """What an interrupted run goes on from; None to begin."""
         self.oracle_calls = 0
+        self.is_started = False
+        """Whether the null weight, which gaps refer to, has been evaluated."""
         self._active: tuple[tuple[ActiveCut, ...], int] | None = None
         self._duals: tuple[Any, ...] | None = None
         self._blocks = blocks_of(risk) if blocks is None else blocks
@@ -141,7 +143,33 @@ class Run(CutRun):
         if saved is None:
             return False
         self.saved, self.oracle_calls = saved.arrays, saved.oracle_calls
+        self.is_started = True
+        assert checkpoint is not None
+        self._refute(checkpoint, saved.arrays)
         return saved.stalled
+
+    def _refute(self, checkpoint: Checkpoint, state: Mapping[str, NDArray[Any]]) -> None:
+        """Ask the oracles at the weights of a file: they have to find the losses that it has.
+
+        And none below its cuts.
+        """
+        certificate, whole = self.certificate, np.zeros(self.n_samples, dtype=np.int64)
+        weights = [(self.risk.null, certificate.null)]
+        if certificate.best is not None:
+            losses = certificate.upper - self.risk.penalty(certificate.best)
+            weights.append((certificate.best, losses))
+        cuts = WorkingSet(self.n_samples, self.dim)
+        if "groups" in state:
+            cuts.restore(state)
+        for w, before in weights:
+            found = Planes.joined(self._asked(w, whole, np.inf)).summed()
+            loss = float((found.values + found.slacks).sum())
+            rounding = SAME * (found.size + abs(before))
+            least = max(before, float(cuts.group_values(w).sum()))
+            if Quality.HEURISTIC in certificate.qualities:
+                least = 0.0
+            if loss > before + rounding or loss < least - rounding:
+                checkpoint.refuse(loss, before)
 
     @property
     def state(self) -> Mapping[str, NDArray[Any]] | None:
@@ -189,6 +217,7 @@ class Run(CutRun):
         A start that is worse than the null weight is tried again half way back to it, twice. What
         is remembered, or known to be the best weight of a run before, needs no oracle.
         """
+        self.is_started = True
         null = self._first(self.risk.null, groups, cache)
         is_answer = is_admissible(self.risk, self.risk.null)
         self.certificate.set_reference(null, is_answer)
@@ -270,17 +299,21 @@ class Run(CutRun):
         """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples."""
         cached = cache is not None and cache.capacity > 0
         each = np.arange(self.risk.n_samples) if cached else groups
-        deadline = time.time() + self._budget(self.risk.n_samples)
-        answers = self._session.map_shares(separate_share, Query(w, each, deadline))
-        found = [answer for answer in answers if answer is not None]
-        self.oracle_calls += sum([answer.calls for answer in found])
-        if len(found) < len(answers):
+        found = self._asked(w, each, time.time() + self._budget(self.risk.n_samples))
+        calls = sum(planes.calls for planes in found)
+        self.oracle_calls += calls
+        if calls < self.risk.n_samples:
             raise BudgetSpentError(Status.MAX_SECONDS)
         evaluation = Planes.joined(found).summed()._replace(penalty=self.risk.penalty(w))
         if cache is None or not cached:
             return evaluation
         cache.add_all(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
         return evaluation.summed(groups)
+
+    def _asked(self, w: Floats, groups: Ints, deadline: float) -> list[Planes]:
+        """The planes at ``w`` of the blocks of samples that were separated before the deadline."""
+        answers = self._session.map_shares(separate_share, Query(w, groups, deadline))
+        return [answer for answer in answers if answer is not None]
 
     def losses(self, w: Floats) -> Floats:
         """Return the weighted hinge loss of each sample, (N,)."""
