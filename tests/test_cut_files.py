@@ -1,5 +1,6 @@
 """Models of cuts: saved, loaded and evaluated."""
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,6 @@ from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import region_rand
-from structsvm.learner.files import read_header
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
@@ -37,29 +37,21 @@ def test_a_model_comes_back_as_it_was(learner, graphs, tmp_path):
     save(learner, tmp_path / "m.structsvm")
     found = load(tmp_path / "m.structsvm")
     assert found.problem_ == learner.problem_
-    assert found.get_params() == learner.get_params() | {"problem": learner.problem_}
+    assert found.get_params() == learner.get_params()
     assert found.solution_.summary() == learner.solution_.summary()
     assert found.solution_.history == learner.solution_.history
     assert found.training_data_ == learner.training_data_
     assert found.predict_partitions(graphs[0]) == learner.predict_partitions(graphs[0])
     grid = [m.decode_with(m.baselines_["grid"], graphs[0]) for m in (found, learner)]
     assert grid[0] == grid[1]
-    assert read_header(tmp_path / "m.structsvm")["problem"]["entry_point"] == "normalized-cut"
 
 
-def test_a_damaged_header_is_told(learner, tmp_path, monkeypatch):
-    """A way of making graphs of images that there is none of, under a right checksum."""
-    from structsvm.learner import files
-
-    pack = files._settings
-
-    def spoilt(codec, problem, arrays):
-        settings = pack(codec, problem, arrays)
-        settings["image"]["settings"]["nodes"] = "voxels"
-        return settings
-
-    monkeypatch.setattr(files, "_settings", spoilt)
-    save(learner, tmp_path / "m.structsvm")
+def test_settings_that_a_problem_refuses_are_told(learner, tmp_path):
+    spoilt = copy(learner)
+    image = copy(learner.problem_.image)
+    object.__setattr__(image, "nodes", "voxels")
+    spoilt.problem_ = replace(learner.problem_, image=image)
+    save(spoilt, tmp_path / "m.structsvm")
     with pytest.raises(ModelFileError, match=r"no model of format .*voxels"):
         load(tmp_path / "m.structsvm")
 

@@ -1,6 +1,7 @@
 """Fitted transformers become plain values and arrays, and come back as they were."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -39,10 +40,10 @@ from structsvm.features import (
     StateScores,
     Union,
 )
-from structsvm.features.stored import pack_stage, stage_codec, unpack_stage
-from structsvm.features.trees import BoostedTrees, Forest
+from structsvm.features.trees import Trees
+from structsvm.learner.files import CLASSES, ModelCodec
+from structsvm.storage.codec import Unstorable
 
-CODEC = stage_codec({}, {})
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 
 STAGES = [
@@ -80,10 +81,9 @@ def recordings(rng):
 @pytest.mark.parametrize("stage", STAGES, ids=lambda s: " ".join(repr(s).split())[:70])
 def test_a_transformer_comes_back_from_json_and_arrays(stage, recordings):
     fitted = clone(stage).fit(recordings, [NAMES] * 4)
-    arrays = {}
-    header = pack_stage(CODEC, fitted, arrays)
-    assert not [name for name, array in arrays.items() if array.dtype == object]
-    loaded = unpack_stage(CODEC, json.loads(json.dumps(header, allow_nan=False)), arrays)
+    codec = ModelCodec(CLASSES)
+    header = json.dumps(codec.pack(fitted), allow_nan=False)
+    loaded = ModelCodec(CLASSES, codec.arrays).unpack(json.loads(header))
     for F, G in zip(fitted.transform(recordings), loaded.transform(recordings), strict=True):
         np.testing.assert_allclose(G, F, rtol=1e-12, atol=1e-12)
     assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
@@ -98,18 +98,17 @@ def test_stored_trees_predict_what_boosting_predicts(n_classes, rng):
     model = HistGradientBoostingClassifier(max_iter=20).fit(X + y[:, None] * [1, 0, 0, 2], y)
     new = 3 * rng.normal(size=(200, 4))
     np.testing.assert_allclose(
-        BoostedTrees.of(model).predict_proba(new), model.predict_proba(new), atol=1e-12
+        Trees.of(model).predict_proba(new), model.predict_proba(new), atol=1e-12
     )
 
 
 def test_a_classifier_that_cannot_be_stored_is_named(recordings):
     fitted = Union(Columns(), StateScores(BaggingClassifier(n_estimators=5), lags=(0,)))
     fitted.fit(recordings, [NAMES] * 4)
-    message = r"Union.*estimator is BaggingClassifier\(n_estimators=5\), which a model file"
-    with pytest.raises(ModelFileError, match=message):
-        pack_stage(CODEC, fitted, {})
-    with pytest.raises(ModelFileError, match=r"Rows\.transformer is FunctionTransformer"):
-        pack_stage(CODEC, Rows(FunctionTransformer(lambda X: X)).fit(recordings), {})
+    message = r"features\.stages.*estimator is BaggingClassifier\(n_estimators=5\)"
+    assert re.search(message, ModelCodec(CLASSES).lost(fitted, "features"))
+    with pytest.raises(Unstorable, match=r"transformer is FunctionTransformer"):
+        ModelCodec(CLASSES).pack(Rows(FunctionTransformer(lambda X: X)).fit(recordings))
 
 
 def test_a_transformer_of_the_users_own_is_named():
@@ -120,28 +119,7 @@ def test_a_transformer_of_the_users_own_is_named():
         def get_feature_names_out(self, input_features=None):
             return np.array([])
 
-    with pytest.raises(ModelFileError, match="which a model file cannot hold"):
-        pack_stage(CODEC, Lags(), {})
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda h: h | {"stage": "Popen"},
-        lambda h: {"sklearn": "BaggingClassifier", "params": {}, "state": {}},
-        lambda h: h | {"params": {"mapping": [["folders", 3]]}},
-        lambda h: h | {"state": {"mapping": [["__class__", 3]]}},
-        lambda h: h | {"state": {"mapping": [["lags", 3]]}},
-        lambda h: h | {"state": {"mapping": [["lags_", {"array": "gone"}]]}},
-        lambda h: {"params": {}},
-        lambda h: {"stage": "Lags"},
-    ],
-)
-def test_damaged_headers_and_strange_classes_are_refused(damage):
-    arrays = {}
-    header = pack_stage(CODEC, Lags().fit([np.zeros((9, 2))]), arrays)
-    with pytest.raises(ModelFileError, match="the stored features"):
-        unpack_stage(CODEC, {"made_of": damage(header["made_of"])}, arrays)
+    assert "Lags" in ModelCodec(CLASSES).lost(Lags(), "features")
 
 
 @pytest.mark.parametrize(
@@ -153,8 +131,7 @@ def test_damaged_headers_and_strange_classes_are_refused(damage):
 def test_trees_that_lead_nowhere_are_refused_before_they_are_followed(kind, array, value, rng):
     X = rng.normal(size=(60, 2))
     fitted = kind.fit(X, (X[:, 0] > 0).astype(int))
-    of = BoostedTrees.of if hasattr(fitted, "_predictors") else Forest.of
-    trees = of(fitted)
+    trees = Trees.of(fitted)
     np.testing.assert_allclose(trees.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
     damaged = getattr(trees, array)
     damaged.flat[0] = value

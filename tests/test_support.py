@@ -11,7 +11,7 @@ from generic_examples import chain, every_labelling
 from recording_cases import recordings
 
 from structsvm import Clustering, MetricLearner, NormalizedCut, StructuredSVM, load, save
-from structsvm.errors import DataError, ModelFileError, SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.partitions import EquivalenceMatrix, KeptPartition
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
@@ -201,17 +201,6 @@ def test_a_model_file_keeps_the_support(tmp_path):
 
 def vars_of(found):
     return found.sample, found.multiplier, found.labelling, found.truth, found.loss
-
-
-def test_a_damaged_support_is_refused(tmp_path, monkeypatch):
-    learner = learned(CuttingPlane())
-    partition = learner.solution_.support[0].labelling
-    wrong = KeptPartition(partition.values[::-1].copy(), True)
-    first = replace(learner.solution_.support[0], labelling=wrong)
-    learner.solution_ = replace(learner.solution_, support=(first,))
-    save(learner, tmp_path / "m.structsvm")
-    with pytest.raises(ModelFileError, match="holds no segment ends"):
-        load(tmp_path / "m.structsvm")
 
 
 def test_a_run_that_went_on_keeps_the_planes_of_what_it_has_forgotten(tmp_path):

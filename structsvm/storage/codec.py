@@ -1,11 +1,13 @@
-"""Values as JSON and arrays, and back: nothing but data, and only classes that were registered."""
+"""Values as JSON and arrays, and back: nothing but data, and only classes that are trusted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from enum import Enum
+from functools import cached_property
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -15,125 +17,160 @@ from structsvm.storage.typed import refuse_strangers
 from structsvm.storage.unstored import Unstored
 from structsvm.support.settings import settings_in
 
-Arrays = dict[str, NDArray[Any]]
-
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
-@dataclass(frozen=True)
+class Unstorable(TypeError):
+    """A value that no file can hold, and where it is."""
+
+    def __init__(self, value: Any, place: tuple[str, ...]) -> None:
+        super().__init__(f"{'.'.join(place)} is {value!r}")
+
+
 class Codec:
-    """What can be written: plain values, arrays, and instances of these classes."""
+    """What can be written: plain values, arrays, and instances of trusted classes.
 
-    classes: Mapping[str, type]
-    """By the name under which a file calls them."""
-    apart: Callable[[Any], Mapping[str, Any] | None] = lambda _: None
-    """What another value is made of, which is packed in its place; None if it is not known."""
-    together: Callable[[Mapping[str, Any]], Any] = lambda _: None
-    """The inverse of ``apart``."""
-    names: Mapping[type, str] = field(init=False)
+    A dataclass is made again by its constructor, which checks it; an estimator, whose constructor
+    only keeps parameters, gets the attributes that it had. An object that stands in several places
+    is written once.
+    """
 
-    def __post_init__(self) -> None:
-        """Invert the names once."""
-        object.__setattr__(self, "names", {cls: name for name, cls in self.classes.items()})
+    def __init__(
+        self, classes: Mapping[str, type], arrays: Mapping[str, NDArray[Any]] | None = None
+    ) -> None:
+        self.classes = dict(classes)
+        self._found = dict(arrays or {})
+        self._left = {kind: pool.size for kind, pool in self._found.items()}
+        self._pools: dict[str, list[NDArray[Any]]] = {}
+        self._sizes: dict[str, int] = {}
+        self._packed: dict[int, tuple[int, Any]] = {}
+        self._made: dict[int, Any] = {}
 
-    def pack(self, value: Any, arrays: Arrays) -> Any:
-        """A value as JSON has it; arrays go into ``arrays``, under numbers."""
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What has been packed, one array of each type."""
+        return {kind: np.concatenate(parts) for kind, parts in self._pools.items()}
+
+    def name_of(self, value: Any) -> str | None:
+        """The name under which a file calls the class of a value; None if it is not trusted."""
+        cls = type(value)
+        names = cls.__name__, f"{cls.__module__}.{cls.__qualname__}"
+        return next((name for name in names if self.classes.get(name) is cls), None)
+
+    def class_of(self, name: str) -> type:
+        """The class of a name; LookupError if it is not trusted."""
+        return self.classes[name]
+
+    def lost(self, value: Any, name: str) -> str | None:
+        """Why a value cannot be written; None if it can."""
+        try:
+            type(self)(self.classes).pack(value, (name,))
+        except Unstorable as error:
+            return str(error)
+        return None
+
+    def pack(self, value: Any, place: tuple[str, ...] = ()) -> Any:
+        """A value as JSON has it; its arrays are added to :attr:`arrays`."""
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, float) and not math.isfinite(value):
             return {"float": repr(value)}
-        if value is None or isinstance(value, bool | int | float | str):
+        if value is None or type(value) in (bool, int, float, str):
             return value
-        if isinstance(value, Unstored):
-            return {"unstored": value.description}
-        if isinstance(value, Enum) and type(value) in self.names:
-            return {"enum": self.names[type(value)], "member": value.name}
         if isinstance(value, np.ndarray):
-            return self._pack_array(value, arrays)
-        if isinstance(value, list | tuple):
-            kind = "list" if isinstance(value, list) else "tuple"
-            return {kind: [self.pack(item, arrays) for item in value]}
-        if isinstance(value, set | frozenset):
-            kind = "set" if isinstance(value, set) else "frozenset"
-            return {kind: [self.pack(item, arrays) for item in sorted(value, key=repr)]}
-        if isinstance(value, Mapping):
-            rows = value.items()
-            return {"mapping": [[self.pack(k, arrays), self.pack(v, arrays)] for k, v in rows]}
-        if type(value) in self.names:
-            return self._pack_instance(value, arrays)
-        parts = self.apart(value)
-        if parts is None:
-            return {"unstored": repr(value)}
-        return {"made_of": {name: self.pack(part, arrays) for name, part in parts.items()}}
+            return self._pack_array(value, place)
+        if type(value) is dict:
+            return {
+                "dict": [[self.pack(x, (*place, str(k))) for x in (k, value[k])] for k in value]
+            }
+        for kind, collection in COLLECTIONS.items():
+            if type(value) is collection:
+                items: Any = value if kind in ("list", "tuple") else sorted(value, key=repr)
+                return {kind: [self.pack(x, (*place, str(i))) for i, x in enumerate(items)]}
+        name = "Unstored" if isinstance(value, Unstored) else self.name_of(value)
+        if name is None:
+            raise Unstorable(value, place)
+        if id(value) in self._packed:
+            return {"again": self._packed[id(value)][0]}
+        number = len(self._packed)
+        self._packed[id(value)] = number, value  # which keeps its id from being another's
+        packed = {k: self.pack(v, (*place, k)) for k, v in _state(value).items()}
+        return {"is": name, "of": packed, "as": number}
 
-    def unpack(self, plain: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-        """The inverse of :meth:`pack`."""
+    def unpack(self, plain: Any) -> Any:
+        """The inverse of :meth:`pack`; LookupError, TypeError or ValueError for anything else."""
         if not isinstance(plain, dict):
             return plain
-        if plain.keys() & {"array", "objects", "strings"}:
-            return self._unpack_array(plain, arrays)
-        if "float" in plain:
-            return float(plain["float"])
-        for kind, collection in COLLECTIONS.items():
-            if kind in plain:
-                return collection(self.unpack(item, arrays) for item in plain[kind])
-        if "mapping" in plain:
-            rows = plain["mapping"]
-            return {self.unpack(key, arrays): self.unpack(item, arrays) for key, item in rows}
-        if "unstored" in plain:
-            return Unstored(str(plain["unstored"]))
-        if "enum" in plain:
-            return self.classes[plain["enum"]][plain["member"]]  # type: ignore[index]
-        if "made_of" in plain:
-            parts = plain["made_of"].items()
-            return self.together({name: self.unpack(part, arrays) for name, part in parts})
-        return self._unpack_instance(plain, arrays)
+        if "is" in plain:
+            made = self._made[plain["as"]] = self._instance(plain["is"], plain["of"])
+            return made
+        (kind, content), *_ = plain.items()
+        if kind == "float":
+            return float(content)
+        if kind == "again":
+            return self._made[content]
+        if kind == "array":
+            return self._unpack_array(*content)
+        if kind == "objects":
+            items, shape = content
+            found = np.empty(len(items), dtype=object)
+            for i, item in enumerate(items):
+                found[i] = self.unpack(item)
+            return found.reshape(shape)
+        if kind == "dict":
+            return {self.unpack(key): self.unpack(value) for key, value in content}
+        return COLLECTIONS[kind](map(self.unpack, content))
 
-    def _pack_array(self, value: NDArray[Any], arrays: Arrays) -> Any:
+    def _instance(self, name: str, packed: Mapping[str, Any]) -> Any:
+        cls: Any = Unstored if name == "Unstored" else self.class_of(name)
+        state = {key: self.unpack(value) for key, value in packed.items()}
+        if issubclass(cls, Enum):
+            return cls[state["name"]]
+        if _is_value(cls):
+            refuse_strangers(cls, state)
+            return cls(**state)
+        made = cls.__new__(cls)
+        vars(made).update(_defaults(cls) | state)
+        return made
+
+    def _pack_array(self, value: NDArray[Any], place: tuple[str, ...]) -> Any:
         if value.dtype.kind == "O":
-            items, shape = value.ravel().tolist(), list(value.shape)
-            if all(isinstance(item, str) for item in items):
-                return {"strings": [str(item) for item in items], "shape": shape}
-            return {"objects": [self.pack(item, arrays) for item in items], "shape": shape}
-        key = f"array.{len(arrays)}"
+            items = enumerate(value.ravel().tolist())
+            return {"objects": [[self.pack(x, (*place, str(i))) for i, x in items], value.shape]}
+        if value.dtype.kind not in "biufcSUmM":
+            raise Unstorable(value, place)
         # In its own order in memory, on which the last digit of a product may depend.
-        arrays[key] = np.array(value, order="K")
-        return {"array": key}
+        order: Any = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+        native = value.dtype.newbyteorder("=")
+        pool = self._pools.setdefault(native.str[1:], [])
+        start = self._sizes.get(native.str[1:], 0)
+        self._sizes[native.str[1:]] = start + value.size
+        pool.append(np.array(value, dtype=native).ravel(order))
+        return {"array": [native.str[1:], start, value.shape, order]}
 
-    def _unpack_array(
-        self, plain: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> NDArray[Any]:
-        if "array" in plain:
-            return np.array(arrays[plain["array"]])
-        if "strings" in plain:
-            texts = np.array(plain["strings"], dtype=object)
-            return texts.reshape(plain.get("shape", texts.shape))
-        found = np.empty(len(plain["objects"]), dtype=object)
-        for place, item in enumerate(plain["objects"]):
-            found[place] = self.unpack(item, arrays)
-        return found.reshape(plain["shape"])
-
-    def _pack_instance(self, value: Any, arrays: Arrays) -> Any:
-        packed = {k: self.pack(v, arrays) for k, v in settings_in(value).items()}
-        return {"type": self.names[type(value)], "settings": packed}
-
-    def _unpack_instance(self, plain: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
-        settings = {k: self.unpack(v, arrays) for k, v in plain["settings"].items()}
-        cls = self.classes[plain["type"]]
-        refuse_strangers(cls, settings)
-        return cls(**settings)
+    def _unpack_array(self, kind: str, start: int, shape: list[int], order: Any) -> NDArray[Any]:
+        size = math.prod(shape)
+        self._left[kind] -= size  # nothing is handed out twice, so that a small file stays small
+        if min(start, size, self._left[kind]) < 0:
+            raise ValueError(f"an array of shape {shape} that the file does not hold")
+        part = self._found[kind][start : start + size]
+        return part.reshape(shape, order=order).copy(order="K")
 
 
-def lost_in(plain: Any, where: str = "") -> str | None:
-    """The first thing inside a packed value that is only a note of what it was, and its place."""
-    if isinstance(plain, list):
-        inside = [(where, item) for item in plain]
-    elif not isinstance(plain, dict):
-        return None
-    elif "unstored" in plain:
-        return f"{where} is {plain['unstored']}"
-    elif "mapping" in plain:
-        inside = [(f"{where}.{key}", [key, item]) for key, item in plain["mapping"]]
-    else:
-        inside = [(where, item) for item in plain.values()]
-    return next(filter(None, (lost_in(item, place) for place, item in inside)), None)
+def _is_value(cls: type) -> bool:
+    return is_dataclass(cls) and not hasattr(cls, "get_params")
+
+
+def _state(value: Any) -> dict[str, Any]:
+    if isinstance(value, Enum):
+        return {"name": value.name}
+    if _is_value(type(value)):
+        return settings_in(value)
+    remembered = {k for k in vars(value) if isinstance(getattr(type(value), k, 0), cached_property)}
+    return {name: v for name, v in vars(value).items() if name not in remembered}
+
+
+def _defaults(cls: type) -> dict[str, Any]:
+    """Default values of parameters, of which an older file may lack some."""
+    parameters = signature(cls).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
