@@ -24,7 +24,7 @@ from structsvm.features import Columns, Deviations, RegionScores, StateScores, U
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import node_names
 from structsvm.learner.baselines import estimators_in
-from structsvm.learner.files import CLASSES, ModelCodec
+from structsvm.learner.files import model_codec
 
 FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}
 COLOURS = {
@@ -164,9 +164,9 @@ def test_a_stored_forest_predicts_the_same_to_the_last_digits(kind, rng):
     Xs, ys = graphs(rng)
     arrays = [x.X for x in Xs]
     scores = RegionScores(kind(n_estimators=7, random_state=0)).fit(arrays, ys)
-    codec = ModelCodec(CLASSES)
+    codec = model_codec()
     packed = codec.pack(scores)
-    again = ModelCodec(CLASSES, codec.arrays).unpack(packed)
+    again = model_codec(codec.arrays).unpack(packed)
     # Rows on both sides of each threshold, and at single-precision ties with it.
     edges = [np.nextafter(X, np.inf) for X in arrays] + arrays
     for one, other in zip(again.predict_proba(edges), scores.predict_proba(edges), strict=True):

@@ -10,7 +10,7 @@ import pytest
 from structsvm import MetricLearner, load, save
 from structsvm.cli.settings import problem_with
 from structsvm.errors import PluginError, SettingsError
-from structsvm.learner.files import CLASSES, ModelCodec
+from structsvm.learner.files import model_codec
 from structsvm.problems.change_point import ChangePoint
 from structsvm.support.plain import finite
 
@@ -118,9 +118,9 @@ def same(a, b):
 def test_any_setting_comes_back_equal():
     rng = np.random.default_rng(0)
     for _ in range(500):
-        value, codec = any_value(rng), ModelCodec(CLASSES)
+        value, codec = any_value(rng), model_codec()
         packed = json.dumps(codec.pack(Settled(nested=value)))
-        found = ModelCodec(CLASSES, codec.arrays).unpack(json.loads(packed))
+        found = model_codec(codec.arrays).unpack(json.loads(packed))
         assert found == Settled(nested=value)
         assert same(found.nested, value)
 

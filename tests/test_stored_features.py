@@ -41,7 +41,7 @@ from structsvm.features import (
     Union,
 )
 from structsvm.features.trees import Trees
-from structsvm.learner.files import CLASSES, ModelCodec
+from structsvm.learner.files import model_codec
 from structsvm.storage.codec import Unstorable
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
@@ -81,9 +81,9 @@ def recordings(rng):
 @pytest.mark.parametrize("stage", STAGES, ids=lambda s: " ".join(repr(s).split())[:70])
 def test_a_transformer_comes_back_from_json_and_arrays(stage, recordings):
     fitted = clone(stage).fit(recordings, [NAMES] * 4)
-    codec = ModelCodec(CLASSES)
+    codec = model_codec()
     header = json.dumps(codec.pack(fitted), allow_nan=False)
-    loaded = ModelCodec(CLASSES, codec.arrays).unpack(json.loads(header))
+    loaded = model_codec(codec.arrays).unpack(json.loads(header))
     for F, G in zip(fitted.transform(recordings), loaded.transform(recordings), strict=True):
         np.testing.assert_allclose(G, F, rtol=1e-12, atol=1e-12)
     assert loaded.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
@@ -106,9 +106,9 @@ def test_a_classifier_that_cannot_be_stored_is_named(recordings):
     fitted = Union(Columns(), StateScores(BaggingClassifier(n_estimators=5), lags=(0,)))
     fitted.fit(recordings, [NAMES] * 4)
     message = r"features\.stages.*estimator is BaggingClassifier\(n_estimators=5\)"
-    assert re.search(message, ModelCodec(CLASSES).lost(fitted, "features"))
+    assert re.search(message, model_codec().lost(fitted, "features"))
     with pytest.raises(Unstorable, match=r"transformer is FunctionTransformer"):
-        ModelCodec(CLASSES).pack(Rows(FunctionTransformer(lambda X: X)).fit(recordings))
+        model_codec().pack(Rows(FunctionTransformer(lambda X: X)).fit(recordings))
 
 
 def test_a_transformer_of_the_users_own_is_named():
@@ -119,7 +119,7 @@ def test_a_transformer_of_the_users_own_is_named():
         def get_feature_names_out(self, input_features=None):
             return np.array([])
 
-    assert "Lags" in ModelCodec(CLASSES).lost(Lags(), "features")
+    assert "Lags" in model_codec().lost(Lags(), "features")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ from structsvm.support.typed import refuse_other_types
 
 MODEL = Archive("model", 4, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
-CLASSES = {
+CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         *(MetricLearner, StructuredSVM, AutoMaster, CvxpyMaster, InteriorPointMaster, NewtonMaster),
@@ -119,47 +119,46 @@ ESTIMATORS = {
 """Estimators of scikit-learn whose attributes are arrays and plain values, and their modules."""
 
 
-class ModelCodec(Codec):
-    """What a model file can hold."""
+class _Trusted:
+    """Names of the classes that a model file may name, a problem by its entry point."""
+
+    def __init__(self) -> None:
+        self.classes = dict(CLASSES)
 
     def name_of(self, value: Any) -> str | None:
-        """The name of a trusted class, a problem by its entry point."""
-        name = type(value).__name__
+        cls = type(value)
         if isinstance(value, PartitionProblem | Problem):
-            self._trust_settings(type(value))
+            self._trust_settings(cls)
             group = "problem" if isinstance(value, PartitionProblem) else "structured problem"
             return f"{group} {problem_name(value)}"
-        if name in ESTIMATORS and type(value) is _estimator(name):
-            return f"sklearn {name}"
-        return super().name_of(value)
+        if cls.__name__ in ESTIMATORS and cls is _estimator(cls.__name__):
+            return f"sklearn {cls.__name__}"
+        names = cls.__name__, _full_name(cls)
+        return next((name for name in names if self.classes.get(name) is cls), None)
 
     def class_of(self, name: str) -> type:
-        """The class of a name, and with a problem those of its settings."""
         kind, _, rest = name.rpartition(" ")
         if kind == "sklearn":
             return _estimator(rest)
         if not kind:
-            return super().class_of(name)
+            return self.classes[name]
         cls = (problem_class if kind == "problem" else structured_problem_class)(rest)
         self._trust_settings(cls)
         return cls
 
-    def pack(self, value: Any, place: tuple[str, ...] = ()) -> Any:
-        """A value as JSON has it, and boosted trees and forests as their trees."""
-        try:
-            return super().pack(Trees.of(value) or value, place)
-        except Unstorable as error:
-            if isinstance(value, PartitionProblem | Problem):
-                raise PluginError(
-                    f"problem {problem_name(value)}: {error}, which a model file cannot hold; it "
-                    "holds numbers, texts, arrays, and tuples, lists, sets and mappings of them"
-                ) from error
-            raise
-
     def _trust_settings(self, problem: type) -> None:
         for cls in setting_groups(problem).values():
-            self.classes.setdefault(f"{cls.__module__}.{cls.__qualname__}", cls)
+            self.classes.setdefault(_full_name(cls), cls)
             self._trust_settings(cls)
+
+
+def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
+    trusted = _Trusted()
+    return Codec(trusted.name_of, trusted.class_of, arrays, lambda value: Trees.of(value) or value)
+
+
+def _full_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _estimator(name: str) -> type:
@@ -217,10 +216,15 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
             f"{base.__name__}, without what it changes; joblib.dump(learner, path) keeps the class"
         )
     check_is_fitted(learner)
-    codec = ModelCodec(CLASSES)
+    codec = model_codec()
     try:
         packed = codec.pack(_storable(learner, codec))
     except Unstorable as error:
+        if error.place[0].startswith("problem"):
+            raise PluginError(
+                f"problem {problem_name(learner.problem_)}: {error}, which a model file cannot "
+                "hold; it holds numbers, texts, arrays, and tuples, lists, sets and mappings"
+            ) from error
         raise ModelFileError(
             f"{error}, which a model file cannot hold: use one of {sorted(ESTIMATORS)}"
         ) from error
@@ -228,7 +232,7 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
     MODEL.write(path, {"libraries": libraries, "learner": packed}, codec.arrays)
 
 
-def _storable(learner: Any, codec: ModelCodec) -> Any:
+def _storable(learner: Any, codec: Codec) -> Any:
     """A copy without what a file cannot hold, of which parameters are noted."""
     kept, parameters = copy(learner), learner.get_params(deep=False)
     for name, value in parameters.items():
@@ -245,7 +249,7 @@ def _storable(learner: Any, codec: ModelCodec) -> Any:
     return kept
 
 
-def _leave_out_baselines(kept: MetricLearner, codec: ModelCodec) -> None:
+def _leave_out_baselines(kept: MetricLearner, codec: Codec) -> None:
     for name, baseline in estimators_in(kept.baselines_).items():
         why = codec.lost(baseline, type(baseline).__name__)
         if why is not None:
@@ -297,7 +301,7 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     """
     header, arrays = MODEL.read(Path(path), max_bytes)
     try:
-        learner = ModelCodec(CLASSES, arrays).unpack(header["learner"])
+        learner = model_codec(arrays).unpack(header["learner"])
         if not isinstance(learner, MetricLearner | StructuredSVM):
             raise TypeError(f"it holds a {type(learner).__name__}")
         return learner

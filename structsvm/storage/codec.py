@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import cached_property
@@ -25,6 +25,7 @@ class Unstorable(TypeError):
 
     def __init__(self, value: Any, place: tuple[str, ...]) -> None:
         super().__init__(f"{'.'.join(place)} is {value!r}")
+        self.place = place
 
 
 class Codec:
@@ -36,9 +37,14 @@ class Codec:
     """
 
     def __init__(
-        self, classes: Mapping[str, type], arrays: Mapping[str, NDArray[Any]] | None = None
+        self,
+        name_of: Callable[[Any], str | None],
+        class_of: Callable[[str], type],
+        arrays: Mapping[str, NDArray[Any]] | None = None,
+        stand_in: Callable[[Any], Any] = lambda value: value,
     ) -> None:
-        self.classes = dict(classes)
+        """Take the name of a value's class, None if it is not trusted, and the class of a name."""
+        self._name_of, self._class_of, self._stand_in = name_of, class_of, stand_in
         self._found = dict(arrays or {})
         self._left = {kind: pool.size for kind, pool in self._found.items()}
         self._pools: dict[str, list[NDArray[Any]]] = {}
@@ -51,28 +57,17 @@ class Codec:
         """What has been packed, one array of each type."""
         return {kind: np.concatenate(parts) for kind, parts in self._pools.items()}
 
-    def name_of(self, value: Any) -> str | None:
-        """The name under which a file calls the class of a value; None if it is not trusted."""
-        cls = type(value)
-        names = cls.__name__, f"{cls.__module__}.{cls.__qualname__}"
-        return next((name for name in names if self.classes.get(name) is cls), None)
-
-    def class_of(self, name: str) -> type:
-        """The class of a name; LookupError if it is not trusted."""
-        return self.classes[name]
-
     def lost(self, value: Any, name: str) -> str | None:
         """Why a value cannot be written; None if it can."""
         try:
-            type(self)(self.classes).pack(value, (name,))
+            Codec(self._name_of, self._class_of, None, self._stand_in).pack(value, (name,))
         except Unstorable as error:
             return str(error)
         return None
 
     def pack(self, value: Any, place: tuple[str, ...] = ()) -> Any:
         """A value as JSON has it; its arrays are added to :attr:`arrays`."""
-        if isinstance(value, np.generic):
-            value = value.item()
+        value = value.item() if isinstance(value, np.generic) else self._stand_in(value)
         if isinstance(value, float) and not math.isfinite(value):
             return {"float": repr(value)}
         if value is None or type(value) in (bool, int, float, str):
@@ -87,7 +82,7 @@ class Codec:
             if type(value) is collection:
                 items: Any = value if kind in ("list", "tuple") else sorted(value, key=repr)
                 return {kind: [self.pack(x, (*place, str(i))) for i, x in enumerate(items)]}
-        name = "Unstored" if isinstance(value, Unstored) else self.name_of(value)
+        name = "Unstored" if isinstance(value, Unstored) else self._name_of(value)
         if name is None:
             raise Unstorable(value, place)
         if id(value) in self._packed:
@@ -122,7 +117,7 @@ class Codec:
         return COLLECTIONS[kind](map(self.unpack, content))
 
     def _instance(self, name: str, packed: Mapping[str, Any]) -> Any:
-        cls: Any = Unstored if name == "Unstored" else self.class_of(name)
+        cls: Any = Unstored if name == "Unstored" else self._class_of(name)
         state = {key: self.unpack(value) for key, value in packed.items()}
         if issubclass(cls, Enum):
             return cls[state["name"]]
