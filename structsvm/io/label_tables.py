@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,33 +14,19 @@ from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, DataWarning, printable, warn
-from structsvm.io.intervals import (
-    CHECK,
-    Interval,
-    line_of_header,
-    name_of,
-    placed,
-    read_intervals,
-    refuse_longer,
-    separator_of,
-    text_of_labels,
-)
+from structsvm.io.intervals import CHECK, Interval, placed
+from structsvm.io.label_formats import Row, by_recording, chosen, name_of, rows_of
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels.labels import UNKNOWN, known_where
 from structsvm.support.plain import some_of
 from structsvm.support.typed import refuse_other_types
 
 TABLES = (".csv", ".tsv", ".xlsx")
-LABEL_KINDS = (*TABLES, ".txt", ".json")
+LABEL_KINDS = (*TABLES, ".txt", ".json", ".boris", ".eaf", ".textgrid", ".srt")
 """Kinds of files of labels."""
-CHANGES = ("change", "change_time", "time")
-"""Names of the column of a table of change times."""
-
+NAME = "name recordings in a column 'recording' of a table, or call files like them"
 NAMED = 3
 """Recordings that a warning names."""
-
-Marks = list[Interval] | list[float | str]
-"""Stretches and their labels, or the times of changes."""
 
 
 @refuse_other_types
@@ -52,6 +36,9 @@ def with_labels(
     *,
     blanks: bool = False,
     outside: str | None = None,
+    subject: str | None = None,
+    tier: str | None = None,
+    annotator: str | None = None,
 ) -> list[Recording]:
     r"""Return recordings with the labels of a file, in the time of the recordings.
 
@@ -61,7 +48,8 @@ def with_labels(
         Where their times are not known, the labels are in numbers of samples.
     path : path
         A table (``.csv``, ``.tsv``, ``.xlsx``) with a column ``change`` of the times of the
-        changes, or stretches of time with their labels as :func:`read_intervals` reads them. A
+        changes, or stretches of time with their labels as :func:`read_intervals` reads them, of
+        which points alone are changes. A
         column ``recording`` says of which recording a row is; without it the file is of the
         recording of its name, or of the only one. Of a folder, all such files are read. A warning
         names labels of recordings that are not there.
@@ -70,6 +58,8 @@ def with_labels(
     outside : str, optional
         The label of samples in no stretch, such as the state between those that were marked; by
         default they have none.
+    subject, tier, annotator : str, optional
+        Whose labels, where a recording has those of several.
 
     Raises
     ------
@@ -92,7 +82,7 @@ def with_labels(
     >>> labelled.y.tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    marks = _read(Path(path))
+    marks = _read(Path(path), {"subject": subject, "tier": tier, "annotator": annotator})
     found, misplaced = [], []
     for recording, called in zip(recordings, _called(recordings, marks, Path(path)), strict=True):
         try:
@@ -114,7 +104,9 @@ def label_files(path: Path) -> list[Path]:
     return [file for file in sorted(path.iterdir()) if file.suffix.lower() in LABEL_KINDS]
 
 
-def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: Path) -> list[str]:
+def _called(
+    recordings: Sequence[Recording], marks: Mapping[str, list[Row]], path: Path
+) -> list[str]:
     of_each: list[str] = []
     for recording in recordings:
         stem = spelled(printable(Path(recording.source or "").stem))
@@ -130,16 +122,12 @@ def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: P
                 )
         if called is None or not marks[called]:
             raise DataError(
-                f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: name "
-                "recordings in a column 'recording', or files after them, or leave out a "
-                "recording that has no labels"
+                f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: "
+                f"{NAME}, or leave out a recording that has no labels"
             )
         if called in of_each:
             other = recordings[of_each.index(called)].name
-            raise DataError(
-                f"{path}: {called!r} may be {other!r} or {recording.name!r}: name them so in a "
-                "column 'recording'"
-            )
+            raise DataError(f"{path}: {called!r} may be {other!r} or {recording.name!r}: {NAME}")
         of_each.append(called)
     strangers = [name for name in marks if name not in of_each]
     if strangers:
@@ -151,51 +139,34 @@ def _called(recordings: Sequence[Recording], marks: Mapping[str, Marks], path: P
     return of_each
 
 
-def _read(path: Path) -> dict[str, Marks]:
-    """The marks of each recording; of a folder, those of its files."""
-    found: dict[str, Marks] = {}
-    for file in label_files(path):
-        for name, marks in _read_file(file).items():
+def _read(path: Path, who: Mapping[str, str | None]) -> dict[str, list[Row]]:
+    """The rows of each recording; of a folder, those of its files."""
+    found: dict[str, list[Row]] = {}
+    files = label_files(path)
+    for file in files:
+        rows = chosen(file, rows_of(file, {}), who, alone=len(files) == 1)
+        for name, some in by_recording(rows, printable(file.stem)).items():
             name = spelled(name)
             if name in found:
                 raise DataError(f"{file}: a second file about {name}: leave one out")
-            found[name] = marks
+            found[name] = some
     if not found:
         raise DataError(f"{path}: no labels in it; labels are in {', '.join(LABEL_KINDS)} files")
     return found
 
 
-def _read_file(path: Path) -> dict[str, Marks]:
-    lines = text_of_labels(path).splitlines(keepends=True)
-    before = line_of_header(lines)
-    text = "".join(lines[before:])
-    delimiter = separator_of(text.partition("\n")[0])
-    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
-    header = rows.fieldnames or ()
-    column = next((name for name in CHANGES if name in header), None)
-    if column is None or path.suffix.lower() not in TABLES or "start" in header:
-        return dict(read_intervals(path))
-    changes: dict[str, list[float | str]] = {}
-    for row in rows:
-        refuse_longer(path, before + rows.line_num, row)
-        name = row.get("recording") or printable(path.stem)
-        changes.setdefault(name, []).append((row[column] or "").strip())
-    return dict(changes)
-
-
 def _labels(
-    recording: Recording, marks: Marks, blanks: bool, outside: str | None
+    recording: Recording, marks: list[Row], blanks: bool, outside: str | None
 ) -> tuple[NDArray[Any], str]:
     """A label for each sample: names where there are stretches, else numbers of segments."""
     T = len(recording.X)
     axis = recording.time or TimeAxis("sample", np.arange(T))
-    changes = [mark for mark in marks if not isinstance(mark, Interval)]
-    stretches = [mark for mark in marks if isinstance(mark, Interval)]
     if recording.time is None:
-        limits = [limit for stretch in stretches for limit in (stretch.start, stretch.end)]
-        _warn_of_seconds(recording.name, [axis.value(place) for place in (*changes, *limits)])
-    if not stretches:
-        return _segments(changes, axis), ""
+        ends = [at for mark in marks for at in (mark.start, mark.end)]
+        _warn_of_seconds(recording.name, [axis.value(place) for place in ends])
+    if all(mark.is_point for mark in marks):
+        return _segments([mark.start for mark in marks], axis), ""
+    stretches = [Interval(mark.start, mark.end, mark.label) for mark in marks]
     partial, misplaced = placed(stretches, axis, outside=outside)
     assert partial.codes is not None
     if partial.is_complete:

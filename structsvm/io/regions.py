@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
-from structsvm.io.intervals import line_of_header, separator_of, text_of_labels
+from structsvm.io.label_formats import Table, text_of_labels
 from structsvm.io.recording import spelled
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
@@ -20,6 +20,8 @@ from structsvm.partitions.oracle import Region
 WHOLE = re.compile(r"\.0+(?=\+?\s*$)")
 """Decimals of a whole number, as spreadsheets and pandas write them."""
 COLUMNS = ("recording", "start", "end", "changes")
+COUNTED = ("recording", "first", "last", "changes")
+"""Positions that count from 1, and both belong to the region, as those of LOPART."""
 IN_TIME = ("recording", "start_time", "end_time", "changes")
 
 
@@ -28,18 +30,14 @@ def read_regions(
 ) -> dict[str, list[Region]]:
     """Read a table of regions, by the names of their recordings."""
     found: dict[str, list[Region]] = {}
-    lines = text_of_labels(Path(path)).splitlines(keepends=True)
-    before = line_of_header(lines)
-    text = "".join(lines[before:])
-    separator = separator_of(lines[before]) if lines else ","
-    rows = csv.DictReader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
     try:
-        columns = _columns(path, rows.fieldnames or ())
-        for row in rows:
+        table = Table.of(text_of_labels(Path(path)))
+        columns = _columns(path, table.header)
+        for line, row in table.rows:
             try:
                 region = _region(row, columns, times or {})
             except DataError as error:
-                raise DataError(f"{path}: line {before + rows.line_num}: {error}") from error
+                raise DataError(f"{path}: line {line}: {error}") from error
             found.setdefault(spelled(row["recording"]), []).append(region)
     except csv.Error as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
@@ -48,7 +46,8 @@ def read_regions(
 
 def _columns(path: str | PathLike[str], header: Sequence[str]) -> tuple[str, ...]:
     """The columns of a region, in samples or in time; DataError if one is missing."""
-    columns = IN_TIME if set(IN_TIME[1:3]) & set(header) else COLUMNS
+    named = (kind for kind in (IN_TIME, COUNTED) if set(kind[1:3]) & set(header))
+    columns = next(named, COLUMNS)
     missing = [name for name in columns if name not in header]
     if missing:
         raise DataError(
@@ -68,7 +67,8 @@ def _region(
     values[-1] = WHOLE.sub("", values[-1])
     if columns is IN_TIME:
         values[:2] = _samples(values[:2], spelled(row["recording"]), times)
-    return region_from(values)
+    region = region_from(values)
+    return replace(region, start=region.start - 1) if columns is COUNTED else region
 
 
 def _samples(moments: list[str], recording: str, times: Mapping[str, TimeAxis | None]) -> list[str]:

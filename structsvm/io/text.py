@@ -27,7 +27,7 @@ from structsvm.support.plain import counted
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
-SEPARATORS = (",", ";", "\t", "|")
+SEPARATORS = ("\t", ",", ";", "|")
 SPACES = r"\s+"
 """What separates columns that stand below each other; pandas reads it so."""
 CALLED = {"\t": "tabs", SPACES: "spaces"}
@@ -163,7 +163,7 @@ def read_text(
         text = text.replace("\r", "\n")  # of a Macintosh, and of what is saved for one
     whole, text = text, _blanked(text, typed.skip_lines)
     text, above = _without_comments_above(text, typed)
-    separator = typed.separator or _separator(text, typed.decimal)
+    separator = typed.separator or separator_in(text, typed.decimal)
     below = _comments_below(text, separator)
     blank = _blank_at_the_end(text, separator)
     text = _blanked(text, (*below, *blank))
@@ -199,7 +199,7 @@ def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
     last = lines[above[-1] - 1]
     header = last[len(COMMENT) :].strip() if last[len(COMMENT) :][:1].isspace() else last.strip()
     rest = "\n".join([header, *lines[above[-1] :]])
-    rows = _head(rest, typed.separator or _separator(rest, typed.decimal))[:2]
+    rows = _head(rest, typed.separator or separator_in(rest, typed.decimal))[:2]
     named = last.startswith(COMMENT)
     if named and len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(_is_number, rows[1])):
         lines[above.pop() - 1] = header
@@ -378,7 +378,7 @@ def _head(text: str, separator: str) -> list[list[str]]:
         return []
 
 
-def _separator(text: str, decimal: str | None) -> str:
+def separator_in(text: str, decimal: str | None = None) -> str:
     """The one that takes the header apart into most columns, and the rows into as many."""
     best, most = ",", 1
     for separator in (*SEPARATORS, SPACES):

@@ -1,0 +1,257 @@
+"""Labels of several tiers, subjects and annotators in one file are never put together."""
+
+import json
+
+import numpy as np
+import pytest
+
+from structsvm.errors import DataError
+from structsvm.io import Interval, Recording, TimeAxis, read_intervals, with_labels
+
+MINE = [Interval(0.0, 4.0, "graze"), Interval(8.0, 10.0, "rest")]
+OTHER = [Interval(3.0, 8.0, "graze")]
+BOTH = {"mine": MINE, "other": OTHER}
+ROWS = [(who, i.label, i.start, i.end) for who, some in BOTH.items() for i in some]
+
+
+def table(*columns):
+    """A table of the values that the columns are filled with, by their header."""
+    lines = [",".join(name for name, _ in columns)]
+    lines += [",".join(str(value(row)) for _, value in columns) for row in ROWS]
+    return "\n".join(lines) + "\n"
+
+
+def who(row):
+    return row[0]
+
+
+def label(row):
+    return row[1]
+
+
+def start(row):
+    return row[2]
+
+
+def end(row):
+    return row[3]
+
+
+def length(row):
+    return row[3] - row[2]
+
+
+def boris_events(sep, status="Behavior type"):
+    events = [(at, w, x, sign) for w, x, a, b in ROWS for at, sign in ((a, "START"), (b, "STOP"))]
+    lines = [("Observation id", "Subject", "Behavior", status, "Time")]
+    lines += [("walk", w, x, sign, at) for at, w, x, sign in sorted(events)]
+    return "\n".join(sep.join(map(str, line)) for line in lines) + "\n"
+
+
+def boris_project():
+    events = [[at, w, x, "", ""] for w, x, a, b in ROWS for at in (a, b)]
+    kinds = {str(k): {"code": x, "type": "State event"} for k, x in enumerate(("graze", "rest"))}
+    kinds["2"] = {"code": "moo", "type": "Point event"}
+    events.append([1.0, "mine", "moo", "", ""])
+    return json.dumps({"behaviors_conf": kinds, "observations": {"walk": {"events": events}}})
+
+
+def eaf(attribute="TIER_ID"):
+    slots, tiers = [], []
+    for name, some in BOTH.items():
+        found = []
+        for i in some:
+            k = len(slots)
+            slots += [f'<TIME_SLOT TIME_SLOT_ID="t{k}" TIME_VALUE="{1000 * i.start:.0f}"/>']
+            slots += [f'<TIME_SLOT TIME_SLOT_ID="t{k + 1}" TIME_VALUE="{1000 * i.end:.0f}"/>']
+            found.append(
+                f'<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a{k}" TIME_SLOT_REF1="t{k}" '
+                f'TIME_SLOT_REF2="t{k + 1}"><ANNOTATION_VALUE>{i.label}</ANNOTATION_VALUE>'
+                "</ALIGNABLE_ANNOTATION></ANNOTATION>"
+            )
+        both = f'TIER_ID="all" {attribute}' if attribute != "TIER_ID" else attribute
+        tiers.append(f'<TIER {both}="{name}">{"".join(found)}</TIER>')
+    order = f"<TIME_ORDER>{''.join(slots)}</TIME_ORDER>"
+    return f'<?xml version="1.0" encoding="UTF-8"?><ANNOTATION_DOCUMENT>{order}{"".join(tiers)}' + (
+        "</ANNOTATION_DOCUMENT>"
+    )
+
+
+def textgrid(short):
+    """The same tiers as Praat saves them short, or long with the names of everything."""
+    lines = [("", 0), ("xmax = ", 10), ("tiers? ", "<exists>"), ("size = ", 2)]
+    for k, (name, some) in enumerate(BOTH.items(), 1):
+        lines += [(f"item [{k}]:\n class = ", '"IntervalTier"'), ("name = ", f'"{name}"')]
+        lines += [("xmin = ", 0), ("xmax = ", 10), ("intervals: size = ", len(some) + 1)]
+        spans = [(9.0, 9.5, ""), *((i.start, i.end, i.label) for i in some)]
+        for j, (start, end, text) in enumerate(spans, 1):
+            lines += [(f"intervals [{j}]:\n xmin = ", start), ("xmax = ", end)]
+            lines += [("text = ", f'"{text}"')]
+    head = ['File type = "ooTextFile"', 'Object class = "TextGrid"', ""]
+    return "\n".join([*head, *(f"{'' if short else name}{v}" for name, v in lines)]) + "\n"
+
+
+def label_studio(kind="timeserieslabels", **others):
+    def region(i, name="label"):
+        value = {"start": i.start, "end": i.end, kind: [i.label]}
+        return {"from_name": name, "type": kind, "value": value}
+
+    annotations = [
+        {"id": k, "completed_by": by, "result": [region(i) for i in BOTH[by]]}
+        for k, by in enumerate(BOTH)
+    ]
+    task = {"data": {"csv": "walk.csv"}, "annotations": annotations} | others
+    return json.dumps([task])
+
+
+def praat_table():
+    return table(("tmin", start), ("tier", who), ("text", label), ("tmax", end))
+
+
+FILES = {
+    "aggregated events of BORIS": (
+        "walk.csv",
+        table(("Observation id", lambda row: "walk"), ("Subject", who), ("Behavior", label),
+              ("Start (s)", start), ("Stop (s)", end)),
+        "subject",
+    ),
+    "tabular events of BORIS": ("walk.tsv", boris_events("\t"), "subject"),
+    "events of BORIS before version 8": ("walk.csv", boris_events(",", "Status"), "subject"),
+    "a project of BORIS": ("all.boris", boris_project(), "subject"),
+    "rows of ELAN": (
+        "walk.txt",
+        table(("Tier", who), ("Participant", lambda row: ""), ("Begin Time - ss.msec", start),
+              ("End Time - ss.msec", end), ("Annotation", label)).replace(",", "\t"),
+        "tier",
+    ),
+    "participants of ELAN": (
+        "walk.txt",
+        table(("Tier", lambda row: "a"), ("Participant", who), ("Begin Time - ss.msec", start),
+              ("End Time - ss.msec", end), ("Annotation", label)).replace(",", "\t"),
+        "subject",
+    ),
+    "a document of ELAN": ("walk.eaf", eaf(), "tier"),
+    "participants of a document": ("walk.eaf", eaf("PARTICIPANT"), "subject"),
+    "annotators of a document": ("walk.eaf", eaf("ANNOTATOR"), "annotator"),
+    "a table of Praat": ("walk.csv", praat_table(), "tier"),
+    "a TextGrid": ("walk.TextGrid", textgrid(short=False), "tier"),
+    "a short TextGrid": ("walk.TextGrid", textgrid(short=True), "tier"),
+    "our own table": (
+        "walk.csv", table(("start", start), ("end", end), ("label", label), ("rater", who)),
+        "annotator",
+    ),
+    "durations": (
+        "walk.tsv",
+        table(("onset", start), ("duration", length), ("trial_type", label), ("Subject", who))
+        .replace(",", "\t"),
+        "subject",
+    ),
+    "tasks of Label Studio": ("tasks.json", label_studio(), "annotator"),
+    "sound in Label Studio": ("tasks.json", label_studio("labels"), "annotator"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "kind"), FILES.values(), ids=FILES)
+class TestSeveral:
+    def test_are_told_and_chosen(self, tmp_path, name, text, kind):
+        path = tmp_path / name
+        path.write_text(text)
+        told = f"several {kind}s, 'mine', 'other': choose one, {kind}='mine'"
+        with pytest.raises(DataError, match=told):
+            read_intervals(path)
+        assert read_intervals(path, **{kind: "mine"}) == {"walk": MINE}
+        assert read_intervals(path, **{kind: "other"}) == {"walk": OTHER}
+        with pytest.raises(DataError, match=f"no {kind} 'third'; there is 'mine', 'other'"):
+            read_intervals(path, **{kind: "third"})
+
+    def test_label_recordings(self, tmp_path, name, text, kind):
+        path = tmp_path / name
+        path.write_text(text)
+        seconds = TimeAxis("s", np.arange(10.0))
+        walk = Recording("walk", np.zeros((10, 1)), None, ("x",), time=seconds)
+        with pytest.raises(DataError, match=f"several {kind}s"):
+            with_labels([walk], path, outside="out")
+        (found,) = with_labels([walk], path, outside="out", **{kind: "mine"})
+        assert found.y.tolist() == ["graze"] * 4 + ["out"] * 4 + ["rest"] * 2
+
+
+def region(kind, labels, start=0, end=4):
+    value = {"start": start, "end": end, kind: labels}
+    return {"from_name": "label", "type": kind, "value": value}
+
+
+class TestLabelStudio:
+    def written(self, tmp_path, **task):
+        path = tmp_path / "tasks.json"
+        path.write_text(json.dumps([{"data": {"csv": "walk.csv"}, **task}]))
+        return path
+
+    def test_predictions_are_no_labels_unless_they_are_asked_for(self, tmp_path):
+        guess = [{"model_version": "m2", "result": [region("timeserieslabels", ["rest"])]}]
+        skipped = [{"was_cancelled": True, "result": []}]
+        for annotations in (skipped, []):
+            path = self.written(tmp_path, annotations=annotations, predictions=guess)
+            assert read_intervals(path) == {"walk": []}
+            assert read_intervals(path, annotator="m2") == {"walk": [Interval(0, 4, "rest")]}
+
+    def test_names_before_uploading(self, tmp_path):
+        tasks = [
+            {"data": {"csv": f"/data/upload/3/{k}-{name}.csv"}, "annotations": []}
+            for k, name in (("5f3d2c1a", "walk"), ("91aa2c3e", "run"))
+        ]
+        path = tmp_path / "tasks.json"
+        path.write_text(json.dumps(tasks))
+        assert list(read_intervals(path)) == ["walk", "run"]
+        tasks[1]["data"]["csv"] = "/data/upload/3/91aa2c3e-walk.csv"
+        path.write_text(json.dumps(tasks))
+        assert list(read_intervals(path)) == ["5f3d2c1a-walk", "91aa2c3e-walk"]
+
+    def test_two_labels_of_one_stretch(self, tmp_path):
+        made = [{"result": [region("labels", ["a", "b"])]}]
+        with pytest.raises(DataError, match="from 0 has the labels 'a', 'b': a sample has one"):
+            read_intervals(self.written(tmp_path, annotations=made))
+
+    def test_pictures_of_films_are_named(self, tmp_path):
+        made = [{"result": [{"type": "timelinelabels", "value": {}}]}]
+        with pytest.raises(DataError, match="count the pictures of a film"):
+            read_intervals(self.written(tmp_path, annotations=made))
+
+    def test_two_annotations_of_one_person(self, tmp_path):
+        made = [
+            {"completed_by": {"email": "ann"}, "result": [region("labels", [name])]}
+            for name in "ab"
+        ]
+        with pytest.raises(DataError, match="several annotators, 'ann', 'ann, annotation 2'"):
+            read_intervals(self.written(tmp_path, annotations=made))
+
+
+def test_subtitles(tmp_path):
+    path = tmp_path / "film.srt"
+    path.write_text("1\n00:00:00,000 --> 00:00:02,500\nrest\n\n2\n00:00:02,500 --> 01:00:04,000\n"
+                    "walk\nfast\n")  # fmt: skip
+    assert read_intervals(path) == {
+        "film": [Interval(0.0, 2.5, "rest"), Interval(2.5, 3604.0, "walk fast")]
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("walk.txt", "2.0\t2.0\twalk\n4.0\t4.0\trest\n"),
+        ("walk.csv", "start,end,label\n2,2,walk\n4,4,rest\n"),
+        ("walk.csv", "onset,duration,trial_type\n2,0,go\n4,0,stop\n"),
+        ("walk.csv", "change\n2\n4\n"),
+    ],
+)
+def test_points_alone_are_changes(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    walk = Recording("walk", np.zeros((6, 1)), None, ("x",), time=TimeAxis("s", np.arange(6.0)))
+    (found,) = with_labels([walk], tmp_path / name)
+    assert found.y.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_an_end_that_is_called_a_duration(tmp_path):
+    path = tmp_path / "events.tsv"
+    path.write_text("from\tduration\twhat\n0.0\t4.0\trest\n4.0\t5.0\ttask\n")
+    found = read_intervals(path, start="from", end="duration", label="what")
+    assert found == {"events": [Interval(0.0, 4.0, "rest"), Interval(4.0, 9.0, "task")]}
