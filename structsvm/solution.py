@@ -18,13 +18,9 @@ def relative_gap(lower: float, upper: float, null: float) -> float:
 
     Relative to what learning can gain rather than to ``upper``: with many clusters every weight has
     an objective within a few per cent of F(0), so that a gap relative to ``upper`` says nothing.
-    A program that is no learning has no F(0): there ``null`` is NaN, and the gap is relative to
-    ``upper``, or to 1 where that is smaller.
     """
     if not math.isfinite(upper - lower):
         return math.inf
-    if math.isnan(null):
-        return (upper - lower) / max(1.0, abs(upper))
     room = null - lower if lower < null < math.inf else max(abs(upper), abs(lower))
     return (upper - lower) / room if room > 0 else 0.0
 

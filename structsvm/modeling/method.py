@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -19,9 +20,9 @@ from structsvm.modeling.checks import check_problem, check_settings
 from structsvm.modeling.conflict import conflicting
 from structsvm.modeling.conic import InfeasibleError, UnboundedError
 from structsvm.modeling.outcome import Certified
-from structsvm.modeling.prepared import Prepared, prepared
+from structsvm.modeling.prepared import Prepared, Restriction, prepared
 from structsvm.modeling.program import CvxpyProgram
-from structsvm.modeling.restricted import ByName, Conic, Restricted, mixed_integer_solvers
+from structsvm.modeling.restricted import Box, ByName, Conic, Restricted, mixed_integer_solvers
 from structsvm.modeling.separable import FastMaster
 from structsvm.parallel import Backend, backend_from
 from structsvm.solution import History, HistoryEntry
@@ -36,6 +37,7 @@ Callback = Callable[[HistoryEntry], None]
 INFEASIBLE = "infeasible: no point keeps the constraints"
 UNBOUNDED = "unbounded: there is no minimum"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
+OPTIMAL = "optimal within the tolerance: the bounds differ by at most tol of the size of the terms"
 INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
 BY_ORACLES = ", and on the upper bounds that the oracles gave"
 
@@ -75,8 +77,8 @@ def solve(
     ----------
     problem : cvxpy.Problem
     tol : float
-        The gap between the certified bounds at which the run ends, relative to the optimal value,
-        or to 1 where that is smaller.
+        The gap between the certified bounds at which the run ends, relative to the size of the
+        terms of the objective (``scale`` in the certificate).
     max_iter : int
         Rounds at most.
     max_seconds : float
@@ -159,8 +161,8 @@ class _Run:
             for held in self.prepared.held:
                 held.atom.pool.keep((), [])
         start = self.prepared.start(warm_start)
-        restricted = _restricted(self.prepared, solver, options, start)
-        self.program = CvxpyProgram(self.prepared, restricted, start)
+        solver_of = partial(_restricted, solver=solver, options=options, box=Box(start))
+        self.program = CvxpyProgram(self.prepared, solver_of, start)
 
     def solved(
         self, method: CuttingPlane, watched: _Watched, backend: Backend, interrupts: Interrupts
@@ -171,13 +173,13 @@ class _Run:
             solution = method.solve(self.program, watched, backend=backend)
         except InfeasibleError:
             with interrupts.released():
-                conflict = conflicting(self.problem, self.prepared, self.program.cuts)
+                conflict = conflicting(self.problem, self.program)
             self._give_nothing()
             found = self._certified(watched, np.inf, np.inf, INFEASIBLE)
             return cp.INFEASIBLE, sign * np.inf, replace(found, gap=0.0, conflict=conflict)
         except UnboundedError:
             with interrupts.released():
-                has_none = is_unbounded(self.prepared, self.program)
+                has_none = is_unbounded(self.program)
             if not has_none:
                 raise
             self._give_nothing()
@@ -188,9 +190,12 @@ class _Run:
                 raise
             return cp.USER_LIMIT, sign * np.inf, self._without_a_point(watched, error.status)
         self.program.give(solution.w, self.problem)
+        lower, upper, scale = solution.lower, solution.upper, self.program.scale_at(solution.w)
         certified = replace(
-            self._certified(watched, solution.lower, solution.upper, self._words(solution.status)),
-            gap=solution.gap,
+            self._certified(watched, lower, upper, self._words(solution.status)),
+            gap=(upper - lower) / scale if scale > 0 else 0.0,
+            scale=scale,
+            violation=self.program.violation_at(solution.w),
             bound=solution.bound + ("" if self.program.exact else BY_ORACLES),
         )
         if self._is_short(solution.status):
@@ -203,6 +208,8 @@ class _Run:
         return status is not Status.STALLED or self.program.exact
 
     def _words(self, status: Status) -> str:
+        if status is Status.OPTIMAL:
+            return OPTIMAL
         if status is Status.STALLED:
             return STALLED if self.program.exact else INEXACT
         return str(status.value)
@@ -227,6 +234,8 @@ class _Run:
             lower=low,
             upper=high,
             gap=np.inf,
+            scale=np.nan,
+            violation=np.nan,
             status=status,
             bound=CONIC,
             rounds=len(entries),
@@ -247,35 +256,37 @@ class _Run:
                 dual.save_value(None)
 
 
-def is_unbounded(prepared: Prepared, program: CvxpyProgram) -> bool:
+def is_unbounded(program: CvxpyProgram) -> bool:
+    """Whether the objective falls for ever where oracles were asked first, by what they said."""
     assert program.first is not None
-    w, heights = program.first
-    fixed: list[cp.Constraint] = []
-    prepared.put(w, heights)
-    for held in prepared.held:
+    assert program.solver is not None
+    restriction = program.solver.restriction
+    restriction.put(*program.first)
+    fixed = [heights == heights.value for heights in restriction.heights]
+    for held in program.held:
         fixed += [arg == arg.value for arg in held.arguments if not arg.is_constant()]
-        fixed.append(held.heights == held.heights.value)
-    problem = cp.Problem(prepared.master.objective, [*prepared.master.constraints, *fixed])
+    bare = restriction.problem
+    problem = cp.Problem(bare.objective, [*bare.constraints, *fixed])
     try:
         with without_warnings(Warning):
-            problem.solve(solver=None if prepared.is_mixed_integer else "CLARABEL")
+            problem.solve(solver=None if problem.is_mixed_integer() else "CLARABEL")
     except cp.error.SolverError:
         return False
     return bool(problem.status == cp.UNBOUNDED)
 
 
 def _restricted(
-    prepared: Prepared, solver: str | None, options: Mapping[str, Any], start: Any
+    restriction: Restriction, solver: str | None, options: Mapping[str, Any], box: Box
 ) -> Restricted:
     name = None if solver is None else solver.upper()
-    if prepared.is_mixed_integer:
+    if restriction.prepared.is_mixed_integer:
         usual = "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
-        return ByName(prepared, name or usual, options)
-    if name is None and (fast := FastMaster.of(prepared, start, options)) is not None:
+        return ByName(restriction, name or usual, options)
+    if name is None and (fast := FastMaster.of(restriction, box, options)) is not None:
         return fast
     if name in (None, "CLARABEL"):
-        return Conic(prepared, start, options)
-    return ByName(prepared, name, options)
+        return Conic(restriction, box, options)
+    return ByName(restriction, name, options)
 
 
 def _finish(problem: Any, status: str, value: float, certified: Certified) -> None:

@@ -31,7 +31,12 @@ class Certified:
     upper: float
     """No feasible point has a higher optimum; infinity where nothing is known."""
     gap: float
-    """``(upper - lower) / max(1, |value|)``."""
+    """``(upper - lower) / scale``."""
+    scale: float
+    """The size of the terms of the objective at the point: the sum of their magnitudes, and with
+    that of an atom those of the intercept and the products of which its plane is the sum."""
+    violation: float
+    """By how much the point breaks a constraint at most, relative to the size of its terms."""
     status: str
     """How the run ended, in a sentence."""
     bound: str
@@ -53,7 +58,9 @@ class Certified:
     def summary(self) -> str:
         """Return one paragraph that says how the run ended and how good the answer is."""
         return (
-            f"{self.status}. Optimal value between {self.lower:.6g} and {self.upper:.6g}, "
-            f"gap {self.gap:.2g} ({self.bound}), {counted(self.rounds, 'round')}, "
-            f"{counted(self.oracle_calls, 'oracle call')}, {self.seconds:.1f} s."
+            f"{self.status}. Optimal value between {self.lower:.6g} and {self.upper:.6g}, gap "
+            f"{self.gap:.2g} of the size of its terms, {self.scale:.2g} ({self.bound}); "
+            f"constraints kept to {self.violation:.1g} of the size of theirs; "
+            f"{counted(self.rounds, 'round')}, {counted(self.oracle_calls, 'oracle call')}, "
+            f"{self.seconds:.1f} s."
         )

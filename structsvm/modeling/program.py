@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import cvxpy as cp
 import numpy as np
@@ -12,14 +12,15 @@ from structsvm.errors import OracleError
 from structsvm.masters.base import Master, MasterSolution, Request
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.modeling.planes import Answer, Part, Plane, Points, ask, marks
-from structsvm.modeling.prepared import Prepared
+from structsvm.modeling.prepared import Prepared, Restriction
 from structsvm.modeling.restricted import Restricted
 from structsvm.modeling.rewriting import Held
+from structsvm.modeling.scale import Scale, first, lasting, violation
 from structsvm.parallel import Session
 from structsvm.problem import Outline
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes, weakest
-from structsvm.solvers.program import Program
+from structsvm.solvers.program import Evaluated, Program
 from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats, Ints
@@ -29,7 +30,10 @@ ACTIVE = 1e-7
 """A multiplier below which a plane has no part in a solution."""
 
 SLIPS = 1e-7
-"""By how much of its size a value may be below an earlier plane, through rounding."""
+"""By how much of the size of its terms a value may be below an earlier plane, by rounding."""
+
+ROUNDING = 1e-12
+"""Of the size of the terms that an intercept was computed from."""
 
 EXACT = 1e-9
 """Relative distance of an upper bound to its value that is only rounding."""
@@ -41,8 +45,12 @@ WITNESSES = 20
 class CvxpyProgram(Program):
     """``w`` is the vector of all variables of the user, column by column."""
 
-    def __init__(self, prepared: Prepared, restricted: Restricted, start: Floats) -> None:
-        self.prepared, self.solver = prepared, restricted
+    def __init__(
+        self, prepared: Prepared, solver_of: Callable[[Restriction], Restricted], start: Floats
+    ) -> None:
+        self.prepared, self._solver_of = prepared, solver_of
+        self.solver: Restricted | None = None
+        """Of the last restricted problem."""
         self.held = prepared.held
         self.dim = prepared.dim
         self.n_terms = sum(h.atom.n_terms for h in self.held)
@@ -67,9 +75,18 @@ class CvxpyProgram(Program):
         """The weakest answer that each atom's planes are of, also those of runs before."""
         self._guessed = np.zeros(prepared.n_groups, dtype=bool)
         """Of which groups the last answers are those of heuristics."""
-        self._values: dict[bytes, float] = {}
+        self._found_at: dict[bytes, tuple[float, float, float]] = {}
+        """The objective at a point, its scale, and the largest violation of a constraint."""
+        n_constraints = len(prepared.rewritten.constraints)
+        self._now = self._first = Scale.full(0.0, self.dim, prepared.n_groups, n_constraints)
+        """The size of all terms at the last point, and the first that was not zero."""
+        self._is_minimum = True
         self._witnesses: list[tuple[Floats, Floats]] = []
         """Points, and upper bounds of the groups there."""
+        self._heights = np.zeros(prepared.n_groups)
+        """The size of the terms of each group where the oracles were asked last."""
+        self._largest = np.zeros(prepared.n_groups)
+        """The largest of these so far."""
 
     # ---- what the solver asks
 
@@ -133,8 +150,9 @@ class CvxpyProgram(Program):
             self._write(planes, a, own, points.arguments[a])
             said = [answer.quality for _, answer in own]
             self._qualities[a] = weakest([self._qualities[a], *said])
-        sizes = np.maximum(1.0, np.abs(planes.values))
-        self.exact = self.exact and bool((planes.slacks <= EXACT * sizes).all())
+        self._heights = np.maximum(np.abs(planes.intercepts), np.abs(planes.slopes) @ np.abs(w))
+        self._largest = np.maximum(self._largest, self._heights)
+        self.exact = self.exact and bool((planes.slacks <= EXACT * self._heights).all())
         self.calls += sum(answer.calls for answer in found)
         self.first = self.first or (w, planes.values + planes.slacks)
         return planes._replace(
@@ -146,39 +164,54 @@ class CvxpyProgram(Program):
     def check_values(self, planes: Planes, known: Floats) -> None:
         """Refuse answers that cannot be those of a maximum of planes."""
         uppers = np.where(self._guessed, np.inf, planes.values + planes.slacks)
-        self._compare(known, uppers, planes.size, "an earlier plane says that it is", 0)
+        self._compare(known, uppers, self._heights, "an earlier plane says that it is", 0)
         for w, before in self._witnesses:
             heights = planes.intercepts + planes.slopes @ w
             sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
-            self._compare(heights, before, float(sizes.sum()), "its new plane says that it is", 1)
+            self._compare(heights, before, sizes, "its new plane says that it is", 1)
         self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
 
-    def evaluated(self, w: Floats, values: Floats) -> tuple[Floats, float] | None:
+    def evaluated(self, w: Floats, values: Floats) -> Evaluated | None:
         """The point and what is minimised there, unless a constraint is broken."""
-        self.prepared.put(w, values)
-        rewritten, mender = self.prepared.rewritten, self.prepared.mender
-        if any(broken(constraint) > 0 for constraint in rewritten.constraints):
+        mender = self.prepared.mender
+        broken, scale = self._look(w, values)
+        if broken > ADMISSIBLE:
             if mender is None or not mender.mend():
                 return None
             w = self.prepared.tidy(self.prepared.values())
-            self.prepared.put(w, values)
-            if any(broken(constraint) > 0 for constraint in rewritten.constraints):
-                return None
-        value = float(np.asarray(rewritten.objective.value).item())
-        if not np.isfinite(value):
+            broken, scale = self._look(w, values)
+        value = float(np.asarray(self.prepared.rewritten.objective.value).item())
+        if broken > ADMISSIBLE or not np.isfinite(value):
             return None
-        self._values[w.tobytes()] = value
-        return w, value
+        self._found_at[w.tobytes()] = value, scale, broken
+        return Evaluated(w, value, scale)
+
+    def _look(self, w: Floats, values: Floats) -> tuple[float, float]:
+        """The largest violation at a point, relative to the size of its terms, and the size of
+        those of the objective.
+        """
+        self.prepared.put(w, values)
+        written = self.prepared.rewritten
+        heights = np.maximum(np.abs(values), self._heights)
+        now = self.prepared.scale_at(w, heights)
+        self._first = self._first.combined(now, first)
+        self._now = now.combined(self._first, lasting)
+        broken = map(violation, written.constraints, self._now.constraints)
+        return max(broken, default=0.0), self._now.objective
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints."""
         started = time.perf_counter()
         self.cuts = cuts
+        if self.solver is None or self._is_minimum:  # the corners of a box say nothing of units
+            restriction = self.prepared.restriction(self._now)
+            if self.solver is None or self.solver.restriction is not restriction:
+                self.solver = self._solver_of(restriction)
         try:
             answer = self.solver.solve(cuts, request.tol)
         finally:
             self.master_seconds += time.perf_counter() - started
-        self.w = answer.w
+        self.w, self._is_minimum = answer.w, answer.is_minimum
         held = [Cut(c.group, c.intercept, c.slope.copy()) for c in cuts.cuts()]
         self._weighed = list(zip(held, answer.multipliers.tolist(), strict=True))
         return answer
@@ -187,6 +220,7 @@ class CvxpyProgram(Program):
         self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float
     ) -> Floats:
         """The point nearest to the best one at which the restricted objective is low enough."""
+        assert self.solver is not None
         started = time.perf_counter()
         least = -np.inf if answer.bound is None else answer.bound[0]
         level = least + damping * (upper - least)
@@ -208,16 +242,19 @@ class CvxpyProgram(Program):
     # ---- what the user sees
 
     def value_at(self, w: Floats) -> float:
-        return self._values[w.tobytes()]
+        return self._found_at[w.tobytes()][0]
+
+    def scale_at(self, w: Floats) -> float:
+        return self._found_at[w.tobytes()][1]
+
+    def violation_at(self, w: Floats) -> float:
+        return self._found_at[w.tobytes()][2]
 
     def give(self, w: Floats, problem: cp.Problem) -> None:
         """Give the user's variables their values at ``w``, and the constraints their duals."""
-        self.solver.unpack()
-        mine = self.prepared.rewritten.constraints
-        for theirs, copied in zip(problem.constraints, mine, strict=False):
-            if theirs is not copied:
-                for dual, own in zip(theirs.dual_variables, copied.dual_variables, strict=True):
-                    dual.save_value(own.value)
+        if self.solver is not None:
+            self.solver.unpack()
+            self.solver.restriction.give_duals(problem.constraints)
         self.prepared.put(w)
         self._give_planes()
 
@@ -253,10 +290,10 @@ class CvxpyProgram(Program):
         planes.slacks[first : first + n] = slacks
 
     def _compare(
-        self, lowers: Floats, uppers: Floats, size: float, claim: str, earlier: int
+        self, lowers: Floats, uppers: Floats, sizes: Floats, claim: str, earlier: int
     ) -> None:
         """Refuse a lower bound of a group above an upper one at the same point."""
-        room = SLIPS * np.maximum(1.0, np.abs(lowers) + np.abs(uppers)) + 1e-12 * size
+        room = SLIPS * np.maximum(sizes, np.abs(lowers)) + ROUNDING * self._largest
         wrong = np.flatnonzero(lowers > uppers + room)
         if not wrong.size:
             return
@@ -280,14 +317,6 @@ class CvxpyProgram(Program):
                 found[a].append(Plane(term, intercept, held.atom.shaped(slope), multiplier))
         for held, planes in zip(self.held, found, strict=True):
             held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
-
-
-def broken(constraint: cp.Constraint) -> float:
-    """By how much a constraint is broken beyond what conic solvers keep it to; 0 if it is not."""
-    violation = float(np.max(constraint.violation(), initial=0.0))
-    values = [np.abs(np.asarray(arg.value)).max(initial=0.0) for arg in constraint.args]
-    allowed = ADMISSIBLE * max(1.0, *(float(value) for value in values))
-    return 0.0 if violation <= allowed else violation
 
 
 def _key(cut: Cut) -> bytes:

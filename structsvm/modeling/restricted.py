@@ -22,7 +22,7 @@ from structsvm.modeling.conic import (
     InfeasibleError,
     UnboundedError,
 )
-from structsvm.modeling.prepared import Prepared
+from structsvm.modeling.prepared import Restriction
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 
@@ -41,6 +41,8 @@ MIP_GAP = 1e-6
 class Restricted(ABC):
     """Solves restricted problems."""
 
+    restriction: Restriction
+
     @abstractmethod
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
@@ -56,16 +58,36 @@ class Restricted(ABC):
         """Give the constraints of the rewritten problem the duals of the last solution."""
 
 
+class Box:
+    """Around the start, larger when nothing was found in the last one, or after many rounds."""
+
+    def __init__(self, start: Floats) -> None:
+        self.start, self.width, self.rounds, self.n_cuts = start, 0.0, 0, -1
+
+    def grown(self, n_cuts: int) -> tuple[Floats, Floats]:
+        """Its corners for another round."""
+        if self.width == 0.0:
+            self.width = FIRST_BOX * max(1.0, float(np.abs(self.start).max(initial=0.0)))
+        elif n_cuts == self.n_cuts or self.rounds == PATIENCE:
+            self.width, self.rounds = 10.0 * self.width, 0
+        self.rounds, self.n_cuts = self.rounds + 1, n_cuts
+        if self.width > LARGEST_BOX:
+            raise UnboundedError(
+                "the problem is unbounded by the planes found so far: add bounds of its "
+                "variables, such as cp.norm_inf(x) <= 1000"
+            )
+        return self.start - self.width, self.start + self.width
+
+
 class Conic(Restricted):
     """By Clarabel: canonicalised once, the cuts appended as rows, the bound checked."""
 
-    def __init__(self, prepared: Prepared, start: Floats, options: Mapping[str, Any]) -> None:
-        self.prepared, self.options = prepared, options
-        self._start = start
-        self._program = ConicProgram(prepared.master)
-        self._columns = np.concatenate([self._places(v) for v in prepared.variables])
-        self._heights = np.concatenate([self._places(h.heights) for h in prepared.held])
-        self._box, self._in_box, self._n_cuts = 0.0, 0, -1
+    def __init__(self, restriction: Restriction, box: Box, options: Mapping[str, Any]) -> None:
+        self.restriction, self.prepared, self.options = restriction, restriction.prepared, options
+        self._box = box
+        self._program = ConicProgram(restriction.problem)
+        self._columns = np.concatenate([self._places(v) for v in restriction.variables])
+        self._heights = np.concatenate([self._places(v) for v in restriction.heights])
         self._answer: ConicAnswer | None = None
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
@@ -75,11 +97,13 @@ class Conic(Restricted):
             answer = self._program.solve(rows, right, tol, self.options)
         except UnboundedError:
             return self._within_a_box(cuts, rows, right)
-        if self._answer is None:
+        if not self.prepared.is_checked:
             self._check_objective(answer)
         self._answer = answer
-        w = self.prepared.tidy(answer.x[self._columns])
-        return MasterSolution(w, answer.multipliers, "clarabel", (answer.bound, CONIC))
+        w = self._w(answer.x)
+        multipliers = self.restriction.multipliers(cuts, answer.multipliers)
+        bound = self.restriction.units.objective * answer.bound
+        return MasterSolution(w, multipliers, "clarabel", (bound, CONIC))
 
     def unpack(self) -> None:
         """Give the constraints of the rewritten problem the duals of the last solution."""
@@ -92,22 +116,31 @@ class Conic(Restricted):
             return None
         rows, right = self._rows(cuts)
         try:
+            units = self.restriction.units
+            center, level = center / units.w, level / units.objective
             x = self._program.nearest(rows, right, self._columns, center, level, self.options)
         except MasterError:
             return None
-        return self.prepared.tidy(x[self._columns])
+        return self._w(x)
+
+    def _w(self, x: Floats) -> Floats:
+        """The user's variables from those of the standard form."""
+        return self.prepared.tidy(x[self._columns] * self.restriction.units.w)
 
     def _places(self, variable: cp.Variable) -> Ints:
         """Where in the standard form the entries of a variable are, column by column."""
-        plain, places = self.prepared.plain(variable)
+        plain, places = self.restriction.plain(variable)
         return self._program.columns(plain)[places]
 
     def _check_objective(self, answer: ConicAnswer) -> None:
         """Refuse a canonical form that is below the objective that it stands for."""
-        prepared = self.prepared
-        prepared.put(answer.x[self._columns], answer.x[self._heights])
-        meant = float(np.asarray(prepared.rewritten.objective.value).item())
+        units = self.restriction.units
+        heights = answer.x[self._heights] * units.heights
+        self.prepared.put(answer.x[self._columns] * units.w, heights)
+        value = float(np.asarray(self.prepared.rewritten.objective.value).item())
+        meant = value / units.objective
         minimised = self._program.value(answer.x)
+        self.prepared.is_checked = True
         if minimised < meant - SAME * max(1.0, abs(meant)):
             raise MasterError(
                 f"cvxpy {cp.__version__} hands another objective to the solver than it evaluates "
@@ -116,56 +149,46 @@ class Conic(Restricted):
             )
 
     def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> MasterSolution:
-        self._grow(len(cuts))
+        lower, upper = (end / self.restriction.units.w for end in self._box.grown(len(cuts)))
         d, n = self._columns.size, self._program.size
         sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, n))
-        widths = np.concatenate([self._box + self._start, self._box - self._start])
-        boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, widths])
+        boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, upper, -lower])
         try:
             answer = self._program.solve(boxed, ends, 1e-7, self.options)
         except UnboundedError:
             raise MasterError(
                 f"Clarabel calls the restricted problem unbounded, even in a box: {SCALES}"
             ) from None
-        w = self.prepared.tidy(answer.x[self._columns])
-        multipliers = answer.multipliers[: len(cuts)]
+        w = self._w(answer.x)
+        multipliers = self.restriction.multipliers(cuts, answer.multipliers[: len(cuts)])
         return MasterSolution(w, multipliers, "clarabel in a box", is_minimum=False)
-
-    def _grow(self, n_cuts: int) -> None:
-        """A larger box when nothing was found in the last one, or it has been in use for long."""
-        if self._box == 0.0:
-            self._box = FIRST_BOX * max(1.0, float(np.abs(self._start).max(initial=0.0)))
-        elif n_cuts == self._n_cuts or self._in_box == PATIENCE:
-            self._box, self._in_box = 10.0 * self._box, 0
-        self._in_box, self._n_cuts = self._in_box + 1, n_cuts
-        if self._box > LARGEST_BOX:
-            raise UnboundedError(
-                "the problem is unbounded by the planes found so far: add bounds of its "
-                "variables, such as cp.norm_inf(x) <= 1000"
-            )
 
     def _rows(self, cuts: WorkingSet) -> tuple[Any, Floats]:
         """``intercept + <slope, w> - t <= 0``."""
         n = len(cuts)
-        slopes = sp.coo_array(cuts.slopes)
+        intercepts, all_slopes = self.restriction.in_units(cuts)
+        slopes = sp.coo_array(all_slopes)
         rows = np.concatenate([slopes.row, np.arange(n)])
         columns = np.concatenate([self._columns[slopes.col], self._heights[cuts.groups]])
         entries = np.concatenate([slopes.data, np.full(n, -1.0)])
         matrix = sp.csr_array((entries, (rows, columns)), shape=(n, self._program.size))
-        return matrix, -cuts.intercepts
+        return matrix, -intercepts
 
 
 class ByName(Restricted):
     """By any solver that cvxpy has, which is believed: its bound is a claim."""
 
-    def __init__(self, prepared: Prepared, solver: str | None, options: Mapping[str, Any]) -> None:
-        self.prepared, self.solver, self.options = prepared, solver, dict(options)
-        if prepared.is_mixed_integer:
+    def __init__(
+        self, restriction: Restriction, solver: str | None, options: Mapping[str, Any]
+    ) -> None:
+        self.restriction, self.prepared = restriction, restriction.prepared
+        self.solver, self.options = solver, dict(options)
+        if self.prepared.is_mixed_integer:
             self.options = {**_precise(solver), **self.options}
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
-        master, stack = self.prepared.master, self.prepared.rows(cuts)
+        master, stack = self.restriction.problem, self.restriction.rows(cuts)
         problem = cp.Problem(master.objective, [*master.constraints, stack])
         try:
             with without_warnings(Warning):
@@ -188,9 +211,10 @@ class ByName(Restricted):
         multipliers = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
         gap = MIP_GAP if self.prepared.is_mixed_integer else 0.0
         value = float(problem.value)
-        bound = value - gap * max(1.0, abs(value)), f"as claimed by {name}"
-        w = self.prepared.tidy(self.prepared.values())
-        return MasterSolution(w, multipliers, name.lower(), bound)
+        least = self.restriction.units.objective * (value - gap * max(1.0, abs(value)))
+        multipliers = self.restriction.multipliers(cuts, multipliers)
+        w = self.prepared.tidy(self.restriction.values())
+        return MasterSolution(w, multipliers, name.lower(), (least, f"as claimed by {name}"))
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """None: not every solver takes squares."""

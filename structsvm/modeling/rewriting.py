@@ -80,7 +80,7 @@ def rewritten(problem: cp.Problem, slack: str) -> Rewritten:
         ]
         domain += atom.domain_of_arguments(arguments)
         groups = atom.groups(slack)
-        heights = _heights(atom, max(groups) + 1)
+        heights = heights_of(atom, max(groups) + 1)
         result.held.append(Held(atom, arguments, heights, groups))
         standing[id(atom)] = _expression(atom, heights)
     sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
@@ -126,7 +126,7 @@ def _affine(
     return inner
 
 
-def _heights(atom: OracleAtom, n: int) -> cp.Variable:
+def heights_of(atom: OracleAtom, n: int) -> cp.Variable:
     """A variable with the sign of the atom, on which the rules of cvxpy may rest."""
     if atom.is_nonneg():
         return cp.Variable(n, nonneg=True)

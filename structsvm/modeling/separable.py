@@ -20,8 +20,8 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.working_set import WorkingSet
-from structsvm.modeling.prepared import Prepared, column
-from structsvm.modeling.restricted import Conic, Restricted
+from structsvm.modeling.prepared import Prepared, Restriction, column
+from structsvm.modeling.restricted import Box, Conic, Restricted
 from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
@@ -49,17 +49,19 @@ class FastMaster(Restricted):
     """By interior points for vectors and Newton's method for matrices; Clarabel if they fail."""
 
     def __init__(
-        self, prepared: Prepared, form: Form, start: Floats, options: Mapping[str, Any]
+        self, restriction: Restriction, form: Form, box: Box, options: Mapping[str, Any]
     ) -> None:
-        self.prepared, self.form = prepared, form
-        self._start, self._options = start, options
+        self.restriction, self.prepared, self.form = restriction, restriction.prepared, form
+        self._box, self._options = box, options
         self._conic: Conic | None = None
 
     @classmethod
-    def of(cls, prepared: Prepared, start: Floats, options: Mapping[str, Any]) -> FastMaster | None:
+    def of(
+        cls, restriction: Restriction, box: Box, options: Mapping[str, Any]
+    ) -> FastMaster | None:
         """The fast master of a problem; None if it is of another form."""
-        form = None if options else _form(prepared)
-        return None if form is None else cls(prepared, form, start, options)
+        form = None if options else _form(restriction.prepared)
+        return None if form is None else cls(restriction, form, box, options)
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
@@ -101,7 +103,7 @@ class FastMaster(Restricted):
 
     def _by_clarabel(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         if self._conic is None:
-            self._conic = Conic(self.prepared, self._start, self._options)
+            self._conic = Conic(self.restriction, self._box, self._options)
         return self._conic.solve(cuts, tol)
 
 

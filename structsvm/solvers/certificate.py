@@ -25,6 +25,9 @@ __all__ = ["Certificate"]
 
 logger = logging.getLogger("structsvm")
 
+CROSSED = 0.1
+"""Of its scale, how far the bounds of a program may cross: more than broken constraints explain."""
+
 
 class Certificate:
     """Bounds of ``min F`` that only ever improve, the weight that attains the upper one, history.
@@ -37,6 +40,8 @@ class Certificate:
 
     def __init__(self, floor: float) -> None:
         self.null = self.at_null = np.inf
+        self.scale: float | None = None
+        """What the gap of a program is relative to; that of a risk is to what can be learned."""
         self.floor = self.lower = floor
         self.bound = CERTIFIED
         self.upper = self.certified_upper = np.inf
@@ -55,7 +60,10 @@ class Certificate:
     @property
     def gap(self) -> float:
         """The relative gap between the bounds."""
-        return relative_gap(self.lower, self.upper, self.null)
+        if self.scale is None:
+            return relative_gap(self.lower, self.upper, self.null)
+        distance = abs(self.upper - self.lower)  # a point may break constraints by a little
+        return distance / self.scale if self.scale > 0 else float(distance > 0)
 
     @property
     def is_answer(self) -> bool:
@@ -153,6 +161,8 @@ class Certificate:
     def is_crossed(self) -> bool:
         """Whether the lower bound is above the upper one, both of which allow for rounding."""
         crossed = self.lower - self.upper
+        if self.scale is not None:
+            return crossed > CROSSED * self.scale
         if self.bound != CERTIFIED:  # weights keep further constraints to this accuracy only
             crossed -= ADMISSIBLE * (abs(self.lower) + abs(self.upper))
         return crossed > 0

@@ -165,12 +165,11 @@ class CuttingPlane(ConvexSolver):
             evaluation = run.evaluate(w, groups, known, cache)
             if damped and damping.follows and run.form is not None:
                 damping.note(_rises(run.form, evaluation, answer.w))
-            least = _least(run)
-            new = evaluation.cuts(_violated(evaluation, known, w, least))
+            new = evaluation.cuts(_violated(run, evaluation, known, w))
             gained = run.certificate.upper < upper
             if not gained:
                 at_answer = cuts.group_values(answer.w)
-                gained = bool(_violated(evaluation, at_answer, answer.w, least).any())
+                gained = bool(_violated(run, evaluation, at_answer, answer.w).any())
             cuts.retire(answer.multipliers, self.max_idle)
             added = cuts.add(new)
             cuts.trim(self._capacity(cuts))
@@ -267,9 +266,13 @@ def _rises(omega: Quadratic, found: Planes, w: Floats) -> bool:
     return float(slope @ (w - found.w)) > 0
 
 
-def _violated(found: Planes, known: Floats, w: Floats, least: float) -> Bools:
+def _violated(run: CutRun, found: Planes, known: Floats, w: Floats) -> Bools:
     """Which planes are above the working set at ``w``, where its groups have the ``known``
     values.
     """
-    floor = max(least, VIOLATED * float(np.abs(known[np.isfinite(known)]).sum()))
-    return np.asarray(found.intercepts + found.slopes @ w > (known + floor)[found.groups])
+    heights = found.intercepts + found.slopes @ w
+    if np.isnan(run.certificate.null):  # each function of a program has a scale of its own
+        least = VIOLATED * (np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(w))
+    else:
+        least = max(_least(run), VIOLATED * float(np.abs(known[np.isfinite(known)]).sum()))
+    return np.asarray(heights > known[found.groups] + least)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,17 @@ from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["Program", "ProgramRun"]
+__all__ = ["Evaluated", "Program", "ProgramRun"]
+
+
+class Evaluated(NamedTuple):
+    """A point that keeps the constraints."""
+
+    w: Floats
+    value: float
+    """What is minimised there."""
+    scale: float
+    """The size of the terms of which that is the sum."""
 
 
 class Program(ABC):
@@ -80,10 +90,9 @@ class Program(ABC):
         """
 
     @abstractmethod
-    def evaluated(self, w: Floats, values: Floats) -> tuple[Floats, float] | None:
-        """``w`` and ``f`` there, with these values of the groups; None if a constraint is broken.
-
-        Perhaps another point, with the same values, that breaks none.
+    def evaluated(self, w: Floats, values: Floats) -> Evaluated | None:
+        """The point with ``f`` there, or another with these values of the groups that breaks no
+        constraint; None if there is none.
         """
 
     @abstractmethod
@@ -206,9 +215,9 @@ class ProgramRun(CutRun):
         if known is not None:
             self.program.check_values(planes, known)
             values = np.maximum(values, known)
-        if (found := self.program.evaluated(w, values)) is not None:
-            point, upper = found
-            self.certificate.update_best(upper, point)
+        found = self.program.evaluated(w, values)
+        if found is not None and self.certificate.update_best(found.value, found.w):
+            self.certificate.scale = found.scale
         return planes
 
     def resume_from(self, checkpoint: Checkpoint | None) -> bool:
