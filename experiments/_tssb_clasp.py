@@ -14,9 +14,9 @@ from typing import Any
 from _cache import Pieces, seconds_option
 from _origin import origin
 from _report import PAPER, SHARED
+from _sets import fetch_tssb
 from claspy.segmentation import BinaryClaSPSegmentation
 
-from structsvm.datasets import fetch_tssb
 from structsvm.io import Recording
 
 

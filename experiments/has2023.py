@@ -1,6 +1,6 @@
 """HAS-2023: learn on the 125 public series of the challenge, segment the 125 private ones.
 
-The file has to be downloaded by hand (``structsvm.datasets.read_has2023``) and given as ``--file``.
+The file has to be downloaded by hand (``_sets.read_has2023``) and given as ``--file``.
 Without it, the published figures alone are shown, and that ours have not been run. Series are cut
 into windows of two seconds, every half second, described by the means and spreads of nine sensors
 and of their three magnitudes.
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 from _report import Row, publish
+from _sets import read_has2023
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import read_has2023
 from structsvm.errors import DataWarning
 from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints

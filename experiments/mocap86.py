@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 from _report import SHARED, publish
+from _sets import fetch_mocap86
 from has2023 import METHODS, scored
 from numpy.typing import NDArray
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import fetch_mocap86
 from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from _cache import Pieces
 from _report import SHARED, Row, publish
+from _sets import AnnotatedProfile, annotation_errors, read_profiles
 
 from structsvm import MetricLearner
-from structsvm.datasets import AnnotatedProfile, annotation_errors, read_profiles
 from structsvm.errors import LearningError
 from structsvm.features import HermiteMoments
 from structsvm.learner.inputs import Inputs

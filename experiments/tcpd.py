@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 from _report import SHARED, Row, publish
+from _sets import Annotated, annotated, fetch_tcpd
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from structsvm import EquivalenceMatrix, MetricLearner, PartialLabels
-from structsvm.datasets import Annotated, fetch_tcpd
-from structsvm.datasets.annotated import annotated
 from structsvm.errors import DataWarning
 from structsvm.partitions.losses import covering
 

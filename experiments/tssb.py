@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from _report import PAPER, SHARED, Row, publish
+from _sets import fetch_tssb
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from structsvm import EquivalenceMatrix, MetricLearner
-from structsvm.datasets import fetch_tssb
 from structsvm.evaluation.verdict import Contrast
 from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.datasets import conversions, has2023, read_has2023
-from structsvm.datasets.fetch import MOCAP86
-from structsvm.datasets.has2023 import SENSORS
 from structsvm.errors import DataError, SettingsError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+
+from _sets import conversions, has2023, read_has2023
+from _sets.fetch import MOCAP86
+from _sets.has2023 import SENSORS
 
 
 def series(rng, ts_id, subject, split, ends, activities, **other):

@@ -1,12 +1,18 @@
 """Annotated copy-number profiles: both spellings of the tables, regions, bad tables, the sample."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from structsvm.datasets import annotation_errors, read_profiles
 from structsvm.errors import DataError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+
+from _sets import annotation_errors, read_profiles
 
 PROFILES = """profile.id,chromosome,position,logratio
 8,X,500,0.5

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structsvm.datasets import Annotated
 from structsvm.io import Recording
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
@@ -14,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 import penalty_regression
 import sinkhorn
 import tcpd
+from _sets import Annotated
 
 
 class TestIntervalRegression:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from structsvm.errors import DownloadError
 from structsvm.io.files import read_recording, write_recording
@@ -25,17 +22,12 @@ DATA_VARIABLE = "STRUCTSVM_DATA"
 MIRROR_VARIABLE = "STRUCTSVM_DATA_MIRROR"
 """Environment variable: where to download from instead of GitHub, the same paths below it."""
 GITHUB = "https://raw.githubusercontent.com"
-DATA_HOME = """\
-data_home : path, optional
-    Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
-"""
+REGISTRY = Path(__file__).parent / "registry"
 TIMEOUT = 30.0
 """Seconds that a server may stay silent."""
 
 Fetch = Callable[[str], Path]
 """Files of public repositories, which are downloaded if they are not on this machine."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 logger = logging.getLogger("structsvm")
 
@@ -44,7 +36,7 @@ logger = logging.getLogger("structsvm")
 class PublicSet:
     """A set that somebody else publishes in a repository, at one commit of it.
 
-    No file of the set is in this package: only its SHA-256, in ``registry/<name>.txt``.
+    No file of the set is kept here: only its SHA-256, in ``registry/<name>.txt``.
     """
 
     name: str
@@ -54,30 +46,14 @@ class PublicSet:
     licence: str
     """What the repository itself states."""
     citation: str
+    registry: Path = REGISTRY
+    """The folder of the checksums."""
 
-    def cited(self, loader: F) -> F:
-        """Decorate a loader: its docstring then tells where it looks, the licence, what to cite."""
-        if not loader.__doc__:  # python -OO
-            return loader
-        doc = inspect.cleandoc(loader.__doc__)  # from Python 3.13 on it is that already
-        before, returns, after = doc.partition("Returns\n-------\n")
-        parameters = "" if "\nParameters\n" in before else "\nParameters\n----------\n"
-        told = f"{before.rstrip()}\n{parameters}{DATA_HOME}\n{returns}{after}"
-        text, heading, examples = told.partition("Examples\n--------\n")
-        notes = "" if "\nNotes\n" in text else "Notes\n-----\n"
-        licence, citation = (
-            textwrap.fill(f"{part}.", 95, break_on_hyphens=False)
-            for part in (f"Licence: {self.licence}", self.citation)
-        )
-        references = f"References\n----------\n{citation}"
-        text = f"{text.rstrip()}\n\n{notes}{licence}\n\n{references}\n"
-        loader.__doc__ = f"{text}\n{heading}{examples}" if examples else text
-        return loader
-
-    @property
+    @cached_property
     def checksums(self) -> dict[str, str]:
         """The SHA-256 of every file that is used, by its path in the repository."""
-        return _checksums(self.name)
+        words = (self.registry / f"{self.name}.txt").read_text(encoding="utf-8").split()
+        return dict(zip(words[::2], words[1::2], strict=True))
 
     @property
     def archive(self) -> str:
@@ -133,20 +109,6 @@ class PublicSet:
             f"{self.checksums[path]}{wrong}. All files of the set are in {self.archive}, to be "
             f"unpacked into {raw} without its top folder"
         )
-
-
-def read_r(path: Path) -> dict[str, Any]:
-    """The objects of a file that R saved, data frames as those of pandas."""
-    rdata = require("rdata", "datasets", "reading a table of R")
-    found: dict[str, Any] = rdata.read_rda(path)
-    return found
-
-
-@cache
-def _checksums(name: str) -> dict[str, str]:
-    lines = files("structsvm.datasets").joinpath(f"registry/{name}.txt").read_text("utf-8")
-    words = lines.split()
-    return dict(zip(words[::2], words[1::2], strict=True))
 
 
 def _data_home(data_home: str | PathLike[str] | None) -> Path:

@@ -1,7 +1,5 @@
 """The Human Activity Segmentation Challenge of ECML/PKDD 2023, from the file that you download."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from ast import literal_eval
@@ -32,53 +30,7 @@ SPLITS = ("public", "private")
 def read_has2023(
     path: str | PathLike[str], split: str | None = None, *, verify: bool = True
 ) -> list[Recording]:
-    """Read has2023_master.csv.zip: 250 series of activities of 16 people, at 50 Hz.
-
-    The file has to be downloaded by hand from the repository of the challenge (Ermshaus et al.,
-    2023), ``datasets/has2023_master.csv.zip`` in
-    https://github.com/patrickzib/human_activity_segmentation_challenge.
-
-    Parameters
-    ----------
-    path : path
-        The zip file.
-    split : {"public", "private"}, optional
-        Those to learn from and those to test on, 125 each; both by default.
-    verify : bool
-        Whether the file has to be the one of 2023, by its name in git. False reads another one of
-        the same form.
-
-    Returns
-    -------
-    list of Recording
-        Nine features, the axes of acceleration, rotation and magnetic field. ``y`` has the names
-        of activities, which may come back; some activities of the tests are in no series to learn
-        from. Names are ``s01_000``: person and series; split by person,
-        ``groups=[r.name[:3] for r in recordings]``.
-
-    Raises
-    ------
-    DataError
-        If the file is another one, or a series of it contradicts itself.
-    SettingsError
-        If ``split`` is no word of the above.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pandas as pd
-    >>> from structsvm.datasets import read_has2023
-    >>> sensors = [f"{axis}-{kind}" for kind in ("acc", "gyro", "mag") for axis in "xyz"]
-    >>> series = {"ts_id": 7, "subject": 2, "split": "public", "change_points": "[3]",
-    ...           "activities": "['rest', 'plank']"} | dict.fromkeys(sensors, "[0.1, 0, 0.2, 1, 1]")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "has2023_master.csv.zip"
-    ...     pd.DataFrame([series]).to_csv(path, index=False)
-    ...     (recording,) = read_has2023(path, "public", verify=False)
-    >>> recording.name, recording.X.shape, recording.y.tolist()
-    ('s02_007', (5, 9), ['rest', 'rest', 'rest', 'plank', 'plank'])
-    """
+    """Read has2023_master.csv.zip: 250 series of activities of 16 people, at 50 Hz."""
     if split not in (None, *SPLITS):
         raise SettingsError(f"split must be 'public', 'private' or None, got {split!r}")
     if verify:

@@ -1,14 +1,14 @@
 """Tables whose rows form clusters."""
 
-from __future__ import annotations
-
 from itertools import product
 from os import PathLike
 from typing import Any
 
 import numpy as np
+import rdata
 
-from structsvm.datasets.public import PublicSet, read_r
+from _sets.fetch import REGISTRY
+from structsvm.datasets.public import PublicSet
 from structsvm.io.recording import Recording
 
 MOVEMENT_LIBRAS = PublicSet(
@@ -18,6 +18,7 @@ MOVEMENT_LIBRAS = PublicSet(
     licence="none stated there; the set is of the UCI Machine Learning Repository",
     citation="Dias, Madeo, Rocha, Biscaro and Peres (2009), Hand movement recognition for "
     "Brazilian sign language, IJCNN",
+    registry=REGISTRY,
 )
 LETTER = PublicSet(
     "letter",
@@ -26,6 +27,7 @@ LETTER = PublicSet(
     licence="GPL-2 (of the R package mlbench); the set is of the UCI Machine Learning Repository",
     citation="Frey and Slate (1991), Letter recognition using Holland-style adaptive classifiers, "
     "Machine Learning 6, 161-182; in R: Leisch and Dimitriadou, mlbench",
+    registry=REGISTRY,
 )
 IONOSPHERE = PublicSet(
     "ionosphere",
@@ -35,34 +37,13 @@ IONOSPHERE = PublicSet(
     citation="Sigillito, Wing, Hutton and Baker (1989), Classification of radar returns from the "
     "ionosphere using neural networks, Johns Hopkins APL Technical Digest 10, 262-266; in R: "
     "Leisch and Dimitriadou, mlbench",
+    registry=REGISTRY,
 )
 N_POINTS = 45
 
 
 def balance_scale() -> Recording:
-    """All scales with one to five weights at one to five distances on either side.
-
-    Returns
-    -------
-    Recording
-        625 rows of left weight, left distance, right weight, right distance; ``y`` is "L", "R" or
-        "B", the side that goes down or balance.
-
-    Notes
-    -----
-    Made from its rule, nothing is downloaded: no licence.
-
-    References
-    ----------
-    Siegler (1976), Three aspects of cognitive development, Cognitive Psychology 8, 481-520.
-
-    Examples
-    --------
-    >>> from structsvm.datasets import balance_scale
-    >>> table = balance_scale()
-    >>> table.X.shape, table.X[0].tolist(), str(table.y[0])
-    ((625, 4), [1.0, 1.0, 1.0, 1.0], 'B')
-    """
+    """All scales with one to five weights at one to five distances on either side."""
     X = np.array(list(product(range(1, 6), repeat=4)), dtype=np.float64)
     torque = X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3]
     y = np.array(["B", "L", "R"])[np.sign(torque).astype(int)]
@@ -70,74 +51,24 @@ def balance_scale() -> Recording:
     return Recording("balance_scale", X, y, features)
 
 
-@MOVEMENT_LIBRAS.cited
 def fetch_movement_libras(*, data_home: str | PathLike[str] | None = None) -> Recording:
-    """Hand movements of Brazilian sign language: 360 rows, 45 points of a curve, 15 kinds.
-
-    Returns
-    -------
-    Recording
-        Features ``x1, y1, ..., x45, y45``; ``y`` is the kind, 1 to 15. 30 rows come twice.
-
-    Examples
-    --------
-    >>> from structsvm.datasets import fetch_movement_libras
-    >>> def movements():  # the first call downloads them
-    ...     table = fetch_movement_libras()
-    ...     return table.X, table.y
-    """
+    """Hand movements of Brazilian sign language: 360 rows, 45 points of a curve, 15 kinds."""
     path = MOVEMENT_LIBRAS.fetch("data/movement_libras.data", data_home)
     table = np.loadtxt(path, delimiter=",", skiprows=1)
     features = tuple(f"{axis}{i}" for i in range(1, N_POINTS + 1) for axis in "xy")
     return Recording("movement_libras", table[:, :-1], table[:, -1].astype(np.int64), features)
 
 
-@LETTER.cited
 def fetch_letter(*, data_home: str | PathLike[str] | None = None) -> Recording:
-    """Printed capital letters in 20 distorted fonts: 20,000 rows, 16 features, 26 kinds.
-
-    Returns
-    -------
-    Recording
-        Moments and edge counts of the letter's image, from 0 to 15; ``y`` is the letter.
-
-    Notes
-    -----
-    The table is in R's format, read with the library rdata (extra ``datasets``).
-
-    Examples
-    --------
-    >>> from structsvm.datasets import fetch_letter
-    >>> def letters():  # the first call downloads them
-    ...     table = fetch_letter()
-    ...     return table.X[:2000], table.y[:2000]
-    """
+    """Printed capital letters in 20 distorted fonts: 20,000 rows, 16 features, 26 kinds."""
     path = LETTER.fetch("data/LetterRecognition.rda", data_home)
-    return _table("letter", read_r(path)["LetterRecognition"], "lettr")
+    return _table("letter", rdata.read_rda(path)["LetterRecognition"], "lettr")
 
 
-@IONOSPHERE.cited
 def fetch_ionosphere(*, data_home: str | PathLike[str] | None = None) -> Recording:
-    """Radar returns from the ionosphere: 351 rows, 34 features, good or bad.
-
-    Returns
-    -------
-    Recording
-        Features ``V1`` to ``V34``, of which ``V2`` is constant; ``y`` is "good" or "bad".
-
-    Notes
-    -----
-    The table is in R's format, read with the library rdata (extra ``datasets``).
-
-    Examples
-    --------
-    >>> from structsvm.datasets import fetch_ionosphere
-    >>> def radar():  # the first call downloads them
-    ...     table = fetch_ionosphere()
-    ...     return table.X, table.y
-    """
+    """Radar returns from the ionosphere: 351 rows, 34 features, good or bad."""
     path = IONOSPHERE.fetch("data/Ionosphere.rda", data_home)
-    return _table("ionosphere", read_r(path)["Ionosphere"], "Class")
+    return _table("ionosphere", rdata.read_rda(path)["Ionosphere"], "Class")
 
 
 def _table(name: str, frame: Any, label: str) -> Recording:

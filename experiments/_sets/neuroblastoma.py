@@ -7,17 +7,17 @@ Hocking et al. (2013), BMC Bioinformatics 14:164. Write them from R by::
     write.csv(neuroblastoma$annotations, "annotations.csv", row.names = FALSE)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 import numpy as np
+import rdata
 from numpy.typing import NDArray
 
-from structsvm.datasets.public import PublicSet, read_r
+from _sets.fetch import REGISTRY
+from structsvm.datasets.public import PublicSet
 from structsvm.errors import DataError
 from structsvm.io.recording import Recording, listed
 from structsvm.partial_labels.labels import PartialLabels
@@ -32,6 +32,7 @@ NEUROBLASTOMA = PublicSet(
     licence="GPL-3 (of the R package animint2)",
     citation="Hocking et al. (2013), Learning smoothing models of copy number profiles using "
     "breakpoint annotations, BMC Bioinformatics 14:164",
+    registry=REGISTRY,
 )
 ANNOTATIONS = {
     "normal": (0, False),
@@ -51,19 +52,7 @@ SPELLINGS = {
 
 @dataclass(frozen=True, eq=False)
 class AnnotatedProfile:
-    """One chromosome of one profile, with the regions of an annotator.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm import Region
-    >>> from structsvm.datasets import AnnotatedProfile
-    >>> from structsvm.io import Recording
-    >>> recording = Recording("1.2", np.zeros((5, 1)), None, ("logratio",))
-    >>> profile = AnnotatedProfile("1", recording, 1000.0 * np.arange(5), (Region(0, 4, 1),))
-    >>> profile.labels.regions
-    (Region(start=0, end=4, changes=1, or_more=False),)
-    """
+    """One chromosome of one profile, with the regions of an annotator."""
 
     profile: str
     """The name of the profile, which is held out as a whole."""
@@ -82,44 +71,7 @@ class AnnotatedProfile:
 def read_profiles(
     profiles: str | PathLike[str], annotations: str | PathLike[str]
 ) -> list[AnnotatedProfile]:
-    """Read annotated profiles; chromosomes without an annotation are left out.
-
-    Parameters
-    ----------
-    profiles : path
-        A table with columns ``profile.id``, ``chromosome``, ``position``, ``logratio``; or
-        ``signal`` (profile and chromosome with a dot between), ``base``, ``logratio``.
-    annotations : path
-        One with the same keys, ``min``, ``max`` (or ``first.base``, ``last.base``) and
-        ``annotation``: normal, breakpoint, 0breakpoints, 1breakpoint, >0breakpoints.
-
-    Returns
-    -------
-    list of AnnotatedProfile
-        A change lies in a region if the point half way between its two probes does.
-
-    Raises
-    ------
-    DataError
-        Naming the file and the column, the annotation or the region.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pandas as pd
-    >>> from structsvm.datasets import read_profiles
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     profiles, annotations = Path(folder) / "profiles.csv", Path(folder) / "annotations.csv"
-    ...     probes = {"position": [0, 100, 200, 300, 400], "logratio": [0.1, 0.0, 0.1, 0.9, 1.0]}
-    ...     marks = {"min": [50], "max": [350], "annotation": ["1breakpoint"]}
-    ...     who = {"profile.id": 1, "chromosome": 2}
-    ...     pd.DataFrame(probes | who).to_csv(profiles, index=False)
-    ...     pd.DataFrame(marks | who).to_csv(annotations, index=False)
-    ...     (profile,) = read_profiles(profiles, annotations)
-    >>> profile.recording.X.shape, profile.regions[0].changes
-    ((5, 1), 1)
-    """
+    """Read annotated profiles; chromosomes without an annotation are left out."""
     pandas = require("pandas", "files", "reading annotated profiles")
     return _annotated(
         _keyed(_table(pandas, profiles), profiles),
@@ -129,30 +81,10 @@ def read_profiles(
     )
 
 
-@NEUROBLASTOMA.cited
 def fetch_neuroblastoma(*, data_home: str | PathLike[str] | None = None) -> list[AnnotatedProfile]:
-    """Seven chromosomes of neuroblastoma copy-number profiles with eight annotated regions.
-
-    A sample; the full set (R package neuroblastoma) is for :func:`read_profiles`.
-
-    Returns
-    -------
-    list of AnnotatedProfile
-        Of 129 to 283 probes; a region holds no or exactly one change.
-
-    Notes
-    -----
-    The tables are in R's format, read with the library rdata (extra ``datasets``).
-
-    Examples
-    --------
-    >>> from structsvm.datasets import fetch_neuroblastoma
-    >>> def profiles():  # the first call downloads them
-    ...     found = fetch_neuroblastoma()
-    ...     return [p.recording.X for p in found], [p.labels for p in found]
-    """
+    """Seven chromosomes of neuroblastoma copy-number profiles with eight annotated regions."""
     path = NEUROBLASTOMA.fetch("data/intreg.RData", data_home)
-    tables = read_r(path)["intreg"]
+    tables = rdata.read_rda(path)["intreg"]
     signals, marks = (_keyed(tables[name], path) for name in ("signals", "annotations"))
     return _annotated(signals, marks, path, path)
 
@@ -178,20 +110,7 @@ def _annotated(signals: Any, marks: Any, profiles: Any, annotations: Any) -> lis
 def annotation_errors(
     profiles: Sequence[AnnotatedProfile], guesses: Sequence[EquivalenceMatrix]
 ) -> tuple[int, int]:
-    """Return the number of regions whose number of changes is wrong, and the number of regions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm import EquivalenceMatrix, Region
-    >>> from structsvm.datasets import AnnotatedProfile, annotation_errors
-    >>> from structsvm.io import Recording
-    >>> recording = Recording("1.2", np.zeros((5, 1)), None, ("logratio",))
-    >>> regions = (Region(0, 4, 1), Region(3, 5, 0))
-    >>> profile = AnnotatedProfile("1", recording, 1000.0 * np.arange(5), regions)
-    >>> annotation_errors([profile], [EquivalenceMatrix.from_breakpoints([4, 5])])
-    (2, 2)
-    """
+    """Return the number of regions whose number of changes is wrong, and the number of regions."""
     pairs = list(zip(profiles, guesses, strict=True))
     wrong = sum(not region.holds(M.boundaries) for p, M in pairs for region in p.regions)
     return wrong, sum(len(p.regions) for p, _ in pairs)

@@ -1,7 +1,5 @@
 """Images with their foreground."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from _sets.fetch import REGISTRY
 from structsvm.datasets.public import PublicSet
 from structsvm.errors import SettingsError
 from structsvm.support.extras import require
@@ -23,23 +22,14 @@ WEIZMANN_HORSE = PublicSet(
     citation="Borenstein and Ullman (2002), Class-specific, top-down segmentation, ECCV; "
     "Borenstein, Sharon and Ullman (2004), Combining top-down and bottom-up segmentation, CVPR "
     "workshops",
+    registry=REGISTRY,
 )
 N_HORSES = 327
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentedImage:
-    """A colour image (H, W, 3) and the mask (H, W) of its foreground.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.datasets import SegmentedImage
-    >>> mask = np.array([[True, False], [False, False]])
-    >>> horse = SegmentedImage("horse001", np.zeros((2, 2, 3), dtype=np.uint8), mask)
-    >>> float(horse.foreground.mean())
-    0.25
-    """
+    """A colour image (H, W, 3) and the mask (H, W) of its foreground."""
 
     name: str
     rgb: NDArray[np.uint8]
@@ -48,48 +38,13 @@ class SegmentedImage:
     """(h, w)."""
 
 
-@WEIZMANN_HORSE.cited
 def fetch_weizmann_horse(
     numbers: Iterable[int] = range(1, N_HORSES + 1),
     *,
     longest_side: int = 160,
     data_home: str | PathLike[str] | None = None,
 ) -> list[SegmentedImage]:
-    """Photographs of horses with masks.
-
-    Parameters
-    ----------
-    numbers : iterable of int
-        Of 1 to 327. All of them are a download of 119 MB.
-    longest_side : int
-        In pixels; images are scaled down to it by averaging, masks cut at one half.
-
-    Returns
-    -------
-    list of SegmentedImage
-
-    Raises
-    ------
-    SettingsError
-        If a number is not in 1..327 or ``longest_side`` is below 1.
-    DownloadError
-        If a file cannot be downloaded or differs from the one that was registered.
-
-    Notes
-    -----
-    The paper has a 328th image, which is not there.
-
-    Examples
-    --------
-    >>> from structsvm.datasets import fetch_weizmann_horse
-    >>> def horses():  # the first call downloads them
-    ...     found = fetch_weizmann_horse(range(1, 11), longest_side=120)
-    ...     return [h.rgb for h in found], [h.foreground for h in found]
-    >>> fetch_weizmann_horse([328])
-    Traceback (most recent call last):
-        ...
-    structsvm.errors.SettingsError: numbers must be in 1..327, got 328
-    """
+    """Photographs of horses with masks."""
     if longest_side < 1:
         raise SettingsError(f"longest_side must be >= 1, got {longest_side}")
     folders = {
