@@ -23,14 +23,14 @@ def table(folder, separator, values):
 )
 def test_thousands_beside_smaller_numbers(tmp_path, separator, values):
     mark = "," if "1,002" in values else "."
-    with pytest.raises(DataError, match=f"'1{mark}002' stands beside '998' .* --decimal {mark}"):
+    with pytest.raises(DataError, match=f"'1{mark}002' stands beside '998' .* decimal='{mark}'"):
         read_recording(table(tmp_path, separator, values))
 
 
 def test_thousands_come_late(tmp_path):
     """A count that grows to 1.002 after many rows was 1.002 there."""
     values = [f"{n:,}".replace(",", ".") for n in range(900, 1100)]
-    with pytest.raises(DataError, match=r"'1\.000' stands beside '900' .* --decimal \."):
+    with pytest.raises(DataError, match=r"'1\.000' stands beside '900' .* decimal='\.'"):
         read_recording(table(tmp_path, ";", values))
 
 
@@ -51,6 +51,6 @@ def test_decimals_are_read_as_they_were(tmp_path, separator, values, expected):
 
 def test_commas_that_come_late_are_named(tmp_path):
     path = table(tmp_path, ";", [*map(str, range(60)), "1,5"])
-    with pytest.raises(DataError, match=r"'1,5' is not a number, .* say --decimal , "):
+    with pytest.raises(DataError, match=r"'1,5' is not a number, .* say decimal=','"):
         read_recording(path)
     assert read_recording(table(tmp_path, ";", ["1", "1,5"])).X.max() == 1.5

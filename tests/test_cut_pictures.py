@@ -137,7 +137,7 @@ def test_a_jaccard_distance_says_of_how_many_images_it_is(
     each = [image["learned"]["jaccard"] for image in told["images"]]
     assert each[2] is None
     assert told["learned"]["jaccard"] == pytest.approx(np.mean(each[:2]))
-    assert main(["evaluate", "m.structsvm", "test/img/0.png", "--masks", "test/mask"]) == 0
+    assert main(["evaluate", "m.structsvm", "test/img/0.png", "--labels", "test/mask"]) == 0
     assert re.search("  Jaccard distance  ", capsys.readouterr().out)
 
 

@@ -152,20 +152,20 @@ OF_FILES = (
 PROBLEMS = {
     "change-point": Problem(recording, ChangePoint, "change-point"),
     "clustering": Problem(table, Clustering, "clustering", not_for=NO_ORDER),
-    "distribution-change": Problem(
+    "change-point of moments": Problem(
         changing_scale,
         ChangePoint,
-        "distribution-change --set n_moments=3",
+        "change-point --context moments --set features.n_moments=3",
         settings={"features": HermiteMoments(3)},
     ),
     "normalized-cut": Problem(
         photograph,
         lambda: NormalizedCut(image=GraphOfImage(n_superpixels=20)),
-        "normalized-cut --set n_superpixels=20",
+        "normalized-cut --set problem.image.n_superpixels=20",
         feature_names=None,
         write=write_images,
         one="img/s0.png",
-        labels_of_one="--masks {test}/mask",
+        labels_of_one="--labels {test}/mask",
         n_parts=2,
         not_for={
             "plot_segmentation": "parts of an image do not follow one another",

@@ -184,8 +184,8 @@ class TestBadTables:
         file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,,0\n5,,1\n")
         assert complaint(file) == (
             f"{file}: missing values in rows 1 to 2 (lines 3 to 4), column 'b'; interpolate with "
-            "--missing interpolate (missing='interpolate' in Python), or drop them first; "
-            "--missing mask learns and predicts without them"
+            "missing='interpolate', or drop them first; missing='mask' learns and predicts "
+            "without them"
         )
 
     def test_infinite_value(self, tmp_path):
@@ -196,8 +196,8 @@ class TestBadTables:
         file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,high,0\n")
         assert complaint(file) == (
             f"{file}: 'high' is not a number, row 1 (line 3), column 'b'; "
-            "is it the column of labels (--label-column), of time (--time-column), or of names of "
-            "recordings (--recording-column)? --ignore b leaves it out (ignore= in Python)"
+            "is it the column of labels (label_column=), of time (time_column=), or of names of "
+            "recordings (recording_column=)? ignore='b' leaves it out"
         )
 
     def test_dates_are_no_feature(self, tmp_path):
@@ -211,14 +211,14 @@ class TestBadTables:
         file = text(tmp_path / "one.csv", "a,b,state\n1,2,0\n")
         assert complaint(file) == (
             f"{file}: no column 'label'; the columns are 'a', 'b', 'state'; "
-            "name another: --label-column"
+            "name another, label_column="
         )
 
     def test_another_separator(self, tmp_path):
         file = text(tmp_path / "one.csv", "a;b;label\n1;2;0\n")
         assert read_recordings(file)[0].features == ("a", "b")
         assert complaint(file, separator=",").endswith(
-            "are 'a;b;label'; read with ',' between columns: --separator names another"
+            "are 'a;b;label'; read with ',' between columns: separator= names another"
         )
 
     def test_no_time_column_lists_the_columns(self, tmp_path):

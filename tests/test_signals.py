@@ -61,7 +61,8 @@ def seconds(folder):
 
 
 COMMANDS = {
-    "fit": "fit change-point train --tol 1e-5 --lam .01 --max-iter 8 -o {out}",
+    "fit": "fit change-point train --lam .01 --set solver.tol=1e-5 --set solver.max_iter=8 "
+    "-o {out}",
     "predict": "predict small.structsvm train -o {out}",
     "evaluate": "evaluate small.structsvm train",
 }

@@ -75,7 +75,7 @@ class TestWhatIsSaid:
         assert read_recordings(tmp_path)[0].X.tolist() == [[1.25], [2.5]]
         with pytest.raises(DataError, match="'1,250' is not a number"):
             read_recordings(tmp_path, decimal=".")
-        with pytest.raises(DataError, match=r"no column 'label'.*--separator names another"):
+        with pytest.raises(DataError, match=r"no column 'label'.*separator= names another"):
             read_recordings(tmp_path, separator="|")
 
     @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ class TestColumns:
         said = str(raised.value)
         assert "'x' is not a number, row 0 (line 2), column 'place'" in said
         assert "there are words in 'the weather'" in said
-        assert "--ignore place --ignore 'the weather' leaves it out" in said
+        assert "ignore=['place', 'the weather'] leaves it out" in said
         (found,) = read_recordings(tmp_path, ignore=["place", "the weather"])
         assert found.features == ("a",)
         (found,) = read_recordings(tmp_path, features=["a"])
@@ -239,7 +239,7 @@ class TestMissingValues:
             read_recordings(tmp_path)
         assert (
             "missing values in row 0 (line 2), column 'b'; rows 1 to 2 (lines 3 to 4), column 'a'; "
-            "row 4 (line 6), column 'b'; interpolate with --missing interpolate"
+            "row 4 (line 6), column 'b'; interpolate with missing='interpolate'"
             in str(raised.value)
         )
 
@@ -270,7 +270,7 @@ class TestMissingValues:
 
     def test_an_empty_column_is_named(self, tmp_path):
         self.frame().assign(c=np.nan).to_csv(tmp_path / "one.csv", index=False)
-        with pytest.raises(DataError, match=r"column 'c' of one has no value.*--ignore c"):
+        with pytest.raises(DataError, match=r"column 'c' of one has no value.*ignore='c'"):
             read_recordings(tmp_path, missing="interpolate")
 
     def test_another_word(self, tmp_path):
@@ -323,7 +323,7 @@ def test_a_number_sign_of_the_table_is_kept(tmp_path):
 )
 def test_lines_that_are_no_rows_are_skipped_when_they_are_named(tmp_path, text, lines):
     path = plain(tmp_path, text)
-    with pytest.raises(DataError, match=r"--skip-lines [12]"):
+    with pytest.raises(DataError, match=r"skip_lines=\[[12]"):
         read_recordings(path)
     (found,) = read_recordings(path, skip_lines=lines)
     assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
@@ -338,7 +338,7 @@ def test_only_the_word_of_a_column_with_decimal_commas_is_called_one(tmp_path):
 
 def test_a_row_of_values_among_the_skipped_lines_is_named(tmp_path):
     path = plain(tmp_path, TABLE)
-    with pytest.warns(DataWarning, match=r"line 2 left out, with values .* --skip-lines 0"):
+    with pytest.warns(DataWarning, match=r"line 2 left out, with values .* skip_lines=\(\)"):
         (found,) = read_recordings(path, skip_lines=[2])
     assert len(found.X) == 2
 

@@ -40,7 +40,7 @@ def run(argv: Sequence[str]) -> int:
             parser.print_help(sys.stderr)
             return USAGE
         terminal = Terminal(args.json, args.quiet, args.verbose)
-        with _messages(terminal, args.verbose):
+        with _messages(terminal, args):
             command: Any = import_module(f"structsvm.cli.{args.module}")
             code: int = command.run(args, terminal)
         sys.stdout.flush()
@@ -54,7 +54,10 @@ def run(argv: Sequence[str]) -> int:
         return INTERRUPTED
     except StructSVMError as error:
         hint = [HINT] if _is_of_a_plugin(error) and not args.verbose else []
-        terminal.error("; ".join([str(error), *getattr(error, "__notes__", ()), *hint]))
+        from structsvm.cli.words import as_typed
+
+        told = [str(error), *getattr(error, "__notes__", ()), *hint]
+        terminal.error(as_typed("; ".join(told), args))
     except OSError as error:
         said = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
         terminal.error(REMOVED if works_in_removed_folder() else said)
@@ -74,19 +77,21 @@ def _is_of_a_plugin(error: StructSVMError) -> bool:
 
 
 @contextmanager
-def _messages(terminal: Terminal, verbose: bool) -> Iterator[None]:
+def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
     """Show warnings as lines, each once, and the log if asked for, while a command runs."""
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
+
+    from structsvm.cli.words import as_typed
 
     told: set[str] = set()
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in told:
-            terminal.warn(str(message))
+            terminal.warn(as_typed(str(message), args))
         told.add(str(message))
 
-    if verbose:
+    if args.verbose:
         handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
         log = _heard(logger, logging.DEBUG, handler)
     else:

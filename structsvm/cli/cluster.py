@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from structsvm.cli.columns import how_to_read, said, table_columns
+from structsvm.cli.columns import Reading
 from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
@@ -20,17 +20,16 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
-WHOLE = ("labels", "outside", "regions", "chunk_column", "recording_column", "rates", "split")
-"""Options of ``fit`` that need all recordings in memory."""
+WHOLE = ("labels", "outside", "chunk_column", "recording_column")
+"""Parameters of reading that need all recordings in memory."""
+WHOLE_OPTIONS = ("regions", "rates", "split")
+"""Options of ``fit`` that do."""
 WAIT = 30
 """Seconds to wait for a scheduler."""
 
 
 def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse a scheduler without the backend, the backend without it, and what needs all files."""
-    if (args.scheduler is None) != (args.backend != "dask"):
-        missing = "--scheduler ADDRESS" if args.scheduler is None else "--backend dask"
-        raise SettingsError(f"learning on a Dask cluster takes {missing}, too")
+    """Refuse what needs all files where they are read one at a time."""
     if not reads_later(args):
         return
     option = "--lazy" if args.lazy else "--scheduler"
@@ -39,7 +38,7 @@ def check_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
     typed = _needs_all(args)
     if typed is not None:
         raise SettingsError(
-            f"--{typed.replace('_', '-')} needs all recordings in memory, and with {option} "
+            f"{typed}= needs all recordings in memory, and with {option} "
             "they are read one at a time: leave one of them out"
         )
 
@@ -63,8 +62,9 @@ def memory_bytes() -> float:
 
 
 def _needs_all(args: argparse.Namespace) -> str | None:
-    """An option that was typed and needs all recordings in memory."""
-    return next((name for name in WHOLE if getattr(args, name) not in (None, False)), None)
+    """What was typed and needs all recordings in memory."""
+    typed = [*Reading.of(args).typed, *(name for name in WHOLE_OPTIONS if getattr(args, name))]
+    return next((name for name in typed if name in (*WHOLE, *WHOLE_OPTIONS)), None)
 
 
 @contextmanager
@@ -87,8 +87,9 @@ def on_cluster(args: argparse.Namespace) -> Iterator[None]:
 def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
     """The labelled files that ``args.paths`` name, none of which is read here."""
     found = find_recordings(args.paths)
-    how = how_to_read(args, need_labels=True, blanks=False, in_order=problem.traits.contiguous)
-    files = RecordingFiles.of(found, table_columns(args), how, said("labels_are", args))
+    reading = Reading.of(args)
+    how = reading.how(need_labels=True, blanks=False, in_order=problem.traits.contiguous)
+    files = RecordingFiles.of(found, reading.columns, how, reading["labels_are"])
     terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
     nothing = np.empty((0, 0))
     return Given.later(

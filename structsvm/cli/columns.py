@@ -1,80 +1,134 @@
-"""What tables hold and how they are read, as it was typed now or when the model was learned."""
+"""How files are read: as it was typed now, or when the model was learned."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+from structsvm.cli.settings import texts
 from structsvm.errors import SettingsError
+from structsvm.io import read_recording, read_recordings, with_labels
 from structsvm.io.gaps import NOT_BETWEEN
 from structsvm.io.readers import HowToRead, TableColumns
 from structsvm.io.text import Typed
+from structsvm.support.checks import meant
 
+OPTIONS = ("label_column", "labels", "time_column", "recording_column", "ignore", "missing")
+"""Parameters of reading that have an option of their own."""
+OF_COMMANDS = ("paths", "path", "recordings", "name", "need_labels", "blanks", "max_bytes")
+"""Parameters of reading that commands give themselves."""
 COLUMNS = ("label_column", "time_column", "recording_column")
-REMEMBERED = (
-    *COLUMNS,
-    *("labels_are", "missing_label", "outside", "missing"),
-    *("separator", "decimal", "encoding", "skip_lines"),
-)
-"""What a model is told once, when it is learned."""
+ONCE = ("labels", "ignore", "features", "chunk_column")
+"""What is about the files of one command, and no other ones of the model."""
+SEVERAL: dict[str, Callable[[str], Sequence[Any]]] = {
+    "features": lambda text: text.split(","),
+    "missing_labels": lambda text: text.split(","),
+    "skip_lines": lambda text: line_numbers(text),
+}
+"""Parameters that are several values, which commas separate."""
 
 
-def named_columns(args: argparse.Namespace) -> dict[str, Any]:
-    return {name: getattr(args, name) for name in REMEMBERED if getattr(args, name) is not None}
+@cache
+def parameters_of_files() -> tuple[str, ...]:
+    """What can be said of how files are read: the parameters of the library's readers."""
+    readers = (read_recordings, read_recording, with_labels)
+    found = [
+        *OPTIONS,
+        *(name for reader in readers for name in inspect.signature(reader).parameters),
+    ]
+    return tuple(name for name in dict.fromkeys(found) if name not in OF_COMMANDS)
 
 
-def table_columns(args: argparse.Namespace, learner: Any = None) -> TableColumns:
-    """The columns that were named, or else those the model was learned with where there are any."""
-    known = _known(learner)
-    named = {name: getattr(args, name) for name in COLUMNS}
-    found = {name: value or known.get(name) for name, value in named.items()}
-    return TableColumns(
-        found["label_column"] or "label",
-        found["time_column"],
-        getattr(args, "chunk_column", None),
-        found["recording_column"],
-        frozenset(known[name] for name in COLUMNS if name in known and named[name] is None),
-        tuple(getattr(args, "features", None) or ()),
-        tuple(getattr(args, "ignore", None) or ()),
-    )
+@dataclass(frozen=True)
+class Reading:
+    """Parameters of reading by name."""
 
+    typed: Mapping[str, Any]
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """Those of the model."""
 
-def how_to_read(
-    args: argparse.Namespace,
-    learner: Any = None,
-    *,
-    need_labels: bool,
-    blanks: bool,
-    in_order: bool,
-) -> HowToRead:
-    missing = said("missing", args, learner) or "error"
-    if missing != "error" and not in_order:
-        raise SettingsError(
-            f"--missing {missing} is for recordings: rows of a table are in no order, so that no "
-            f"value is between two others; {NOT_BETWEEN}"
+    @classmethod
+    def of(cls, args: argparse.Namespace, learner: Any = None) -> Reading:
+        """The parameters that were typed, and those of the model."""
+        own = {name: getattr(args, name, None) for name in OPTIONS}
+        typed = {name: value for name, value in own.items() if value is not None}
+        known = parameters_of_files()
+        for name, text in texts(args, "files").items():
+            if name not in known:
+                raise SettingsError(
+                    f"--set files.{name}: reading has no such parameter, it has "
+                    f"{', '.join(known)}{meant(name, known)}"
+                )
+            typed[name] = SEVERAL[name](text) if name in SEVERAL else text
+        return cls(typed, getattr(learner, "columns_", {}))
+
+    def __getitem__(self, name: str) -> Any:
+        """A parameter, None if nobody has said it."""
+        return self.typed.get(name, self.known.get(name))
+
+    @property
+    def remembered(self) -> dict[str, Any]:
+        """What the model is told once, when it is learned."""
+        return {name: value for name, value in self.typed.items() if name not in ONCE}
+
+    @property
+    def columns(self) -> TableColumns:
+        return TableColumns(
+            self["label_column"] or "label",
+            self["time_column"],
+            self["chunk_column"],
+            self["recording_column"],
+            frozenset(
+                self.known[name]
+                for name in COLUMNS
+                if name in self.known and name not in self.typed
+            ),
+            tuple(self["features"] or ()),
+            tuple(self["ignore"] or ()),
         )
-    return HowToRead(
-        Typed(
-            said("separator", args, learner),
-            said("decimal", args, learner),
-            said("encoding", args, learner),
-            tuple(said("skip_lines", args, learner) or ()),
-        ),
-        missing,
-        tuple(said("missing_label", args, learner) or ()),
-        blanks,
-        need_labels,
-        stream=getattr(args, "stream", None),
-        in_order=in_order,
-    )
+
+    @property
+    def of_labels(self) -> dict[str, Any]:
+        """How a separate table of labels is read."""
+        own = inspect.signature(with_labels).parameters
+        return {name: self[name] for name in own if name not in OF_COMMANDS}
+
+    def how(self, *, need_labels: bool, blanks: bool, in_order: bool) -> HowToRead:
+        missing = self["missing"] or "error"
+        if missing != "error" and not in_order:
+            raise SettingsError(
+                f"--missing {missing} is for recordings: rows of a table are in no order, so that "
+                f"no value is between two others; {NOT_BETWEEN}"
+            )
+        return HowToRead(
+            Typed(
+                self["separator"],
+                self["decimal"],
+                self["encoding"],
+                tuple(self["skip_lines"] or ()),
+            ),
+            missing,
+            tuple(self["missing_labels"] or ()),
+            blanks,
+            need_labels,
+            stream=self["stream"],
+            in_order=in_order,
+        )
 
 
-def said(name: str, args: argparse.Namespace, learner: Any = None) -> Any:
-    value = getattr(args, name)
-    return _known(learner).get(name) if value is None else value
-
-
-def _known(learner: Any) -> Mapping[str, Any]:
-    known: Mapping[str, Any] = getattr(learner, "columns_", {})
-    return {name: value for name, value in known.items() if name in REMEMBERED}
+def line_numbers(text: str) -> list[int]:
+    """Read numbers of lines, ``1-3,5``; 0 alone stands for none."""
+    lines: list[int] = []
+    for part in text.split(",") if text.strip() not in ("", "0") else ():
+        found = re.fullmatch(r"\s*([1-9]\d{0,5})(?:-([1-9]\d{0,5}))?\s*", part)
+        if not found or int(found[2] or found[1]) < int(found[1]):
+            raise SettingsError(
+                f"lines to skip are numbers from 1 on, such as 2 or 1-3,5, got {text!r}"
+            )
+        lines += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return lines

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from structsvm.cli.inputs import read
 from structsvm.cli.outputs import check_output
 from structsvm.cli.plot import new_figure, save_figure
-from structsvm.cli.settings import Kind, typed_metric, typed_settings
+from structsvm.cli.settings import Kind, assigned, parameters_of, typed_metric
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import Comparison, compare_on, solver_named
@@ -22,19 +23,23 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print where each solver ended."""
     if args.output is not None:
         check_output(args, args.output, FIGURES)
-    stopping = Stopping(args.tol, args.max_iter, args.max_seconds)
+    kind = Kind.typed(args)
+    limits: dict[str, Any] = {"tol": 1e-3, "max_seconds": 60.0, "max_iter": 10_000}
+    stopping = Stopping(**limits | assigned(args, "solver"))
     for name in args.solvers or ():
         solver_named(name, stopping)  # refuses an unknown one before any work
-    kind = Kind.typed(args.problem, typed_settings(args))
     traits = kind.problem.traits
-    given = read(args, terminal, kind.problem, need_labels=True, ask=traits.contiguous)
     learner = MetricLearner(
-        kind.problem,
-        typed_metric(args, kind.problem),
-        args.regularizer,
-        args.lam,
-        features=kind.features,
+        **parameters_of(
+            args,
+            problem=kind.problem,
+            metric=typed_metric(args, kind.problem),
+            regularizer=args.regularizer,
+            lam=args.lam,
+            features=kind.features,
+        )
     )
+    given = read(args, terminal, kind.problem, need_labels=True, ask=traits.contiguous)
     with given.named(), terminal.working("comparing"):
         risk = learner.risk(learner.read(given.Xs, given.ys, feature_names=given.features), None)
         found = compare_on(risk, args.solvers, stopping=stopping)

@@ -6,6 +6,7 @@ import argparse
 
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.words import as_typed
 from structsvm.diagnosis import diagnose, diagnose_measured
 from structsvm.learner.files import load_metric_learner
 
@@ -20,5 +21,5 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
             found = diagnose_measured(learner, samples, given.ys, names=given.names)
     else:
         found = diagnose(learner)
-    terminal.report(found.to_dict(), str(found))
+    terminal.report(found.to_dict(), as_typed(str(found), args))
     return 0

@@ -18,8 +18,8 @@ from structsvm.cli.cluster import (
     on_cluster,
     reads_later,
 )
-from structsvm.cli.columns import named_columns
-from structsvm.cli.context import groups_of, with_context
+from structsvm.cli.columns import Reading
+from structsvm.cli.context import groups_of
 from structsvm.cli.inputs import (
     Given,
     read,
@@ -27,11 +27,10 @@ from structsvm.cli.inputs import (
     takes_images,
     words_of_training,
 )
-from structsvm.cli.names import FEATURED
 from structsvm.cli.one_table import can_be_split, refuse_split
 from structsvm.cli.outputs import check_output
 from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples, with_counts
-from structsvm.cli.settings import Kind, typed_metric, typed_settings
+from structsvm.cli.settings import Kind, assigned, parameters_of, solver_of, typed_metric
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import usual_steps
@@ -45,20 +44,13 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.margin_rates import margin_rates
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.words import certificate_in_words, question_in_words, training_in_words
-from structsvm.plugins import problem_class
-from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES, solver_from
-from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.checkpoint import read_state
 from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
 
 INTERRUPTED = 130
-OPTIONS = {"segment_count": "--known-segments", "penalty": "--penalty", "kappa": "--kappa"}
-"""Settings of problems that have options of their own."""
 CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
 """Settings of a learner that differ between the candidates of a split."""
-TOL, TOL_OF_DESCENT = 1e-2, 1e-3
-"""A certified gap to reach, and, where there is none, a gradient."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -70,28 +62,29 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         check_output(args, args.checkpoint, replaceable=True)
         if args.checkpoint.exists():
             read_state(args.checkpoint)  # refused before any work if it is none
-    typed = _typed(args)
-    kind = with_context(Kind.typed(args.problem, typed), args.context)
-    refuse_foreign_options(args, kind.problem)
+    kind = Kind.typed(args)
+    refuse_foreign_options(Reading.of(args), kind.problem)
     _check_split(args, kind.problem)
     if args.rates and not kind.problem.traits.contiguous:
         raise SettingsError(f"--rates is for changes of recordings, not for {args.problem}")
     learner = MetricLearner(
-        kind.problem,
-        typed_metric(args, kind.problem),
-        args.regularizer,
-        None if args.lam == "cv" else args.lam,
-        features=kind.features,
-        standardize=None if args.standardize == "none" else args.standardize,
-        solver=_solver(args, kind.problem),
-        n_jobs=args.jobs,
-        backend=args.backend,
-        random_state=getattr(kind.problem, "random_state", 0),  # folds are drawn alike every time
+        **parameters_of(
+            args,
+            problem=kind.problem,
+            metric=typed_metric(args, kind.problem),
+            regularizer=args.regularizer,
+            lam=None if args.lam == "cv" else args.lam,
+            features=kind.features,
+            n_jobs=args.jobs,
+            backend="auto" if args.scheduler is None else "dask",
+            random_state=getattr(kind.problem, "random_state", 0),  # folds are the same every time
+        )
+        | {"solver": solver_of(args, kind.problem)}
     )
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
     check_options(args, kind.problem)
     with on_cluster(args):
-        return _learn(args, terminal, learner, kind, typed)
+        return _learn(args, terminal, learner, kind)
 
 
 def _learn(
@@ -99,11 +92,11 @@ def _learn(
     terminal: Terminal,
     learner: MetricLearner,
     kind: Kind,
-    typed: Mapping[str, Any],
 ) -> int:
     """Read, learn, save, and say what came of it."""
     given = _read(args, terminal, kind.problem)
-    learner.set_params(problem=with_counts(kind, typed, given, terminal).problem)
+    counted = with_counts(kind.problem, assigned(args, "problem"), given, terminal)
+    learner.set_params(problem=counted)
     doing = "making graphs" if takes_images(kind.problem) else "checking"
     with given.named(), terminal.working(doing):
         training = learner.read(
@@ -125,7 +118,7 @@ def _learn(
         given,
         checkpoint=args.checkpoint,
         output=args.output,
-        columns=named_columns(args),
+        columns=Reading.of(args).remembered,
         baselines=None if args.baselines == "none" else args.baselines,
     )
     if args.rates and not interrupted:
@@ -195,37 +188,10 @@ def _learn_rates(
     return False
 
 
-def _typed(args: argparse.Namespace) -> dict[str, Any]:
-    """The settings of the problem that were typed; SettingsError for one that it lacks."""
-    cls: Any = problem_class(FEATURED.get(args.problem, args.problem))
-    typed = {name: getattr(args, name) for name in OPTIONS}
-    typed = {name: value for name, value in typed.items() if value is not None}
-    for name in typed:
-        if name not in cls.__dataclass_fields__:
-            raise SettingsError(f"{OPTIONS[name]} is not for {args.problem}: leave it out")
-    return typed | typed_settings(args)
-
-
-def _solver(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
-    """The solver that was typed, with its stopping rule; SettingsError if it does not suit."""
-    convex = problem.traits.convex
-    names = SOLVER_NAMES if convex else DESCENT_NAMES
-    if args.solver not in names:
-        raise SettingsError(
-            f"--solver {args.solver} is not for {args.problem}: it has {', '.join(names)}"
-        )
-    for name, usual in (("slack", "n"), ("master", "auto")):
-        if not convex and getattr(args, name) != usual:
-            raise SettingsError(f"--{name} is not for {args.problem}: leave it out")
-    usual_tol = TOL if convex else TOL_OF_DESCENT
-    stopping = Stopping(usual_tol if args.tol is None else args.tol, args.max_iter)
-    return solver_from(args.solver, stopping, args.master, args.slack, convex=convex)
-
-
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Given:
     if reads_later(args) or is_too_large(args, problem):
         return files_of(args, terminal, problem)
-    some = args.regions is not None or args.chunk_column is not None
+    some = args.regions is not None or "chunk_column" in Reading.of(args).typed
     given = read(
         args,
         terminal,

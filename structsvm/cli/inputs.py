@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.columns import how_to_read, said, table_columns
+from structsvm.cli.columns import Reading
+from structsvm.cli.settings import refuse_settings
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, warn_about_times
@@ -30,26 +31,13 @@ from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words
 from structsvm.io.image_folder import LabelledImage, find_images, read_images
 from structsvm.io.indicators import looks_like_changes, read_labels_as, warn_about_spellings
 from structsvm.io.label_tables import with_labels
-from structsvm.io.readers import HowToRead
+from structsvm.io.readers import HowToRead, TableColumns
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_name
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
-
-OF_TABLES = (
-    *("label_column", "time_column", "recording_column", "labels_are", "missing_label"),
-    *("regions", "chunk_column", "features", "ignore", "missing", "labels", "outside"),
-    *("stream", "separator", "decimal", "encoding", "skip_lines"),
-)
-OF_IMAGES = ("masks",)
-WAYS_OUT: tuple[tuple[Words | None, str, str], ...] = (
-    (IMAGES, "it cannot have", "learn with a larger --set n_superpixels=N"),
-    (None, "let the problem say that it is unknown", "--set cluster_count=unknown"),
-    (None, "evaluate with unseen_states='count'", "--unseen-states count"),
-)
-"""What to type, for complaints that Python is meant by: about what, what it says, the options."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +120,7 @@ class Given:
             i = int(match[1])
             return self.places[i] if i < len(self) else match[0]
 
-        text = re.sub(rf"\b{self.called.whole} (\d+)\b", place, message)
-        for words, complaint, way_out in WAYS_OUT:
-            if complaint in text and words in (None, self.words):
-                text += f" ({way_out})"
-        return text
+        return re.sub(rf"\b{self.called.whole} (\d+)\b", place, message)
 
 
 def takes_images(problem: PartitionProblem) -> bool:
@@ -165,25 +149,21 @@ def read(
     learner: MetricLearner | None = None,
 ) -> Given:
     """Read what ``args.paths`` name, for a problem."""
-    refuse_foreign_options(args, problem)
+    reading = Reading.of(args, learner)
+    refuse_foreign_options(reading, problem)
     if takes_images(problem):
         with terminal.working("reading images"):
-            return Given.of(read_images(args.paths, args.masks, need_labels=need_labels), problem)
+            return Given.of(read_images(args.paths, args.labels, need_labels=need_labels), problem)
     apart = args.labels is not None
-    if args.outside is not None and not apart:
-        raise SettingsError("--outside is for stretches of time: give them, --labels FILE")
-    how = how_to_read(
-        args,
-        learner,
+    how = reading.how(
         need_labels=need_labels and not apart,
         blanks=blanks or apart,
         in_order=problem.traits.contiguous,
     )
-    recordings = _recordings(args, terminal, features, how, learner)
+    recordings = _recordings(args, terminal, features, how, reading.columns)
     if apart:
-        outside = said("outside", args, learner)
-        recordings = with_labels(recordings, args.labels, blanks=blanks, outside=outside)
-    kind = said("labels_are", args, learner)
+        recordings = with_labels(recordings, args.labels, blanks=blanks, **reading.of_labels)
+    kind = reading["labels_are"]
     if not (need_labels or blanks) and not looks_like_changes(recordings):
         kind = None  # labels that nobody asks for are no reason to refuse anything
     recordings = share_features(read_labels_as(recordings, kind, ask=ask))
@@ -205,6 +185,7 @@ def read_for(
     blanks: bool = False,
 ) -> Given:
     """Read what ``args.paths`` name, to partition it with the model ``args.model``."""
+    refuse_settings(args, "files")
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
     problem = learner.problem_
     if getattr(args, "missing", None) == "mask" and getattr(problem, "missing", None) != "mask":
@@ -239,18 +220,19 @@ def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Se
     """The names of what ``args.paths`` name, if they can be told before any file is read."""
     if takes_images(learner.problem_):
         return [printable(file.stem) for file in find_images(args.paths)]
-    if table_columns(args, learner).recording is not None:
+    if Reading.of(args, learner).columns.recording is not None:
         return None
     return find_recordings(args.paths, labels=args.labels).names
 
 
-def refuse_foreign_options(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse options about columns and labels for images, and about masks for anything else."""
-    foreign = OF_TABLES if takes_images(problem) else OF_IMAGES
-    for name in foreign:
-        if getattr(args, name, None) is not None:
-            option = name.replace("_", "-")
-            raise SettingsError(f"--{option} is not for {problem_name(problem)}: leave it out")
+def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
+    """Refuse what is said of tables where images are read, and of labels where there are none."""
+    apart = "labels" in reading.typed
+    for name in reading.typed:
+        if name != "labels" and takes_images(problem):
+            raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
+        if name in reading.of_labels and not apart:
+            raise SettingsError(f"{name}= is for a separate table of labels: give labels= as well")
 
 
 def _recordings(
@@ -258,7 +240,7 @@ def _recordings(
     terminal: Terminal,
     features: Sequence[str],
     how: HowToRead,
-    learner: MetricLearner | None,
+    columns: TableColumns,
 ) -> list[Recording]:
     found = find_recordings(args.paths, labels=args.labels)
     others = [path.name for path in found.skipped if path not in found.predictions]
@@ -269,7 +251,6 @@ def _recordings(
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
         terminal.note(f"skipped: {', '.join(others[:5])}{more}")
     n = len(found.files)
-    columns = table_columns(args, learner)
     recordings: list[Recording] = []
     with terminal.working(f"reading {n} file{'s' if n > 1 else ''}"):
         for path, name in stage("files", list(zip(found.files, found.names, strict=True))):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from structsvm.cli.names import kind_names
 from structsvm.cli.scaffold import new_problem
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
+from structsvm.plugins import problem_names
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Write the files of a new problem, and say what to do next."""
-    if args.name in kind_names():
+    if args.name in problem_names():
         raise SettingsError(f"a problem {args.name!r} is installed: choose another name")
     folder = args.output or Path(f"structsvm-{args.name}")
     files = new_problem(args.name, folder)

@@ -51,11 +51,8 @@ OF_STATES = ("state", "probability")
 OTHER_OUTPUTS = (".json", ".html", ".pdf", ".svg", ".structsvm")
 """Kinds of files, besides those that hold data, whose names are not meant for folders."""
 
-INPUTS = ("model", "paths", "masks", "regions", "labels")
+INPUTS = ("model", "paths", "regions", "labels")
 """Arguments that name what a command reads."""
-
-Identity = tuple[int, int]
-"""Device and inode: the same for every spelling, symbolic link and hard link of a file."""
 
 
 def check_output(
@@ -88,16 +85,17 @@ def check_outputs(
         )
     for path in wanted:
         reason = unwritable(path)
+        if reason is None and path.is_dir():
+            reason = "it is a folder"
         if reason is not None:
             raise SettingsError(f"{path}: cannot be written: {reason}")
-    existing = [path for path in wanted if _is_there(path)]
-    read = dict(_read_by(args)) if existing else {}
+    existing = [path for path in wanted if path.is_file()]
+    inputs = {_inode(path) for path in _inputs(args)} if existing else set()
     for path in existing:
-        owner = read.get(_identity(path))
-        if owner is not None:
-            lies = "" if owner.is_file() else f" lies in {owner}, which this command reads, and"
-            what = lies or " is read by this command and"
-            raise SettingsError(f"{path}{what} is never overwritten: name another file")
+        if _inode(path) in inputs:
+            raise SettingsError(
+                f"{path} is read by this command and is never overwritten: name another file"
+            )
         if not (replaceable or args.force):
             raise SettingsError(f"{path} exists: name another file, or replace it with --force")
     for folder in {path.parent for path in wanted}:
@@ -119,45 +117,29 @@ def within(folder: Path, name: str) -> Path:
     return folder.joinpath(*(part for part in Path(name).parts if part not in ("/", "..")))
 
 
-def _is_there(path: Path) -> bool:
-    if path.is_dir():
-        raise SettingsError(f"{path} is a folder: a file of that name cannot be written")
-    return path.is_file()
-
-
-def _identity(path: Path) -> Identity:
+def _inode(path: Path) -> tuple[int, int]:
+    """The same for every spelling, symbolic link and hard link of a file."""
     found = path.stat()
     return found.st_dev, found.st_ino
 
 
-def _read_by(args: argparse.Namespace) -> Iterator[tuple[Identity, Path]]:
-    """Every file that the command may read, and the argument that names it or its folder."""
+def _inputs(args: argparse.Namespace) -> Iterator[Path]:
+    """The files that the command may read; what was made of those of a folder is no input."""
     for name in INPUTS:
-        given = getattr(args, name, None)
-        if given is None:
-            continue
+        given = getattr(args, name, None) or []
         for path in map(Path, given if isinstance(given, list) else [given]):
-            files = list(_files(path))
-            made = [] if name != "paths" or path.is_file() else _made(files)
-            for file in files:
-                if file not in made:
-                    yield _identity(file), path
+            files = [path] if path.is_file() else list(_files(path))
+            made = [] if path.is_file() else predictions_among(files) + made_of_images(files)
+            yield from (file for file in files if name == "labels" or file not in made)
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """A file, or those of a folder and of the folders of images and masks that it may hold."""
-    if os.path.isfile(path):
-        yield path
-    elif os.path.isdir(path):
-        for entry in path.iterdir():
-            if entry.is_file():
-                yield entry
-            elif entry.is_dir() and entry.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS):
-                yield from (file for file in entry.iterdir() if file.is_file())
-
-
-def _made(files: Sequence[Path]) -> list[Path]:
-    return predictions_among(files) + made_of_images(files)
+def _files(folder: Path) -> Iterator[Path]:
+    """The files of a folder and of the folders of images and masks that it may hold."""
+    for entry in folder.iterdir() if os.path.isdir(folder) else ():
+        if entry.is_file():
+            yield entry
+        elif entry.is_dir() and entry.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS):
+            yield from (file for file in entry.iterdir() if file.is_file())
 
 
 def _check_folder(folder: Path) -> None:

@@ -9,10 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from structsvm.cli.names import LABELS_ARE, MISSING, STREAMS
 from structsvm.errors import printable
 
-SHARED = ("files", "columns", "output")
+SHARED = ("files", "output")
 """Titles of the groups of options that many commands have."""
 
 
@@ -47,6 +46,13 @@ class Parser(argparse.ArgumentParser):
         file = sys.stderr if file is None else file
         file.write(printable(message))
         file.flush()
+
+    def options_of(self, command: str) -> dict[str, str]:
+        """The options of a command by the parameter that each sets."""
+        actions = self._command(argparse.Namespace(command=command))._actions
+        return {
+            action.dest: action.option_strings[-1] for action in actions if action.option_strings
+        }
 
     def _command(self, found: argparse.Namespace) -> Parser:
         """The parser of the command that was named, or this one."""
@@ -84,24 +90,10 @@ def report_options() -> argparse.ArgumentParser:
     return options
 
 
-def file_options() -> argparse.ArgumentParser:
-    """Options of commands that read recordings."""
+def file_options(*, learning: bool = False) -> argparse.ArgumentParser:
+    """Options of commands that read recordings, tables or images."""
     options = argparse.ArgumentParser(add_help=False)
     group = options.add_argument_group("files")
-    _add_roles(group)
-    _add_meanings(group)
-    _add_text(group)
-    group.add_argument(
-        "--masks",
-        metavar="FOLDER",
-        help="folder of label maps with the names of the images (default: the folder mask beside "
-        "img)",
-    )
-    return options
-
-
-def _add_roles(group: Any) -> None:
-    """Where labels, times and the names of recordings are."""
     group.add_argument(
         "--label-column",
         metavar="NAME",
@@ -113,12 +105,8 @@ def _add_roles(group: Any) -> None:
         metavar="FILE",
         help="separate table of labels, or a folder of such tables: a column change, or the "
         "columns start, end and label, in the time of the recordings, and a column recording if "
-        "there are several (default: labels are in the recordings)",
-    )
-    group.add_argument(
-        "--outside",
-        metavar="NAME",
-        help="with --labels: the label of samples in no stretch (default: they have none)",
+        "there are several (default: labels are in the recordings); for images, the folder of "
+        "their label maps (default: the folder mask beside img)",
     )
     group.add_argument(
         "--time-column",
@@ -131,75 +119,33 @@ def _add_roles(group: Any) -> None:
         metavar="NAME",
         help="column with the name of the recording of each row, in tables of several recordings",
     )
-
-
-def _add_meanings(group: Any) -> None:
-    group.add_argument(
-        "--labels-are",
-        choices=LABELS_ARE,
-        help="meaning of the labels: the state of each sample, or 1 at the first sample of each "
-        "new segment and 0 elsewhere (default: states; required if labels look like changes)",
-    )
-    group.add_argument(
-        "--missing-label",
-        action="append",
-        metavar="TEXT",
-        help="label that stands for a missing one, such as NA; may be repeated (default: blanks "
-        "only)",
-    )
+    if learning:
+        group.add_argument(
+            "--ignore",
+            action="append",
+            metavar="NAME",
+            help="column to leave out, such as a column of text; may be repeated",
+        )
     group.add_argument(
         "--missing",
-        choices=MISSING,
+        choices=("error", "interpolate", "mask"),
         help="refuse missing values, interpolate them, or leave them out of learning and "
         "prediction (default: error)",
     )
-
-
-def _add_text(group: Any) -> None:
-    group.add_argument(
-        "--separator",
-        metavar="TEXT",
-        help="separator of the columns of text files, such as ; or tab (default: detected)",
+    whole = (
+        "a parameter of MetricLearner such as standardize=training, or of what has its own: "
+        "problem.NAME (structsvm problems lists them), solver.NAME, features.NAME of --context, "
+        "and files.NAME of read_recordings; may be repeated"
     )
     group.add_argument(
-        "--decimal",
-        choices=(".", ","),
-        help="decimal mark of the numbers in text files (default: detected)",
-    )
-    group.add_argument(
-        "--encoding",
-        metavar="NAME",
-        help="encoding of text files, such as cp1252 (default: detected)",
-    )
-    group.add_argument(
-        "--skip-lines",
-        type=line_numbers,
-        metavar="N,...",
-        help="lines of text files and sheets to skip, counted from 1, such as 1-3,5 for a title "
-        "above the header and units below it (default: 0, which skips comments that begin with #)",
-    )
-
-
-def feature_options() -> argparse.ArgumentParser:
-    """Options of commands that learn, and choose what to learn from."""
-    options = argparse.ArgumentParser(add_help=False)
-    group = options.add_argument_group("columns")
-    group.add_argument(
-        "--features",
+        "--set",
+        type=assignment,
         action="append",
-        metavar="NAME",
-        help="column to learn from; may be repeated (default: all columns without another role)",
-    )
-    group.add_argument(
-        "--stream",
-        choices=STREAMS,
-        help="streams to read of sound and films (default: those that the file has)",
-    )
-    group.add_argument(
-        "--ignore",
-        action="append",
-        metavar="NAME",
-        help="column to leave out, such as a column of text; may be repeated",
+        default=[],
+        metavar="NAME=VALUE",
+        help=whole
+        if learning
+        else "files.NAME=VALUE, another parameter of read_recordings; may be repeated",
     )
     return options
 
@@ -265,21 +211,6 @@ def pair(text: str) -> tuple[int, int]:
     if not (comma and first.strip().isdigit() and second.strip().isdigit()):
         raise argparse.ArgumentTypeError(f"expected two numbers of rows such as 3,7, got {text!r}")
     return int(first), int(second)
-
-
-def line_numbers(text: str) -> list[int]:
-    """Read numbers of lines, ``1-3,5``; 0 alone stands for none."""
-    if text.strip() == "0":
-        return []
-    lines: list[int] = []
-    for part in text.split(","):
-        found = re.fullmatch(r"\s*([1-9]\d{0,5})(?:-([1-9]\d{0,5}))?\s*", part)
-        if not found or int(found[2] or found[1]) < int(found[1]):
-            raise argparse.ArgumentTypeError(
-                f"expected numbers of lines from 1 on, such as 2 or 1-3,5, got {text!r}"
-            )
-        lines += range(int(found[1]), int(found[2] or found[1]) + 1)
-    return lines
 
 
 def strength(text: str) -> float | str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.cli.inputs import Given, takes_images
-from structsvm.cli.settings import Kind, settings_of
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES, RECORDINGS
-from structsvm.errors import DataError
+from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.recording import Recording, listed
 from structsvm.io.regions import read_regions
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.settings import settings_in
 
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Classes whose names elsewhere mean that there is none, in lower case."""
@@ -43,22 +45,21 @@ def labels_of(given: Given, regions: Path | None) -> list[Any]:
     return labels
 
 
-def with_counts(kind: Kind, typed: Mapping[str, Any], given: Given, terminal: Terminal) -> Kind:
-    """The kind with its number of clusters unknown where images differ in it."""
+def with_counts(
+    problem: PartitionProblem, typed: Collection[str], given: Given, terminal: Terminal
+) -> PartitionProblem:
+    """The problem with its number of clusters unknown where images differ in it."""
     counts = [0]
-    if takes_images(kind.problem):
+    if takes_images(problem):
         counts = [np.unique(y[~unlabelled(y)]).size for y in given.ys]
-    if (
-        min(counts) == max(counts)
-        or "cluster_count" in typed
-        or "cluster_count" not in settings_of(kind.problem)
-    ):
-        return kind
+    settled = "cluster_count" in typed or "cluster_count" not in settings_in(problem)
+    if min(counts) == max(counts) or settled:
+        return problem
     terminal.note(
         f"the images have {min(counts)} to {max(counts)} parts: the number of parts of a new one "
-        "is learned, too (--set cluster_count=known leaves it to --n-clusters)"
+        "is learned, too (--set problem.cluster_count=known leaves it to --n-clusters)"
     )
-    return Kind.typed(kind.name, {**typed, "cluster_count": "unknown"})
+    return replace(problem, cluster_count="unknown")  # type: ignore[type-var]
 
 
 def unlabelled_samples(given: Given) -> int:
@@ -83,9 +84,10 @@ def tell_unlabelled(given: Given, terminal: Terminal) -> None:
     named = {str(label) for y in labels for label in set(y.tolist())}
     doubtful = sorted(name for name in named if name.lower() in LIKE_MISSING)
     if doubtful:
-        terminal.warn(
+        warn(
             f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
-            f"give --missing-label {doubtful[0]}"
+            f"give missing_labels={doubtful[0]!r}",
+            DataWarning,
         )
 
 

@@ -75,8 +75,7 @@ def _draw(args: argparse.Namespace, learner: MetricLearner, given: Given, figure
     if args.margins and not learner.problem_.traits.contiguous:
         raise SettingsError(f"--margins is for recordings, not {whole}s: leave it out")
     if K == "true" and y is None:
-        way_out = "--masks" if given.words is IMAGES else "--label-column"
-        raise SettingsError(f"--n-clusters true needs the true labels: give {way_out}, or a number")
+        raise SettingsError("--n-clusters true needs the true labels: give --labels, or a number")
     of_whole = () if given.words is IMAGES else ("components",)
     if learner.problem_.traits.contiguous:
         show = _shown(args.show, OF_DATA, f"a {whole}")

@@ -11,9 +11,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from structsvm.cli.settings import flat, kinds
+from structsvm.cli.settings import flat
 from structsvm.cli.terminal import Terminal, facts
-from structsvm.plugins import Plugin, oracles, structured_problems
+from structsvm.plugins import Plugin, oracles, problems, structured_problems
 from structsvm.support.plain import finite
 
 
@@ -21,7 +21,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """List them; those that cannot be used are warnings."""
     groups = {"oracles": oracles()}
     if args.command == "problems":
-        groups = {"problems": kinds(), "structured_problems": structured_problems()}
+        groups = {"problems": problems(), "structured_problems": structured_problems()}
     shown: list[Any] = []
     for name, found in groups.items():
         if name == "structured_problems" and found:

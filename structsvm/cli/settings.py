@@ -1,59 +1,94 @@
-"""The settings of a problem as they are typed: ``--set NAME=VALUE``, for whatever problem it is."""
+"""``--set NAME=VALUE``: parameters of the learner, its problem, solver, features and files."""
 
 from __future__ import annotations
 
 import argparse
 import ast
-import inspect
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
-
-from structsvm.cli.names import FEATURED
+from structsvm.cli.names import CONTEXT, CONTEXT_OF_IMAGES
+from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import SettingsError
-from structsvm.features import HermiteMoments, RecordingTransformer
+from structsvm.features import RecordingTransformer, Union
+from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import Plugin, problem_class, problem_name, problems, setting_groups
+from structsvm.plugins import problem_class
+from structsvm.solvers.auto import solver_from
+from structsvm.solvers.base import Solver, Stopping
+from structsvm.support.checks import meant
 from structsvm.support.settings import settings_in
 
-FEATURES: dict[str, type[RecordingTransformer]] = {"distribution-change": HermiteMoments}
-"""What stands in front of the problem, for the kinds of :data:`~structsvm.cli.names.FEATURED`."""
+GROUPS = ("problem", "solver", "features", "files")
+"""What has settings of its own, ``--set problem.NAME=VALUE``."""
+TOL_OF_DESCENT = 1e-3
+"""A gradient to reach, where there is no certified gap."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of problem with its settings: a problem, and the features in front of it, if any."""
+    """What is learned: a problem, and the features in front of it, if any."""
 
     name: str
     problem: PartitionProblem
     features: RecordingTransformer | None = None
 
     @classmethod
-    def typed(cls, name: str, given: Mapping[str, Any]) -> Kind:
-        """The kind of a name with the settings that were given, as texts or as values."""
-        if name not in FEATURES:
-            return cls(name, problem_with(name, given))
-        parameters = _parameters(FEATURES[name])
-        own = {
-            setting: _value(setting, parameters[setting].annotation, value)
-            for setting, value in given.items()
-            if setting in parameters
-        }
-        rest = {setting: value for setting, value in given.items() if setting not in parameters}
-        problem = problem_with(FEATURED[name], rest, parameters)
-        features = FEATURES[name](**own)
-        clone(features).fit([np.zeros((2, 1))])  # refuses what it cannot be set to
-        return cls(name, problem, features)
+    def typed(cls, args: argparse.Namespace) -> Kind:
+        """The problem that was named, with its settings and features."""
+        problem = problem_of(args.problem, problem_settings(args))
+        context = getattr(args, "context", None)
+        features = None if context is None else _context(context, args.problem, problem)
+        _set_features(features, assigned(args, "features"))
+        return cls(args.problem, problem, features)
 
 
-def typed_settings(args: argparse.Namespace) -> dict[str, Any]:
-    found = dict(args.set)
-    if getattr(args, "missing", None) == "mask":
-        cls: Any = problem_class(FEATURED.get(args.problem, args.problem))
+def assigned(args: argparse.Namespace, group: str = "") -> dict[str, Any]:
+    """The settings of a group that were typed; without one, the parameters of the learner."""
+    return {name: value_of(text) for name, text in texts(args, group).items()}
+
+
+def texts(args: argparse.Namespace, group: str) -> dict[str, str]:
+    found = {}
+    for name, value in args.set:
+        owner, dot, setting = name.partition(".")
+        if dot and owner not in GROUPS:
+            raise SettingsError(
+                f"--set {name}: a setting is called NAME, or GROUP.NAME of one of the groups "
+                f"{', '.join(GROUPS)}{meant(owner, GROUPS)}"
+            )
+        if owner == group and dot:
+            found[setting] = value
+        elif not group and not dot:
+            found[name] = value
+    return found
+
+
+def value_of(text: str) -> Any:
+    """A value as Python writes it, or the text itself. Names and calls are not read."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def refuse_settings(args: argparse.Namespace, *groups: str) -> None:
+    """Refuse settings of any other group than these."""
+    for name, _ in args.set:
+        owner, dot, _ = name.partition(".")
+        if (owner if dot else "") not in groups:
+            known = " and ".join(f"{group}.NAME" if group else "NAME" for group in groups)
+            raise SettingsError(f"--set {name} is not for {args.command}, which takes {known}")
+
+
+def problem_settings(args: argparse.Namespace) -> dict[str, Any]:
+    found = assigned(args, "problem")
+    if args.missing == "mask":
+        cls: Any = problem_class(args.problem)
         if "missing" not in cls.__dataclass_fields__:
             raise SettingsError(
                 f"--missing mask is not for {args.problem}: fill missing values in, or leave "
@@ -63,163 +98,104 @@ def typed_settings(args: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
+def problem_of(name: str, given: Mapping[str, Any]) -> PartitionProblem:
+    """The problem of a name with these settings; those of a setting are ``image.radius``."""
+    cls: Any = problem_class(name)
+    needed = [
+        field.name
+        for field in fields(cls)
+        if field.init and field.default is MISSING and field.default_factory is MISSING
+    ]
+    for setting in needed:
+        if setting not in given:
+            raise SettingsError(
+                f"problem {name} needs a setting: give --set problem.{setting}=VALUE"
+            )
+    others = {f"problem__{k.replace('.', '__')}": v for k, v in given.items() if k not in needed}
+    try:
+        learner = MetricLearner(cls(**{setting: given[setting] for setting in needed}))
+        problem: PartitionProblem = learner.set_params(**others).problem
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"problem {name}: {error}") from error
+    return problem
+
+
+def parameters_of(args: argparse.Namespace, **usual: Any) -> dict[str, Any]:
+    """The parameters of the learner: those that were typed, or else the usual ones."""
+    typed, known = assigned(args), MetricLearner().get_params(deep=False)
+    for name in typed:
+        if name not in known:
+            raise SettingsError(
+                f"--set {name}: a learner has no such parameter, it has {', '.join(known)}"
+                f"{meant(name, known)}; settings of a problem are problem.NAME"
+            )
+    return usual | typed
+
+
 def typed_metric(args: argparse.Namespace, problem: PartitionProblem) -> str:
     """The kind of metric that was typed; without one a full metric, unless values are masked."""
     masked = getattr(problem, "missing", None) == "mask"
     return args.metric or ("diagonal" if masked else "full")
 
 
-def kind_name(learner: Any) -> str:
-    for name, features in FEATURES.items():
-        is_it = problem_name(learner.problem_) == FEATURED[name]
-        if is_it and isinstance(learner.inputs_.features, features):
-            return name
-    return problem_name(learner.problem_)
-
-
-def kinds() -> list[Plugin]:
-    """Every kind of problem that can be typed, by name; those that cannot be used say why."""
-    declared = {plugin.name: plugin for plugin in problems()}
-    for name, features in FEATURES.items():
-        base = declared.get(FEATURED[name])
-        if base is None:
-            continue
-        summary = (inspect.getdoc(features) or "").partition("\n")[0]
-        settings = {k: p.default for k, p in _parameters(features).items()}
-        declared[name] = Plugin(
-            name,
-            base.value,
-            base.distribution,
-            f"``{base.name}`` of features: {summary[0].lower()}{summary[1:]}",
-            settings | base.settings,
-            base.error,
-        )
-    return [declared[name] for name in sorted(declared)]
-
-
-def _parameters(features: type[RecordingTransformer]) -> Mapping[str, inspect.Parameter]:
-    """The settings of a stage of features."""
-    return dict(list(inspect.signature(features.__init__).parameters.items())[1:])
-
-
-def settings_of(problem: PartitionProblem) -> dict[str, Any]:
-    """The settings of a problem as ``--set`` takes them: by name, values within values as well."""
-    return flat(settings_in(problem))
+def solver_of(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
+    """The solver that was typed, with its stopping rule."""
+    settings, convex = assigned(args, "solver"), problem.traits.convex
+    usual = {} if convex else {"tol": TOL_OF_DESCENT}
+    limits = {field.name for field in fields(Stopping)}
+    known = [*limits, *(("master", "slack") if convex else ())]
+    for name in settings:
+        if name not in known:
+            raise SettingsError(
+                f"--set solver.{name}: the solvers of {args.problem} have "
+                f"{', '.join(sorted(known))}{meant(name, known)}"
+            )
+    stopping = Stopping(**usual | {k: v for k, v in settings.items() if k in limits})
+    rest = {name: value for name, value in settings.items() if name not in limits}
+    return solver_from(assigned(args).get("solver", "auto"), stopping, **rest, convex=convex)
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with those of a group (a dataclass) in the place of the group."""
+    """Settings by name, those of a group (a dataclass) as ``image.radius``."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
-        if inner := settings_in(value):
-            found |= {k: v for k, v in flat(inner).items() if k not in settings}
-        else:
-            found[name] = value
+        inner = settings_in(value)
+        found |= {f"{name}.{k}": v for k, v in flat(inner).items()} if inner else {name: value}
     return found
 
 
-def problem_with(name: str, given: Mapping[str, Any], more: Iterable[str] = ()) -> PartitionProblem:
-    """The problem of a name with the settings that were given, as texts or as values."""
-    cls = problem_class(name)
-    own = {field.name: field for field in fields(cls) if field.init}  # type: ignore[arg-type]
-    groups = setting_groups(cls)
-    inside = {
-        field.name: (setting, field)
-        for setting, group in groups.items()
-        for field in fields(group)
-        if field.init and field.name not in own
-    }
-    for setting in given:
-        if setting not in own and setting not in inside:
-            typed = [*more, *(s for s in own if s not in groups), *inside]
-            has = ", ".join(typed) or "none"
-            raise SettingsError(f"problem {name} has no setting {setting!r}, it has {has}")
-    for setting, field in own.items():
-        needed = field.default is MISSING and field.default_factory is MISSING
-        if needed and setting not in given:
-            raise SettingsError(f"problem {name} needs a setting: give --set {setting}=VALUE")
-    values: dict[str, Any] = {}
-    of_groups: dict[str, dict[str, Any]] = {}
+def _context(
+    names: Sequence[str], kind: str, problem: PartitionProblem
+) -> RecordingTransformer | None:
+    """The features of these names, side by side."""
+    import structsvm.features
+
+    images = problem.traits.words in (GRAPHS, IMAGES)
+    if not (problem.traits.contiguous or images):
+        raise SettingsError("--context is for recordings and images: leave it out")
+    fitting = CONTEXT_OF_IMAGES if images else CONTEXT
+    for name in names:
+        if name not in fitting:
+            known = ", ".join(fitting)
+            raise SettingsError(f"--context of {kind} is one or more of {known}, got {name!r}")
+    stages = [(name, getattr(structsvm.features, fitting[name])()) for name in names]
+    return stages[0][1] if len(stages) == 1 else Union(*stages)
+
+
+def _set_features(features: RecordingTransformer | None, given: Mapping[str, Any]) -> None:
+    """Set parameters of the only stage that has them."""
+    stages = dict(features.stages) if isinstance(features, Union) else {"": features}
     for setting, value in given.items():
-        if setting in own:
-            values[setting] = _value(setting, own[setting].type, value)
-        else:
-            owner, field = inside[setting]
-            of_groups.setdefault(owner, {})[setting] = _value(setting, field.type, value)
-    for owner, found in of_groups.items():
-        values[owner] = groups[owner](**found)
-    return cls(**values)
-
-
-def _value(name: str, kind: Any, value: Any) -> Any:
-    """A text as the value it stands for, by the type that is declared."""
-    if not isinstance(value, str):
-        return value
-    declared = kind if isinstance(kind, str) else _written(kind)
-    kinds = [kind.strip() for kind in _UNION.split(declared)]
-    if "None" in kinds and value.lower() == "none":
-        return None
-    for simple, read in (("bool", _truth), ("int", int), ("float", float)):
-        if simple in kinds:
-            try:
-                return read(value)
-            except ValueError:
-                continue
-    for written in kinds:
-        collection = written.partition("[")[0].rpartition(".")[2]
-        if collection in COLLECTIONS:
-            found = _collection(value, COLLECTIONS[collection])
-            if found is not None:
-                return found
-    if {"Any", "object"} & {written.rpartition(".")[2] for written in kinds}:
-        return _literal(value)
-    if "str" in kinds:
-        return value
-    raise SettingsError(f"{name} must be {declared}, got {value!r}")
-
-
-_UNION = re.compile(r"\|(?![^\[]*\])")
-"""What is between the types of a union, and not inside brackets."""
-
-
-COLLECTIONS: dict[str, type] = {
-    "tuple": tuple,
-    "Tuple": tuple,
-    "Sequence": tuple,
-    "list": list,
-    "List": list,
-    "dict": dict,
-    "Dict": dict,
-    "Mapping": dict,
-    "set": set,
-    "Set": frozenset,
-    "frozenset": frozenset,
-}
-"""What is made of a text that is written as Python writes it, by the type that is declared."""
-
-
-def _written(kind: Any) -> str:
-    """A type as it is written in a program."""
-    return kind.__name__ if type(kind) is type else str(kind)
-
-
-def _literal(text: str) -> Any:
-    """A value as Python writes it, or the text itself. Names and calls are not read."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
-
-
-def _collection(text: str, kind: type) -> Any:
-    """A tuple, list, set or mapping; None for a text that is none."""
-    value = _literal(text)
-    if kind is dict:
-        return value if isinstance(value, dict) else None
-    return kind(value) if isinstance(value, tuple | list | set) else None
-
-
-def _truth(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"
+        of, _, name = setting.rpartition(".")
+        having = [
+            stage
+            for called, stage in stages.items()
+            if stage is not None and of in ("", called) and name in stage.get_params(deep=False)
+        ]
+        if len(having) != 1:
+            which = "one of several features" if having else "none of the features"
+            raise SettingsError(
+                f"--set features.{setting} is of {which}: give --context, and its name as in "
+                "features.moments.n_moments"
+            )
+        having[0].set_params(**{name: value})

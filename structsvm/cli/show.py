@@ -11,7 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from structsvm.cli.inputs import words_for, words_of_training
-from structsvm.cli.settings import kind_name, settings_of
+from structsvm.cli.settings import flat
 from structsvm.cli.terminal import Terminal, facts
 from structsvm.diagnosis import diagnose
 from structsvm.learner.consensus import ways_besides_metrics
@@ -24,7 +24,9 @@ from structsvm.plotting.words import (
     spectrum_in_words,
     training_in_words,
 )
+from structsvm.plugins import problem_name
 from structsvm.support.plain import counted, finite
+from structsvm.support.settings import settings_in
 from structsvm.support.tables import ShortTable
 
 BAR = 24
@@ -48,14 +50,11 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
     spectrum = np.linalg.svd(learner.components_, compute_uv=False) ** 2
     words = problem.traits.words
-    settings = settings_of(problem)
-    if inputs.features is not None:
-        stages = inputs.features.get_params(deep=False).items()
-        made = {k: " ".join(repr(v).split()) if hasattr(v, "get_params") else v for k, v in stages}
-        settings = made | settings
+    features = None if inputs.features is None else " ".join(repr(inputs.features).split())
     return {
         "model": str(path),
-        "problem": {"name": kind_name(learner), "settings": finite(settings)},
+        "problem": {"name": problem_name(problem), "settings": finite(flat(settings_in(problem)))},
+        "features": features,
         "metric": learner.metric,
         "regularizer": str(learner.regularizer),
         "lam": _lam(learner),
@@ -127,6 +126,7 @@ def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
     }
     rows = {
         "problem": f"{plain['problem']['name']} ({settings})",
+        "features": plain["features"],
         "metric": f"{learner.metric}, {_features(learner)}, "
         f"{scale[plain['standardize']]}, regularizer {learner.regularizer}, lam {plain['lam']:g}",
         "spectrum": spectrum_in_words(learner),

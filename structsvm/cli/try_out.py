@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from structsvm.cli.columns import named_columns
+from structsvm.cli.columns import Reading
 from structsvm.cli.context import groups_of, taken_to_be_independent
 from structsvm.cli.evaluate import readable
 from structsvm.cli.inputs import Given, read, refuse_foreign_options, takes_images
 from structsvm.cli.one_table import refuse_groups, refuse_split
 from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
-from structsvm.cli.settings import Kind, typed_settings
+from structsvm.cli.settings import Kind, refuse_settings
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import usual_steps
 from structsvm.diagnosis import Diagnosis
@@ -139,8 +139,9 @@ def _joined(*sentences: str) -> str:
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do."""
-    kind = Kind.typed(args.problem, typed_settings(args))
-    refuse_foreign_options(args, kind.problem)
+    refuse_settings(args, "problem", "files")
+    kind = Kind.typed(args)
+    refuse_foreign_options(Reading.of(args), kind.problem)
     folder = args.output
     written = Written(folder / "model.structsvm", folder / "report.html", folder / "predicted")
     check_outputs(args, [written.model, written.report])
@@ -154,7 +155,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     kept: list[Path] = []
 
     def keep(learner: MetricLearner) -> None:
-        learner.columns_ = dict(named_columns(args))
+        learner.columns_ = Reading.of(args).remembered
         learner.steps_ = usual_steps(train.given.times)
         args.output.mkdir(parents=True, exist_ok=True)
         save(learner, written.model)

@@ -12,21 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from structsvm import __version__
-from structsvm.cli.names import (
-    BACKENDS,
-    COMPARED,
-    CONTEXT,
-    CONTEXT_OF_IMAGES,
-    REGULARIZERS,
-    SOLVERS,
-    kind_names,
-)
+from structsvm.cli.names import CONTEXT, CONTEXT_OF_IMAGES
 from structsvm.cli.parser import (
     Parser,
-    assignment,
     count_option,
     evaluation_options,
-    feature_options,
     file_options,
     force_option,
     pair,
@@ -34,6 +24,7 @@ from structsvm.cli.parser import (
     report_options,
     strength,
 )
+from structsvm.plugins import problem_names
 
 DESCRIPTION = "Learn the distance that segmentation or clustering needs, from labelled examples."
 EXAMPLES = """\
@@ -74,37 +65,34 @@ examples:
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
   structsvm fit change-point show.mkv --labels show.csv    # writes show.structsvm
-  structsvm fit normalized-cut images/ --masks masks/ -o cuts.structsvm
+  structsvm fit normalized-cut images/ --labels masks/ -o cuts.structsvm
+  structsvm fit change-point recordings/ --set problem.min_length=5 --set solver.tol=0.001 -o m
 
 Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
 with a header (.csv, .tsv, .txt, also compressed, .parquet, .xlsx) in which every column but the
-label is a feature. A label may be blank (-1 in .npz files) where it is not known; --missing-label
-names further spellings of a blank, and --regions gives the number of changes in stretches of a
-recording. Images come with label maps of the same names (--masks). Sound and films (.mkv, .wav ...)
-are recordings of one sample a second, with labels in a separate table (--labels). Ctrl-C ends
+label is a feature. A label may be blank (-1 in .npz files) where it is not known, and --regions
+gives the number of changes in stretches of a recording. Images come with label maps of the same
+names, and sound and films (.mkv, .wav ...) with labels in a separate table (--labels). Ctrl-C ends
 learning and saves the best metric so far with its certificate.
 """,
-        file_options(),
-        feature_options(),
+        file_options(learning=True),
     )
     _problem_and_paths(parser, "files or folders to learn from")
     usual = "NAME.structsvm in this folder, after the first PATH"
     _output(parser, "MODEL", f"model file to write (default: {usual})")
-    _partial_options(parser.add_argument_group("partial labels"))
     learning = parser.add_argument_group("learning")
     _metric_options(learning)
-    learning.add_argument(
-        "--context",
-        metavar="NAMES",
-        help="features of a recording, separated by commas: "
-        f"{', '.join(CONTEXT)} (scores: a classifier's, of named states); of an image: "
-        f"{', '.join(CONTEXT_OF_IMAGES)} (default: columns)",
-    )
+    _context_option(learning)
     _groups_option(learning, "is scored by a classifier trained on it (--context)")
     _split_option(learning)
-    _solver_options(parser.add_argument_group("solver"))
+    learning.add_argument(
+        "--regions",
+        type=Path,
+        metavar="FILE",
+        help="table with the columns recording, start, end and changes (0, 1, 2, ... or 1+); the "
+        "recordings then need no labels",
+    )
     _running_options(parser.add_argument_group("running"))
-    _problem_options(parser.add_argument_group("kind of problem"))
 
 
 def _try(commands: Any) -> None:
@@ -125,8 +113,7 @@ baseline (a method that the metric is compared with) is tuned. Scores and predic
 the held-out data. The verdict is about the held-out data, too, unless they are too few; then it is
 that of the cross-validation, and says so.
 """,
-        file_options(),
-        feature_options(),
+        file_options(learning=True),
         description="Hold some labelled data out, choose what to learn on the rest, compare it "
         "with every baseline, and write a model, a report and predictions.",
     )
@@ -138,7 +125,6 @@ that of the cross-validation, and says so.
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="number of parallel workers, or -1 for one per core"
     )
-    _set_option(parser)
 
 
 def _predict(commands: Any) -> None:
@@ -251,21 +237,20 @@ def _compare(commands: Any) -> None:
         commands,
         "compare",
         "compare solvers on the same data",
-        f"""\
+        """\
 examples:
   structsvm compare change-point recordings/
   structsvm compare change-point recordings/ --metric diagonal --solvers one-slack/scs
   structsvm compare change-point recordings/ --json > history.json
   structsvm compare change-point recordings/ -o gaps.png
 
-Solvers are {", ".join(SOLVERS[:5])};
-after a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
-Every solver runs on one thread until its certified relative gap is at most --tol.
+After a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
+Every solver runs on one thread for up to a minute, until its certified relative gap is at most
+0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 For normalized-cut, which is not convex and has no gap, quasi-newton and cccp are compared by
 the objective.
 """,
-        file_options(),
-        feature_options(),
+        file_options(learning=True),
         description="Learn the same metric with several solvers and compare their certified gaps.",
     )
     _problem_and_paths(parser, "files or folders to learn from")
@@ -273,29 +258,14 @@ the objective.
         "--solvers",
         nargs="+",
         metavar="SOLVER",
-        help=f"solvers to compare (default: those of {', '.join(COMPARED)} that suit the problem)",
+        help="solvers to compare, such as one-slack (default: those that suit the problem)",
     )
     group = parser.add_argument_group("learning")
     _kind_of_metric(group)
+    _context_option(group)
     group.add_argument(
         "--lam", type=float, help="strength of the regularizer (default: depends on the problem)"
     )
-    group.add_argument("--tol", type=float, default=1e-3, help="gap to reach (default: 0.001)")
-    group.add_argument(
-        "--max-seconds",
-        type=float,
-        default=60.0,
-        metavar="S",
-        help="time limit of each solver (default: 60)",
-    )
-    group.add_argument(
-        "--max-iter",
-        type=positive,
-        default=10_000,
-        metavar="N",
-        help="maximum number of iterations of each solver (default: 10000)",
-    )
-    _set_option(parser.add_argument_group("kind of problem"))
     _output(parser, "FIG", f"figure to write: {', '.join(FIGURES)}")
 
 
@@ -497,7 +467,7 @@ def _model_and_paths(parser: argparse.ArgumentParser) -> None:
 
 
 def _problem_and_paths(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("problem", choices=kind_names(), help="kind of problem")
+    parser.add_argument("problem", choices=problem_names(), help="kind of problem")
     parser.add_argument("paths", nargs="+", metavar="PATH", help=what)
 
 
@@ -507,22 +477,6 @@ def _output(
     """Where to write, and whether files that exist may be replaced."""
     parser.add_argument("-o", "--output", type=Path, metavar=metavar, required=required, help=what)
     force_option(parser)
-
-
-def _partial_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--regions",
-        type=Path,
-        metavar="FILE",
-        help="table with the columns recording, start, end and changes (0, 1, 2, ... or 1+); the "
-        "recordings then need no labels",
-    )
-    group.add_argument(
-        "--chunk-column",
-        metavar="NAME",
-        help="column with the number of the chunk of each row, blank for none; all rows of a chunk "
-        "belong to the same cluster (clustering)",
-    )
 
 
 def _rule_options(group: argparse._ArgumentGroup) -> None:
@@ -558,9 +512,21 @@ def _kind_of_metric(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--regularizer",
-        choices=REGULARIZERS,
+        choices=("squared", "trace"),
         default="squared",
         help="squared norm, or trace, which favours few features or directions (default: squared)",
+    )
+
+
+def _context_option(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--context",
+        type=lambda text: list(dict.fromkeys(name.strip() for name in text.split(","))),
+        metavar="NAMES",
+        help="features of a recording, separated by commas: "
+        f"{', '.join(CONTEXT)} (moments: of its distribution; scores: a classifier's, of named "
+        "states); of an image: "
+        f"{', '.join(CONTEXT_OF_IMAGES)} (default: columns)",
     )
 
 
@@ -572,13 +538,6 @@ def _metric_options(group: argparse._ArgumentGroup) -> None:
         metavar="LAM|cv",
         help="strength of the regularizer, or cv to choose it by cross-validation (default: "
         "depends on the problem; cv for normalized-cut)",
-    )
-    group.add_argument(
-        "--standardize",
-        choices=("auto", "recording", "training", "none"),
-        default="auto",
-        help="standardise features within each recording, over the training set, or not at all "
-        "(default: depends on the problem)",
     )
 
 
@@ -599,41 +558,6 @@ def _split_option(group: argparse._ActionsContainer) -> None:
         "further rows of the same clusters), held-out clusters (clustering, for new clusters), or "
         "held-out recordings with a state that is hidden from the others (change-point, for new "
         "states)",
-    )
-
-
-def _solver_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--solver",
-        choices=SOLVERS,
-        default="auto",
-        help="optimisation method (default: auto); quasi-newton and cccp are for normalized-cut",
-    )
-    group.add_argument(
-        "--slack",
-        choices=("n", "one"),
-        default="n",
-        help="one slack variable per recording, or a single one (default: n)",
-    )
-    group.add_argument(
-        "--master",
-        default="auto",
-        metavar="SOLVER",
-        help="solver of the restricted problem: auto, interior, newton, or an installed solver of "
-        "cvxpy (default: auto)",
-    )
-    group.add_argument(
-        "--tol",
-        type=float,
-        help="certified relative gap at which to stop (default: 0.01); for normalized-cut, which "
-        "has no gap, tolerance of the gradient (default: 0.001)",
-    )
-    group.add_argument(
-        "--max-iter",
-        type=int,
-        default=200,
-        metavar="N",
-        help="maximum number of iterations (default: 200)",
     )
 
 
@@ -659,12 +583,9 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
         help="number of parallel workers, or -1 for one per core (default: 1)",
     )
     group.add_argument(
-        "--backend", choices=BACKENDS, default="auto", help="kind of workers (default: auto)"
-    )
-    group.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="scheduler of a Dask cluster, such as tcp://10.0.0.1:8786, for --backend dask; its "
+        help="scheduler of a Dask cluster, such as tcp://10.0.0.1:8786; its "
         "workers read the files, one at a time, under the same paths",
     )
     group.add_argument(
@@ -678,38 +599,4 @@ def _running_options(group: argparse._ArgumentGroup) -> None:
         type=Path,
         metavar="FILE",
         help="save progress to FILE; resume from it if it exists",
-    )
-
-
-def _set_option(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--set",
-        type=assignment,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the problem, as listed by structsvm problems, with tuples and lists in "
-        "Python syntax, such as 'parents=(0, 0, 1)'; may be repeated",
-    )
-
-
-def _problem_options(group: argparse._ArgumentGroup) -> None:
-    _set_option(group)
-    group.add_argument(
-        "--known-segments",
-        dest="segment_count",
-        action="store_const",
-        const="known",
-        help="learn a metric for predictions in which the number of segments is given",
-    )
-    group.add_argument(
-        "--penalty",
-        choices=("learned", "fixed"),
-        help="whether the price of a segment is learned with the metric (default: learned)",
-    )
-    group.add_argument(
-        "--kappa",
-        type=float,
-        metavar="KAPPA",
-        help="weight of the loss, above 0 and at most 1 (default: 1)",
     )

@@ -16,10 +16,10 @@ OPEN = 0.05
 """A certified gap that is worth a word, as a share of the best possible gain."""
 
 WAYS_OUT = {
-    Status.MAX_ITER: "allow more iterations: Stopping(max_iter=...) of the solver, --max-iter",
-    Status.MAX_SECONDS: "allow more time: Stopping(max_seconds=...) of the solver",
-    Status.MAX_CALLS: "allow more oracle calls: Stopping(max_calls=...) of the solver",
-    Status.INTERRUPTED: "let it run to the end; resume= (--checkpoint) continues a stopped run",
+    Status.MAX_ITER: "allow more iterations, max_iter= of the solver's Stopping",
+    Status.MAX_SECONDS: "allow more time, max_seconds= of the solver's Stopping",
+    Status.MAX_CALLS: "allow more oracle calls, max_calls= of the solver's Stopping",
+    Status.INTERRUPTED: "let it run to the end; resume= continues a stopped run",
     Status.STALLED: "scale the features (standardize='recording'), or use another master",
     Status.MASTER_FAILED: "scale the features or the constraints, or use another master",
     Status.NOTHING_TO_LEARN: "check that the labels belong to these features, or lower lam",
@@ -36,7 +36,7 @@ def certificate(learner: MetricLearner) -> Iterator[Finding]:
     yield Finding(
         "certificate",
         f"{status.value}{far}",
-        WAYS_OUT.get(status, "lower the tolerance: Stopping(tol=...) of the solver, --tol"),
+        WAYS_OUT.get(status, "lower the tolerance, tol= of the solver's Stopping"),
         {"status": status.name, "gap": gap, "lower": solution.lower, "upper": solution.upper},
     )
 

@@ -31,10 +31,7 @@ CONFIDENCE = 0.95
 LEARNED = "learned"
 EQUAL = "equal-segments"
 """The baseline that does not look at recordings: segments of equal length."""
-SHOWN_BY = (
-    " If the spread changes and not the mean, use features=HermiteMoments() (distribution-change "
-    "on the command line)."
-)
+SHOWN_BY = " If the spread changes and not the mean, use features=HermiteMoments()."
 """What to try where one kind of metric found nothing in the features; a search has tried it."""
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of

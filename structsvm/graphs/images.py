@@ -149,8 +149,7 @@ def _warn_of_few(T: int, settings: GraphOfImage, n_pixels: int) -> None:
     if FEWER * T < asked <= n_pixels / PIXELS_OF_ONE:
         warn(
             f"an image has {counted(T, 'superpixel')} where {asked} were asked for, as noisy ones "
-            f"do: raise compactness, which is {settings.compactness:g}, or smooth the image "
-            "(--set compactness=N)",
+            f"do: raise compactness, which is {settings.compactness:g}, or smooth the image",
             DataWarning,
         )
 

@@ -44,8 +44,7 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
         _warn(
             f"column {time!r} begins again wherever column {number!r} changes, and both are "
             f"features now: if every {number!r} is a recording of its own, give "
-            f"--recording-column {number} --time-column {time} (recording_column= and time_column= "
-            "in Python)"
+            f"recording_column={number!r} and time_column={time!r}"
         )
     left = [name for name in features if name not in (whole or ())]
 
@@ -57,19 +56,19 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
     if rising:
         what = "it was" if len(rising) == 1 else "they were"
         timed = all(recording.time is not None for recording in recordings)
-        time = "" if timed else f"say --time-column {rising[0]} if it is the time, or "
+        time = "" if timed else f"say time_column={rising[0]!r} if it is the time, or "
         _warn(
             f"{_columns(rising)} from the first row to the last, as time and row numbers do, and "
-            f"would be learned from: unless {what} measured, {time}leave it out, --ignore "
-            f"{rising[-1]} (in Python {'' if timed else 'time_column= and '}ignore=)"
+            f"would be learned from: unless {what} measured, {time}leave it out, "
+            f"ignore={rising[-1]!r}"
         )
     predicted = [name for name in left if name.removesuffix(AGAIN) in PREDICTED]
     found = [name for name in odd(_is_whole) if name in predicted and name not in rising]
     if found:
         _warn(
             f"{listed(found)} is called as predictions call theirs, holds whole numbers, and would "
-            f"be learned from: leave it out, --ignore {found[0]} (ignore=), or name it as the "
-            f"labels, --label-column {found[0]} (label_column=), unless it was measured"
+            f"be learned from: leave it out, ignore={found[0]!r}, or name it as the "
+            f"labels, label_column={found[0]!r}, unless it was measured"
         )
     left = [name for name in left if name not in rising and _is_identifier(name)]
     numbers = odd(_is_whole)
@@ -77,8 +76,8 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
         _warn(
             f"{listed(numbers)} is called like an identifier, holds whole numbers, and would be "
             "learned from: if it says of which recording a row is, give "
-            f"--recording-column {numbers[0]} (recording_column= in Python), otherwise leave it "
-            f"out, --ignore {numbers[0]} (ignore=), unless it was measured"
+            f"recording_column={numbers[0]!r}, otherwise leave it out, ignore={numbers[0]!r}, "
+            "unless it was measured"
         )
 
 

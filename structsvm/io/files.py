@@ -436,7 +436,7 @@ def _film(
     if how.need_labels:
         raise DataError(
             f"{path}: sound and pictures hold no labels: read them with need_labels=False and give "
-            "those of a table to with_labels, or name the table with --labels"
+            "those of a table to with_labels, or name the table, labels="
         )
     found = read_streams(path, name, how.stream, wanted)
     return found.choosing(columns.chosen(path, found.features, wanted))

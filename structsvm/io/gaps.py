@@ -17,12 +17,12 @@ from structsvm.support.plain import counted
 LISTED = 4
 """Blocks that a message names."""
 BETWEEN = (
-    "interpolate with --missing interpolate (missing='interpolate' in Python), or drop them first; "
-    "--missing mask learns and predicts without them"
+    "interpolate with missing='interpolate', or drop them first; missing='mask' learns and "
+    "predicts without them"
 )
 NOT_BETWEEN = (
     "fill them in, as with the median of their column, or leave out their rows, or columns "
-    "(--ignore)"
+    "(ignore=)"
 )
 """What to do about missing values of samples in order, and of rows that are in none."""
 
@@ -65,7 +65,7 @@ def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recordi
     if empty:
         raise DataError(
             f"{name}: column {empty[0]!r} of {recording.name} has no value that could be "
-            f"interpolated: leave it out with --ignore {empty[0]} (ignore= in Python)"
+            f"interpolated: leave it out with ignore={empty[0]!r}"
         )
     warn(f"{name}: {counted(n, 'value')} interpolated: {told}", DataWarning)
     return replace(recording, X=_interpolated(recording))

@@ -34,9 +34,9 @@ def read_labels_as(
         raise DataError(
             f"{recordings[0].where}: the labels are {no} but for {n} single "
             f"{'sample' if n == 1 else 'samples'} with {yes}{_in_all(recordings)}. If a {yes} "
-            "marks the first sample of a new segment, say --labels-are changes "
-            "(labels_are='changes' in Python). If it is the state of that one sample, which makes "
-            "it a segment of its own, say --labels-are states"
+            "marks the first sample of a new segment, say labels_are='changes'. "
+            "If it is the state of that one sample, which makes it a segment of its own, "
+            "say labels_are='states'"
         )
     return list(recordings)
 

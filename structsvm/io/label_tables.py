@@ -176,7 +176,7 @@ def _labels(
         raise DataError(
             f"{blank.size} of {T} samples are in no stretch, the first at {axis.name} "
             f"{axis.text(int(blank[0]))}, or their stretch has no label: label all of them, say "
-            "what they are, as --outside rest (outside='rest'), or learn from partial labels "
+            "what they are, as outside='rest', or learn from partial labels "
             "(structsvm fit)"
         )
     known = partial.codes != UNKNOWN
@@ -190,7 +190,7 @@ def _warn_of_seconds(name: str, places: Sequence[float]) -> None:
         warn(
             f"recording {name} has no times, so that {between[0]:g} counts samples and is rounded "
             "up to a whole one: if labels are in seconds, name the column of time "
-            "(--time-column, time_column=)",
+            "(time_column=)",
             DataWarning,
         )
 

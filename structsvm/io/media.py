@@ -118,7 +118,7 @@ def read_streams(
         asked = [kind for kind, features in FEATURES.items() if set(features) & set(wanted)]
     else:
         asked = ["audio", "video"] if stream in (None, "both") else [stream]
-    hint = "; stream={0!r} and --stream {0} read that alone"
+    hint = "; stream={0!r} reads that alone"
     if wanted:
         hint = ", but features that were learned from are of it"
     described = _described(path, asked, bool(wanted) or stream is not None, hint)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import shlex
 import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -51,7 +50,7 @@ NO_NAME = re.compile(r"Unnamed: \d+")
 LINES = "lines"
 """The attribute of a frame that holds the line of each of its rows, where that is not usual."""
 EXCEL = (".xlsx",)
-SKIP = "--skip-lines 1 (skip_lines=[1] in Python)"
+SKIP = "skip_lines=[1]"
 """The option that leaves out lines, for that above a header."""
 HOUR = 3600.0
 """By which a clock is put back, in seconds."""
@@ -104,7 +103,7 @@ class TableColumns:
             strangers = [name for name in names if name not in there]
             if strangers:
                 one_by_one = any(set(re.split(r"[,; ]+", name)) <= set(there) for name in strangers)
-                way_out = f"; give --{option} once for each" if one_by_one else ""
+                way_out = "; give each of them apart" if one_by_one else ""
                 raise DataError(
                     f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
                     f"features are {listed(list(there))}{way_out}"
@@ -207,9 +206,9 @@ def table_recordings(
     for column in [columns.label if how.need_labels else None, *others]:
         if column is None or column in headers or column in columns.optional - {columns.label}:
             continue
-        hint = "name another: --label-column" if column == columns.label else "name another"
+        hint = "name another, label_column=" if column == columns.label else "name another"
         if written is not None and len(headers) == 1:
-            hint = f"read with {written.separator!r} between columns: --separator names another"
+            hint = f"read with {written.separator!r} between columns: separator= names another"
         raise DataError(
             f"{path}: no column {column!r}; the columns are {listed(headers)}; {hint}"
             f"{_further_down(headers)}"
@@ -332,8 +331,7 @@ def _together(recordings: Sequence[Recording]) -> str:
         ):
             return (
                 ". Most times occur more than once, as in a table of several recordings: if it is "
-                "one, name the column that tells them apart with --recording-column "
-                "(recording_column= in Python)"
+                "one, name the column that tells them apart, recording_column="
             )
     return ""
 
@@ -687,16 +685,16 @@ def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Ori
     if len(values) == 1 and 2 * rows.size < len(frame):
         blank = "; if it stands for a missing value, leave its cells blank"
     if origin.format is not None and all(map(COMMA_NUMBER.fullmatch, values)):
-        blank = "; if the comma is the decimal mark, say --decimal , (decimal=',')"
+        blank = "; if the comma is the decimal mark, say decimal=','"
     if origin.format is not None and len(frame.columns) == 1:
         between = CALLED.get(origin.format.separator, repr(origin.format.separator))
-        blank = f"; its rows were read with {between} between columns: --separator names another"
-    options = " ".join(f"--ignore {shlex.quote(name)}" for name in shown)
+        blank = f"; its rows were read with {between} between columns: separator= names another"
+    ignored = f"ignore={shown[0]!r}" if len(shown) == 1 else f"ignore={shown}"
     raise DataError(
         f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
-        f"{first!r}{more}; is it the column of labels (--label-column), of time (--time-column), "
-        f"or of names of recordings (--recording-column)? {options} leaves it out (ignore= in "
-        f"Python){blank}{_few_lines(frame, words, origin)}"
+        f"{first!r}{more}; is it the column of labels (label_column=), of time (time_column=), "
+        f"or of names of recordings (recording_column=)? {ignored} leaves it out"
+        f"{blank}{_few_lines(frame, words, origin)}"
     )
 
 
@@ -717,7 +715,7 @@ def _few_lines(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin
     if not at_the_top and not frame.iloc[rows, 0].astype(str).str.startswith(COMMENT).all():
         return ""
     lines = ",".join(str(origin.line(row)) for row in rows.tolist())
-    return f". --skip-lines {lines} leaves out what looks like units or comments (skip_lines=)"
+    return f". skip_lines=[{lines}] leaves out what looks like units or comments"
 
 
 def _codes(column: Any) -> NDArray[np.int64]:

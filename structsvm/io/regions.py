@@ -78,7 +78,7 @@ def _samples(moments: list[str], recording: str, times: Mapping[str, TimeAxis | 
     axis = times[recording]
     if axis is None:
         raise DataError(
-            f"recording {recording} has no times: name their column with --time-column, or give "
+            f"recording {recording} has no times: name their column, time_column=, or give "
             "start and end in samples"
         )
     return [str(axis.sample_at(moment)) for moment in moments]

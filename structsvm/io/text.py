@@ -253,7 +253,7 @@ def _warn_about_values(
     if alike:
         warn(
             f"{path}: {_lines(alike)} left out, with values like those of the first row: if that "
-            "is a sample, say --skip-lines 0, which reads all lines (skip_lines=() in Python)",
+            "is a sample, read all lines, skip_lines=()",
             DataWarning,
         )
 
@@ -352,8 +352,7 @@ def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, 
     if encoding == "utf-8" and b"\0" in content:
         raise DataError(
             f"{path}: cannot be read: byte {content.index(0)} is zero, as in text whose letters "
-            "take 16 bits: name its encoding, --encoding utf-16-le or utf-16-be (encoding= in "
-            "Python)"
+            "take 16 bits: name its encoding, encoding='utf-16-le' or encoding='utf-16-be'"
         )
     try:
         return content.decode(encoding), encoding
@@ -361,8 +360,7 @@ def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, 
         if typed or marked or b"\0" in content:
             raise DataError(
                 f"{path}: cannot be read: it is not in {encoding.upper()} (byte {error.start} is "
-                f"{content[error.start]:#04x}): name another encoding with --encoding (encoding= "
-                "in Python)"
+                f"{content[error.start]:#04x}): name another encoding, encoding="
             ) from error
     try:
         return content.decode("cp1252"), "cp1252"
@@ -425,9 +423,7 @@ def _refuse_thousands(
         whole = [value for value in column if WHOLE_NUMBER.fullmatch(value)]
         small = all(BELOW_THOUSAND.fullmatch(value) for value in whole)
         if marked and whole and small and all(THOUSANDS.fullmatch(value) for value in marked):
-            way_out = (
-                f"say that it is the decimal mark, --decimal {mark} (decimal={mark!r} in Python)"
-            )
+            way_out = f"say that it is the decimal mark, decimal={mark!r}"
             if not has_option:
                 way_out = f"write {whole[0]}{mark}0, if it is the decimal mark"
             raise DataError(

@@ -166,8 +166,7 @@ def usable_factor(objective: Objective, solution: Solution, settings: Settings) 
         where = "the features"
         if traits.contiguous:
             where = (
-                "the means of the features; a change of spread shows in features=HermiteMoments(), "
-                "distribution-change on the command line"
+                "the means of the features; a change of spread shows in features=HermiteMoments()"
             )
         way_out = f"lower lam, or check that the labelled {traits.words.part}s differ in {where}"
         if solution.status in (Status.MAX_ITER, Status.MAX_SECONDS, Status.MAX_CALLS):

@@ -14,12 +14,6 @@ from structsvm.plugins import problem_class, problem_names
 from structsvm.support.checks import meant
 from structsvm.support.settings import settings_in
 
-TYPED_ONLY = {
-    "distribution-change": ": give problem='change-point' and "
-    "features=structsvm.features.HermiteMoments()"
-}
-"""Names of problems on the command line alone, and what to write in Python."""
-
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
     """An estimator with a parameter ``problem``, a frozen dataclass.
@@ -74,7 +68,7 @@ def named_problem(problem: Any) -> Any:
     if problem not in names:
         raise SettingsError(
             f"problem must be a PartitionProblem such as ChangePoint(), or one of "
-            f"{', '.join(names)}, got {problem!r}{TYPED_ONLY.get(problem) or meant(problem, names)}"
+            f"{', '.join(names)}, got {problem!r}{meant(problem, names)}"
         )
     try:
         return problem_class(problem)()

@@ -102,8 +102,8 @@ class TrainingSummary:
         warn(
             f"the model was made for further rows of the clusters it was learned from, and "
             f"{'one' if len(new) == 1 else len(new)} of these {'is' if len(new) == 1 else 'are'} "
-            f"new: {shown}. For new clusters, choose and evaluate with split='clusters' "
-            "(on the command line, fit --split clusters)",
+            f"new: {shown}. For new clusters, choose and evaluate with "
+            "split='clusters'",
             DataWarning,
         )
 

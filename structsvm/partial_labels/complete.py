@@ -253,8 +253,8 @@ def _with_known_count(
     if named < 2:
         raise DataError(
             f"the problem says that the number of {part}s is known, and labels that name {named} "
-            f"of them do not give it: let the problem say that it is unknown, or give n_clusters "
-            "with the partial labels"
+            f"of them do not give it: let the problem say that it is unknown, "
+            "cluster_count='unknown', or give n_clusters with the partial labels"
         )
     return replace(constraint, n_clusters=named)
 

@@ -21,7 +21,7 @@ class TestBadInput:
             ("a,b,label\n1,x,0\n2,3,1\n", ": 'x' is not a number, row 0 (line 2), column 'b';"),
             (
                 "a,b,state\n1,2,0\n",
-                ": no column 'label'; the columns are 'a', 'b', 'state'; name another: --label",
+                ": no column 'label'; the columns are 'a', 'b', 'state'; name another, --label",
             ),
             ("a,label\n", ": 0 rows and 1 feature: nothing to read"),
             ("", ": the file is empty"),
@@ -39,10 +39,12 @@ class TestBadInput:
 
     def test_a_table_in_another_encoding_than_was_typed(self, refused, tmp_path):
         (tmp_path / "old.csv").write_bytes("größe,label\n1,0\n2,1\n".encode("latin-1"))
-        said = refused(f"fit change-point {tmp_path / 'old.csv'} -o {tmp_path}/m --encoding utf-8")
+        said = refused(
+            f"fit change-point {tmp_path / 'old.csv'} -o {tmp_path}/m --set files.encoding=utf-8"
+        )
         assert (
-            ": cannot be read: it is not in UTF-8 (byte 2 is 0xf6): name another encoding with "
-            "--encoding" in said
+            ": cannot be read: it is not in UTF-8 (byte 2 is 0xf6): name another encoding, "
+            "--set files.encoding=VALUE" in said
         )
 
     def test_a_comma_at_the_end_of_each_row_shifts_nothing(self, run, tmp_path):

@@ -26,7 +26,7 @@ LINE = "fit change-point train --metric diagonal --baselines none --quiet -o"
 
 def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
     assert run(f"{LINE} {tmp_path}/here")[0] == 0
-    there = f"{LINE} {tmp_path}/there --json --backend dask --scheduler {scheduler}"
+    there = f"{LINE} {tmp_path}/there --json --scheduler {scheduler}"
     code, out, err = run(there)
     assert (code, err) == (0, "")
     assert '"unlabelled_samples": 0' in out
@@ -40,7 +40,7 @@ def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
 
 def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
     assert run(f"{LINE} {tmp_path}/here")[0] == 0
-    assert run(f"{LINE} {tmp_path}/lazy --lazy --jobs 2 --backend processes") == (0, "", "")
+    assert run(f"{LINE} {tmp_path}/lazy --lazy --jobs 2 --set backend=processes") == (0, "", "")
     here, lazy = (structsvm.load(tmp_path / name) for name in ("here", "lazy"))
     assert np.array_equal(here.metric_.factor, lazy.metric_.factor)
     assert here.penalty_ == lazy.penalty_
@@ -79,7 +79,7 @@ def test_errors_name_the_file(run, tmp_path, scheduler):
     for recording in TRAIN:
         write_recording(recording, folder / f"{recording.name}.npz")
     (folder / f"{TRAIN[1].name}.npz").write_bytes(b"PK")
-    line = f"fit change-point {folder} -o {tmp_path}/m --backend dask --scheduler {scheduler}"
+    line = f"fit change-point {folder} -o {tmp_path}/m --scheduler {scheduler}"
     code, _, err = run(line)
     assert code == 1
     assert f"{TRAIN[1].name}.npz" in err
@@ -88,12 +88,13 @@ def test_errors_name_the_file(run, tmp_path, scheduler):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--backend dask", "takes --scheduler ADDRESS, too"),
-        ("--scheduler tcp://127.0.0.1:1", "takes --backend dask, too"),
-        ("--backend dask --scheduler nowhere://1", "--scheduler nowhere://1: no scheduler answers"),
+        (
+            "--scheduler nowhere://1",
+            "--scheduler nowhere://1: no scheduler answers",
+        ),
         ("--lazy --recording-column who", "in memory, and with --lazy they are read one at a time"),
         (
-            "--backend dask --scheduler tcp://127.0.0.1:1 --recording-column who",
+            "--scheduler tcp://127.0.0.1:1 --recording-column who",
             "--recording-column needs all recordings in memory",
         ),
     ],

@@ -7,7 +7,9 @@ import pytest
 
 
 def test_table_on_stdout_and_a_picture(run, folder):
-    code, out, _ = run("compare change-point train --metric diagonal --tol 0.01 -o gaps.svg")
+    code, out, _ = run(
+        "compare change-point train --metric diagonal --set solver.tol=0.01 -o gaps.svg"
+    )
     assert code == 0
     for name in ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe"):
         assert name in out
@@ -16,7 +18,8 @@ def test_table_on_stdout_and_a_picture(run, folder):
 
 def test_json_has_every_iteration(run):
     code, out, _ = run(
-        "compare change-point train --json --tol 0.01 --solvers cutting-plane one-slack/scs"
+        "compare change-point train --json --set solver.tol=0.01 "
+        "--solvers cutting-plane one-slack/scs"
     )
     assert code == 0
     found = json.loads(out)
@@ -30,7 +33,7 @@ def test_json_has_every_iteration(run):
 
 def test_what_does_not_suit_is_left_out_and_said(run):
     code, out, err = run(
-        "compare change-point train --metric diagonal --regularizer trace --tol 0.1"
+        "compare change-point train --metric diagonal --regularizer trace --set solver.tol=0.1"
     )
     assert code == 0
     assert "frank-wolfe left out: " in err
@@ -46,7 +49,7 @@ def test_any_kind_of_problem_and_table(run, tmp_path, rng):
     table, text = tmp_path / "t.npz", tmp_path / "t.csv"
     given = [("clustering", table), ("clustering", text), ("change-point", text)]
     for kind, more in (*given, ("distribution-change", "train")):
-        line = f"compare {kind} {more} --metric diagonal --tol 0.1 --solvers one-slack"
+        line = f"compare {kind} {more} --metric diagonal --set solver.tol=0.1 --solvers one-slack"
         code, out, err = run(line)
         assert code == 0, err
         assert "one-slack" in out
@@ -58,8 +61,8 @@ def test_any_kind_of_problem_and_table(run, tmp_path, rng):
         ("compare change-point train --solvers simplex", "unknown solver 'simplex'"),
         ("compare change-point train --solvers cccp", "for objectives that are not convex"),
         ("compare change-point train --solvers frank-wolfe --regularizer trace", "strongly convex"),
-        ("compare change-point train --set spam=1", "has no setting 'spam'"),
-        ("compare change-point train --tol 0", "tol must be > 0"),
+        ("compare change-point train --set problem.spam=1", "has no setting 'spam'"),
+        ("compare change-point train --set solver.tol=0", "tol must be > 0"),
         ("compare change-point train --lam -1", "lam must be > 0"),
         ("compare change-point train -o gaps.txt", "the name must end with one of"),
     ],

@@ -61,9 +61,15 @@ def test_a_single_name_is_no_union(run, monkeypatch):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("change-point walks --context lags,echoes", "columns, lags, statistics, scores, boundar"),
+        (
+            "change-point walks --context lags,echoes",
+            "lags, statistics, moments, scores",
+        ),
         ("change-point walks --context regions", "got 'regions'"),
-        ("distribution-change walks --context lags", "has features of its own"),
+        ("change-point walks --context moments --set features.n_moments=0", "n_moments must be"),
+        ("change-point walks --context moments --set features.few=1", "is of none of the features"),
+        ("change-point walks --set spam.a=1", "one of the groups problem, solver, features, files"),
+        ("change-point walks --set spam=1", "a learner has no such parameter, it has backend"),
         ("clustering walks/p0_0.csv --context lags", "is for recordings and images"),
         ("change-point walks --groups ^q", "finds nothing in the name 'p0_0'"),
         ("change-point walks --groups (", "is no regular expression"),

@@ -62,7 +62,7 @@ def place(folder, tmp_path_factory):
         image, mask = paint(rng)
         Image.fromarray(image).save(place / "images" / f"p{i}.png")
         Image.fromarray(np.uint8(255) * mask).save(place / "masks" / f"p{i}.png")
-    line = ["fit", "normalized-cut", place / "images", "--masks", place / "masks", "--quiet"]
+    line = ["fit", "normalized-cut", place / "images", "--labels", place / "masks", "--quiet"]
     assert main([*map(str, line), "--lam", "0.02", "-o", str(place / "cuts.structsvm")]) == 0
     return place
 

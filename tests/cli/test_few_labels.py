@@ -127,19 +127,21 @@ def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
         chunk = f"c{y[t]}" if t % 3 == 0 else ""
         lines.append(",".join(f"{v:.4f}" for v in row) + f",{label},{chunk}")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    line = f"fit clustering {tmp_path / 't.csv'} --chunk-column chunk -o {tmp_path / 'm.structsvm'}"
+    line = (
+        f"fit clustering {tmp_path}/t.csv --set files.chunk_column=chunk -o {tmp_path}/m.structsvm"
+    )
     code, _, err = run(line)
     assert code == 0, err
     learner = load(tmp_path / "m.structsvm")
     assert learner.n_features_in_ == 3
     line += " --force"
-    open_number = line.replace(" -o", " --set cluster_count=unknown -o")
+    open_number = line.replace(" -o", " --set problem.cluster_count=unknown -o")
     for label in (0, 59):
         lines[label + 1] = lines[label + 1].replace(f",{y[label]},c", ",,c")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     assert run(open_number)[0] == 0
     code, _, err = run(line)
     assert code == 1
-    assert "--set cluster_count=unknown" in err
+    assert "--set problem.cluster_count=unknown" in err
     (labels,) = learner.predict([X], 2)
     assert max(np.mean(labels == y), np.mean(labels != y)) > 0.95

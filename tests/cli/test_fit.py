@@ -30,8 +30,10 @@ class TestFit:
     def test_settings_reach_the_learner(self, run, tmp_path):
         line = (
             "fit change-point train --quiet --metric diagonal --regularizer trace --lam 0.02 "
-            "--standardize none --slack one --tol 0.05 --max-iter 50 --master clarabel "
-            "--known-segments --penalty fixed --kappa 0.5 -o"
+            "--set standardize=none --set solver.slack=one --set solver.tol=0.05 "
+            "--set solver.max_iter=50 --set solver.master=clarabel "
+            "--set problem.segment_count=known --set problem.penalty=fixed "
+            "--set problem.kappa=0.5 -o"
         )
         assert run(line, tmp_path / "m") == (0, "", "")
         expected = {
@@ -45,9 +47,9 @@ class TestFit:
         assert expected.items() <= load(tmp_path / "m").get_params().items()
 
     def test_how_it_runs_reaches_the_learner(self, run, tmp_path):
-        line = "fit change-point train --quiet --metric diagonal --solver frank-wolfe --jobs 2 "
+        line = "fit change-point train --quiet --metric diagonal --set solver=frank-wolfe --jobs 2 "
         state = tmp_path / "state"
-        line += f"--backend threads --checkpoint {state} -o"
+        line += f"--set backend=threads --checkpoint {state} -o"
         assert run(line, tmp_path / "m") == (0, "", "")
         learner = load(tmp_path / "m")
         solver = BlockFrankWolfe(Stopping(1e-2, 200))
@@ -72,7 +74,9 @@ class TestFit:
 
     def test_not_converged_is_a_warning(self, run, tmp_path):
         code, _, err = run(
-            "fit change-point train --metric diagonal --max-iter 3 --tol 1e-12 -o", tmp_path / "m"
+            "fit change-point train --metric diagonal --set solver.max_iter=3 "
+            "--set solver.tol=1e-12 -o",
+            tmp_path / "m",
         )
         assert code == 0
         assert "warning: stopped at max_iter before the tolerance was reached" in err
@@ -99,9 +103,9 @@ class TestFit:
         [
             ("--lam 0", "lam must be > 0, got 0.0"),
             ("--lam -1", "lam must be > 0, got -1.0"),
-            ("--kappa 1.5", "kappa must be from 1e-12 to 1, got 1.5"),
-            ("--master spam", "'spam' is not installed; these are: "),
-            ("--tol -1", "tol must be"),
+            ("--set problem.kappa=1.5", "kappa must be from 1e-12 to 1, got 1.5"),
+            ("--set solver.master=spam", "'spam' is not installed; these are: "),
+            ("--set solver.tol=-1", "tol must be"),
         ],
     )
     def test_settings_that_cannot_be(self, refused, tmp_path, options, message):
@@ -130,7 +134,7 @@ class TestCtrlC:
     def test_the_best_certified_metric_is_saved(self, run, tmp_path, monkeypatch):
         self.interrupt_at(monkeypatch, 3)
         code, _, err = run(
-            "fit change-point train --metric diagonal --tol 1e-12 -o", tmp_path / "m"
+            "fit change-point train --metric diagonal --set solver.tol=1e-12 -o", tmp_path / "m"
         )
         assert code == 130
         assert f"the best certified metric so far is saved in {tmp_path / 'm'}" in err

@@ -23,14 +23,15 @@ def folder(tmp_path_factory):
             Image.fromarray(image).save(folder / name / "img" / f"p{i}.png")
             Image.fromarray(np.uint8(255) * mask).save(folder / name / "mask" / f"p{i}.png")
     line = f"fit normalized-cut {folder / 'learn'} -o {folder / 'm.structsvm'} --lam 0.02 --quiet"
-    assert main([*line.split(), "--set", "n_superpixels=40"]) == 0
+    assert main([*line.split(), "--set", "problem.image.n_superpixels=40"]) == 0
     return folder
 
 
 def test_fit_tells_what_it_did(run):
     code, out, err = run(
-        "fit normalized-cut learn/img --masks learn/mask -o n.structsvm --set n_superpixels=40 "
-        "--json --metric diagonal --lam 0.2 --solver cccp --tol 1e-4 --kappa 0.5"
+        "fit normalized-cut learn/img --labels learn/mask -o n.structsvm "
+        "--set problem.image.n_superpixels=40 --set problem.kappa=0.5 "
+        "--json --metric diagonal --lam 0.2 --set solver=cccp --set solver.tol=1e-4"
     )
     assert code == 0
     described = json.loads(out)
@@ -41,7 +42,8 @@ def test_fit_tells_what_it_did(run):
 
 
 def test_compare_is_by_the_objective(run):
-    line = "compare normalized-cut learn --set n_superpixels=40 --tol 0.01 --lam 0.02"
+    line = "compare normalized-cut learn --set problem.image.n_superpixels=40 --lam 0.02"
+    line += " --set solver.tol=0.01"
     code, out, err = run(f"{line} -o gaps.svg")
     assert code == 0, err
     assert "objective" in out
@@ -90,8 +92,8 @@ def test_a_number_of_parts_that_is_known_is_no_matter_of_a_price(run, tmp_path):
 def test_written_label_maps_can_be_learned_from(run):
     assert run("predict m.structsvm test/img -o again/mask")[0] == 0
     code, _, err = run(
-        "fit normalized-cut test/img --masks again/mask -o a.structsvm --lam 0.02 "
-        "--set n_superpixels=40"
+        "fit normalized-cut test/img --labels again/mask -o a.structsvm --lam 0.02 "
+        "--set problem.image.n_superpixels=40"
     )
     assert code == 0, err
 
@@ -105,7 +107,7 @@ def test_show_and_plot(run, folder):
     for line in (
         "plot m.structsvm -o weights.png",
         "plot m.structsvm test/img/p1.png -o cut.png",
-        "plot m.structsvm test/img/p1.png --masks test/mask --n-clusters true -o cut.pdf",
+        "plot m.structsvm test/img/p1.png --labels test/mask --n-clusters true -o cut.pdf",
     ):
         assert run(line)[0] == 0
         assert (folder / line.split()[-1]).stat().st_size > 1000
@@ -149,11 +151,17 @@ def test_report(run, folder):
     ("line", "message"),
     [
         (
-            "fit normalized-cut learn -o x.structsvm --slack one",
-            "--slack is not for normalized-cut",
+            "fit normalized-cut learn -o x.structsvm --set solver.slack=one",
+            "--set solver.slack: the solvers of normalized-cut have ",
         ),
-        ("fit normalized-cut learn -o x.structsvm --known-segments", "--known-segments is not for"),
-        ("fit normalized-cut learn -o x.structsvm --solver frank-wolfe", "is not for normalized-c"),
+        (
+            "fit normalized-cut learn -o x.structsvm --set problem.segment_count=known",
+            "NormalizedCut has no setting 'segment_count'",
+        ),
+        (
+            "fit normalized-cut learn -o x.structsvm --set solver=frank-wolfe",
+            "solver must be a Solver or one of",
+        ),
         ("fit normalized-cut learn/img -o x.structsvm", "p0.png: no label map"),
         ("fit normalized-cut learn -o x.structsvm --lam 0", "lam must be > 0"),
         ("predict m.structsvm test/img -o one.png", "one file for 6 images"),

@@ -38,14 +38,14 @@ def test_names_that_are_digits_stay_what_they_are(long):
 
 def test_each_recording_of_a_table_has_its_file_of_segments(run, long, tmp_path):
     table, model, out = long / "long.parquet", tmp_path / "m.structsvm", tmp_path / "out"
-    columns = "--recording-column who --time-column t --missing-label NA"
+    columns = "--recording-column who --time-column t --set files.missing_labels=NA"
     code, _, err = run(f"fit change-point {table} {columns} -o {model} --metric diagonal")
     assert code == 0, err
     assert "unlabelled: 30 of 180 samples" in err
     assert load(model).columns_ == {
         "recording_column": "who",
         "time_column": "t",
-        "missing_label": ["NA"],
+        "missing_labels": ["NA"],
     }
     predict = f"predict {model} {table} -o {out}"
     assert run(predict)[0] == 0

@@ -7,7 +7,6 @@ import pandas as pd
 from cli_kit import TEST, TRAIN
 
 from structsvm import load
-from structsvm.cli.terminal import Terminal
 
 
 def write_with_gaps(recordings, folder):
@@ -74,7 +73,6 @@ def test_many_warnings_of_a_kind_are_counted(run, tmp_path):
     assert code == 0, err
     assert err.count("values interpolated: ") == 4
     assert f"warning: {n - 3} more of this kind, the last one: " in err
-    assert err.index("more of this kind") < err.index("saved in")
     _, _, err = run(f"{line} --force --verbose", tmp_path / "train", "-o", model)
     assert "more of this kind" not in err
     assert err.count("values interpolated: ") == n
@@ -100,18 +98,3 @@ def test_a_feature_of_the_metric_that_is_constant_where_it_is_used_is_told(run, 
     assert err.count("constant") == 1
     assert "dead.csv: pulse is constant, which has" in err
     assert "% of the weight of the metric" in err
-
-
-def test_warnings_that_are_held_back_are_told_once(capsys):
-    """Also where lines of progress come between them."""
-    terminal = Terminal()
-    for i in range(9):
-        terminal.warn(f"r{i}.csv: {i} values masked: in row {i}")
-        if i in (5, 6):
-            terminal.note("reading: 50 %")
-    terminal.report({})
-    err = " ".join(capsys.readouterr().err.split())
-    assert err.count("values masked") == 3 + 1 + 1 + 1
-    assert "warning: 3 more of this kind, the last one: r5.csv" in err
-    assert "warning: r6.csv: 6 values masked" in err
-    assert "warning: 2 more of this kind, the last one: r8.csv" in err

@@ -47,27 +47,27 @@ def test_a_command_learns_them_and_says_what_it_took_them_for(run, place):
     assert load(place / "m.structsvm").training_data_.n_clusters == (7, 7)
     assert "unlabelled" not in err
     assert "'NA', 'NULL', 'None', 'n/a', 'nan', 'null' is taken as a class" in err
-    assert "give --missing-label NA" in err
+    assert "give --set files.missing_labels=NA" in err
 
 
 def test_spellings_that_are_named_mean_unlabelled(run, place):
     code, out, err = run(
         f"fit change-point {place / 'in'} -o {place / 'm.structsvm'} --json "
-        "--missing-label NA --missing-label nan --missing-label n/a"
+        "--set files.missing_labels=NA,nan,n/a"
     )
     assert code == 0, err
     assert "unlabelled: 36 of 84 samples" in err
     assert json.loads(out)["unlabelled_samples"] == 36
     code, _, err = run(
-        f"evaluate {place / 'm.structsvm'} {place / 'in'} --missing-label NA --missing-label nan"
+        f"evaluate {place / 'm.structsvm'} {place / 'in'} --set files.missing_labels=NA,nan"
     )
     assert code == 1
     assert "no label, row 12 (line 14)" in err
     code, _, err = run(
-        f"fit normalized-cut {place / 'in'} -o {place / 'n.structsvm'} --missing-label NA"
+        f"fit normalized-cut {place}/in -o {place}/n.structsvm --set files.missing_labels=NA"
     )
     assert code == 1
-    assert "--missing-label is not for normalized-cut" in err
+    assert "--set files.missing_labels=VALUE is not for normalized-cut" in err
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,9 @@ def counted(monkeypatch):
     "line",
     [
         "fit change-point train --metric diagonal -q --baselines none -o {out}",
-        "fit distribution-change train -q --baselines none --set n_moments=2 -o {out}",
-        "fit change-point train -q --baselines none --json --standardize training -o {out}",
+        "fit change-point train --context moments -q --baselines none --set features.n_moments=2 "
+        "-o {out}",
+        "fit change-point train -q --baselines none --json --set standardize=training -o {out}",
         "predict {model} test --quiet",
         "predict {model} test --quiet -o {out}",
         "evaluate {model} test --quiet",
@@ -58,7 +59,7 @@ def counted(monkeypatch):
         "report {model} test --quiet -o {out}.html",
         "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
         "plot {model} test/synthetic_00.npz --show features --quiet -o {out}.png",
-        "compare change-point train --metric diagonal --tol 0.1 --quiet",
+        "compare change-point train --metric diagonal --set solver.tol=0.1 --quiet",
     ],
 )
 def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, line):
@@ -145,7 +146,7 @@ def test_try_makes_a_graph_of_each_image_once(run, checked_images, tmp_path):
         image, mask = paint(rng)
         Image.fromarray(image).save(tmp_path / "images" / "img" / f"p{i}.png")
         Image.fromarray(np.uint8(255) * mask).save(tmp_path / "images" / "mask" / f"p{i}.png")
-    options = "--set n_superpixels=40 -q"
+    options = "--set problem.image.n_superpixels=40 -q"
     code, _, err = run(f"try normalized-cut {tmp_path}/images {options} -o {tmp_path}/out")
     assert code == 0, err
     assert len(checked_images) == 6

@@ -28,7 +28,7 @@ def cuts(tmp_path_factory):
         Image.fromarray(image).save(place / "img" / f"p{i}.png")
         Image.fromarray(np.uint8(255) * mask).save(place / "mask" / f"p{i}.png")
     line = f"fit normalized-cut {place} -o {place / 'c.structsvm'} --lam 0.02 --quiet"
-    assert main([*line.split(), "--set", "n_superpixels=40"]) == 0
+    assert main([*line.split(), "--set", "problem.image.n_superpixels=40"]) == 0
     return place
 
 
@@ -76,7 +76,7 @@ INTO_INPUTS = [
     "predict c.structsvm cuts/img/p0.png -o cuts/img/p0.png",
     "predict c.structsvm cuts -o cuts/mask/p1.png",
     "fit normalized-cut cuts -o cuts/img/p0.png",
-    "fit normalized-cut cuts/img --masks cuts/mask -o cuts/mask/p0.png",
+    "fit normalized-cut cuts/img --labels cuts/mask -o cuts/mask/p0.png",
     "plot c.structsvm cuts/img/p0.png -o cuts/img/p0.png",
 ]
 
@@ -108,9 +108,9 @@ OVER_FILES = [
     "report m.structsvm rec.csv -o old.html",
     "plot m.structsvm rec.csv -o old.png",
     "plot m.structsvm -o old.png",
-    "compare change-point data -o old.png --metric diagonal --solvers cutting-plane --tol 0.1",
+    "compare change-point data -o old.png --metric diagonal --solvers cutting-plane",
     "predict c.structsvm cuts/img/p0.png -o old.npy",
-    "fit normalized-cut cuts -o old --lam 0.02 --set n_superpixels=40",
+    "fit normalized-cut cuts -o old --lam 0.02 --set problem.image.n_superpixels=40",
 ]
 
 

@@ -64,9 +64,8 @@ def test_columns_can_be_left_out(run, german, tmp_path, refused):
     model, _ = fitted(run, tmp_path, tmp_path / "one.csv", "--ignore", "place")
     assert load(model).feature_names_in_.tolist() == list(TRAIN[0].features)
     few = TRAIN[0].features[:2]
-    model, _ = fitted(
-        run, tmp_path, tmp_path / "one.csv", *[x for f in few for x in ("--features", f)]
-    )
+    few_typed = f"files.features={','.join(few)}"
+    model, _ = fitted(run, tmp_path, tmp_path / "one.csv", "--set", few_typed)
     assert load(model).feature_names_in_.tolist() == list(few)
     assert run("predict", model, tmp_path / "one.csv")[0] == 0
 
@@ -91,7 +90,7 @@ def test_spellings_of_missing_labels_are_remembered(run, tmp_path):
         frame = frame_of(recording).astype({"label": str})
         frame.loc[:9, "label"] = "NA"
         frame.to_csv(tmp_path / f"{name}.csv", index=False)
-    model, err = fitted(run, tmp_path, tmp_path / "one.csv", "--missing-label", "NA")
+    model, err = fitted(run, tmp_path, tmp_path / "one.csv", "--set", "files.missing_labels=NA")
     assert "unlabelled: 10 of 200 samples" in err
     code, _, err = run("evaluate", model, tmp_path / "two.csv")
     assert code == 1
@@ -139,7 +138,7 @@ def test_lines_that_are_skipped_are_remembered_and_not_written(run, german, tmp_
         text = (german / "plain" / f"{TRAIN[0].name}.csv").read_text()
         header, rows = text.split("\n", 1)
         (tmp_path / f"{name}.csv").write_text(f"{header}\n{',' * header.count(',')}V\n{rows}")
-    model, _ = fitted(run, tmp_path, tmp_path / "one.csv", "--skip-lines", "2")
+    model, _ = fitted(run, tmp_path, tmp_path / "one.csv", "--set", "files.skip_lines=2")
     assert run("predict", model, tmp_path / "two.csv", "-o", tmp_path / "out")[0] == 0
     found = pd.read_csv(tmp_path / "out" / "two_segments.csv")
     np.testing.assert_allclose(found[list(TRAIN[0].features)], TRAIN[0].X, atol=1e-6)
@@ -155,8 +154,10 @@ def test_rows_of_a_sheet_that_are_no_rows_of_the_table(run, german, tmp_path, re
     np.testing.assert_array_equal(load(model).feature_names_in_, TRAIN[0].features)
     units = pd.DataFrame([["V"] * len(frame.columns)], columns=frame.columns)
     pd.concat([units, frame]).to_excel(tmp_path / "units.xlsx", index=False)
-    assert "--skip-lines 2 leaves out" in refused("fit change-point", tmp_path / "units.xlsx")
-    fitted(run, tmp_path, tmp_path / "units.xlsx", "--skip-lines", "2")
+    assert "--set files.skip_lines=2 leaves out" in refused(
+        "fit change-point", tmp_path / "units.xlsx"
+    )
+    fitted(run, tmp_path, tmp_path / "units.xlsx", "--set", "files.skip_lines=2")
 
 
 def test_columns_without_a_name_are_written_without_one(run, german, tmp_path):
@@ -170,9 +171,12 @@ def test_columns_without_a_name_are_written_without_one(run, german, tmp_path):
     assert after[1] == f"{before[1]},0"
 
 
+TYPED = ("--set", "files.separator=;", "--set", "files.decimal=,")
+
+
 def test_a_separator_that_is_remembered_and_another_one(run, german, tmp_path, refused):
-    model, _ = fitted(run, tmp_path, german / "german", "--separator", ";", "--decimal", ",")
+    model, _ = fitted(run, tmp_path, german / "german", *TYPED)
     message = refused("predict", model, german / "plain")
-    assert "read with ';' between columns: --separator names another" in message
-    line = "predict --separator , --decimal ."
+    assert "read with ';' between columns: --set files.separator=VALUE names another" in message
+    line = "predict --set files.separator=, --set files.decimal=."
     assert run(line, model, german / "plain")[1] == run("predict", model, german / "german")[1]

@@ -66,9 +66,7 @@ def test_words_that_mark_changes_are_asked_about(run, refused, tmp_path, words):
     message = refused("fit change-point", tmp_path)
     assert f"the labels are {words[0]} but for" in message
     assert f"If a {words[1]} marks the first sample of a new segment" in message
-    line = (
-        "fit change-point --labels-are changes --baselines none --metric diagonal --force -o marks"
-    )
+    line = "fit change-point --set files.labels_are=changes --baselines none -o marks --force"
     code, _, err = run(line, tmp_path)
     assert code == 0, err
     segments = sum(1 + np.count_nonzero(np.diff(recording.y)) for recording in TRAIN)
@@ -177,7 +175,7 @@ def test_labels_whose_comma_may_stand_between_thousands(run, refused, tmp_path):
     labels.write_text("start;end;label\n0;960;a\n960;1,720;b\n1,720;4,000;c\n", encoding="utf-8")
     message = refused(LINE, tmp_path / "walk.csv", "--labels", labels)
     assert "'1,720' stands beside '960' in one column" in message
-    assert "--decimal" not in message
+    assert "files.decimal" not in message
     labels.write_text("start;end;label\n0,5;960,000;a\n960,000;4000,0;b\n", encoding="utf-8")
     assert run(LINE, tmp_path / "walk.csv", "--labels", labels)[0] == 0
 
@@ -262,9 +260,11 @@ def test_samples_in_no_stretch_have_the_label_that_is_typed(run, refused, tmp_pa
     data = (tmp_path / "data", "--labels", labels)
     message = refused("try change-point --time-column t -o tried", *data)
     assert "are in no stretch" in message
-    assert "--outside rest" in message
-    assert "--labels FILE" in refused("fit change-point --outside rest", tmp_path / "data")
-    code, _, err = run(LINE, *data, "--outside", "rest")
+    assert "--set files.outside=rest" in message
+    assert "give --labels as well" in refused(
+        "fit change-point --set files.outside=rest", tmp_path / "data"
+    )
+    code, _, err = run(LINE, *data, "--set", "files.outside=rest")
     assert code == 0, err
     assert "unlabelled" not in err
     assert f"and {len(table)} segments in all" in err

@@ -90,9 +90,9 @@ def test_marks_of_changes_are_asked_about(run, place):
     line = f"fit change-point {place / 'marks.csv'} --label-column state -o {place / 'c.structsvm'}"
     code, _, err = run(line)
     assert code == 1
-    assert "--labels-are changes" in err
-    assert "--labels-are states" in err
-    code, _, err = run(f"{line} --labels-are changes")
+    assert "--set files.labels_are=changes" in err
+    assert "--set files.labels_are=states" in err
+    code, _, err = run(f"{line} --set files.labels_are=changes")
     assert code == 0, err
     (K,) = load(place / "c.structsvm").training_data_.n_clusters
     assert K == len(np.flatnonzero(np.diff(TRAIN[0].y))) + 1

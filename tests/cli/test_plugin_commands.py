@@ -45,9 +45,8 @@ class TestLists:
 
 class TestSettings:
     def test_any_setting_reaches_the_problem(self, run, tmp_path):
-        line = (
-            "fit change-point train --metric diagonal -q --set segment-count=known --set kappa=0.5"
-        )
+        line = "fit change-point train --metric diagonal -q --set problem.kappa=0.5"
+        line += " --set problem.segment_count=known"
         assert run(f"{line} -o", tmp_path / "m")[0] == 0
         problem = load(tmp_path / "m").problem_
         assert (problem.segment_count, problem.kappa) == ("known", 0.5)
@@ -55,14 +54,14 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("setting", "message"),
         [
-            ("spam=1", "problem change-point has no setting 'spam', it has segment_count, penalty"),
-            ("kappa=much", "kappa must be float, got 'much'"),
-            ("kappa=2", "kappa must be from 1e-12 to 1, got 2.0"),
+            ("spam=1", "problem: ChangePoint has no setting 'spam', it has segment_count, penalty"),
+            ("kappa=much", "kappa must be from 1e-12 to 1, got 'much'"),
+            ("kappa=2", "kappa must be from 1e-12 to 1, got 2"),
             ("penalty=free", "penalty must be 'learned' or 'fixed', got 'free'"),
         ],
     )
     def test_what_cannot_be_is_refused(self, refused, tmp_path, setting, message):
-        said = refused(f"fit change-point train --set {setting} -o", tmp_path / "m")
+        said = refused(f"fit change-point train --set problem.{setting} -o", tmp_path / "m")
         assert message in said
 
     @pytest.mark.parametrize("setting", ["kappa", "=1"])

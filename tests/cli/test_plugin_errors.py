@@ -90,7 +90,7 @@ FILE = "train/synthetic_00.npz"
     ],
 )
 def test_fit_names_the_plugin_and_the_sample(refused, installed, tmp_path, where, said):
-    error = refused(f"fit failing train -q --set where={where} -o {tmp_path}/m")
+    error = refused(f"fit failing train -q --set problem.where={where} -o {tmp_path}/m")
     assert error == f"{said}; --verbose shows the traceback"
 
 
@@ -115,7 +115,7 @@ def _boom(when):
 
 
 def test_verbose_shows_the_traceback(run, installed, tmp_path):
-    line = f"fit failing train --verbose --set where=encode -o {tmp_path}/m"
+    line = f"fit failing train --verbose --set problem.where=encode -o {tmp_path}/m"
     code, _, err = run(line)
     assert code == 1
     assert "ZeroDivisionError" in err
@@ -139,6 +139,6 @@ class Particular(SegmentProblem):
 def test_a_setting_that_the_plugin_refuses_is_one_line(refused, monkeypatch, tmp_path):
     point = SimpleNamespace(name="picky", value="it:Picky", dist=None, load=lambda: Particular)
     monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [point])
-    error = refused(f"fit picky train -q --set longest=2 -o {tmp_path}/m")
+    error = refused(f"fit picky train -q --set problem.longest=2 -o {tmp_path}/m")
     said = "Particular.__post_init__ raised ValueError: longest is 2"
     assert error == f"{said}; --verbose shows the traceback"

@@ -61,10 +61,10 @@ def test_label_maps_and_overlays_are_no_images(run, images, tmp_path):
     assert run("predict", model, images, "-o", images)[0] == 0
     assert len(list(images.iterdir())) == 6
     assert [image.name for image in read_images(images, need_labels=False)] == ["i0", "i1"]
-    assert run("evaluate", model, images, "--masks", images)[0] == 0
-    code, _, err = run("predict", model, images, "--masks", images, "-o", images, "--force")
+    assert run("evaluate", model, images, "--labels", images)[0] == 0
+    code, _, err = run("predict", model, images, "--labels", images, "-o", images, "--force")
     assert code == 1
-    assert "i0_mask.png lies in" in err
+    assert "i0_mask.png is read by" in err
     assert "never overwritten" in err
 
 

@@ -31,15 +31,19 @@ WORDS = [
         "cv",
         "diagonal",
         "full",
-        "cluster_count=3",
-        "kappa=2",
+        "problem.segment_count=known",
+        "problem.kappa=2",
+        "solver.tol=0.1",
+        "features.spam=1",
+        "files.encoding=spam",
+        "standardize=training",
         "=",
         "x=",
     ),
     *("change-point", "clustering", "normalized-cut", "/dev/null", ".", "w.csv", "regions.csv"),
 ]
 RECORDINGS = ("train/w0.npz", "train/w1.npz")
-LONG_RUN = {"--max-seconds", "--recordings"}
+LONG_RUN = {"--recordings"}
 """Options with which a command may rightly take for ever."""
 
 
@@ -63,7 +67,14 @@ def lines(draw):
     command = draw(st.sampled_from(COMMANDS))
     needed = {
         "fit": ["change-point", "train", "-o", "out.structsvm"],
-        "compare": ["change-point", "train", "--max-iter", "3", "--solvers", "one-slack"],
+        "compare": [
+            "change-point",
+            "train",
+            "--set",
+            "solver.max_iter=3",
+            "--solvers",
+            "one-slack",
+        ],
         "report": ["m.structsvm", "train", "-o", "out.html"],
         "plot": ["m.structsvm", "-o", "out.png"],
         "show": ["m.structsvm"],

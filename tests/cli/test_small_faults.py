@@ -17,10 +17,6 @@ from structsvm.features import Lags
     ("line", "message"),
     [
         ("fit change-point nowhere --lam -1 -o m", "lam must be > 0, got -1.0"),
-        (
-            "fit distribution-change nowhere --set n_moments=0 -o m",
-            "n_moments must be from 1 to 50, got 0",
-        ),
     ],
 )
 def test_settings_are_refused_before_any_file_is_read(refused, line, message):
@@ -37,7 +33,7 @@ def test_a_true_number_without_labels_is_asked_for_in_options(refused, tmp_path)
     names = ",".join(load("m.structsvm").feature_names_in_)
     file = table(tmp_path / "new.csv", names + "\n" + "\n".join(["1,2,3,4,5,6", "6,5,4,3,2,1"]))
     said = refused(f"plot m.structsvm {file} --n-clusters true -o {tmp_path}/f.png")
-    assert said == "--n-clusters true needs the true labels: give --label-column, or a number"
+    assert said == "--n-clusters true needs the true labels: give --labels, or a number"
 
 
 def test_a_class_in_the_place_of_its_instance():

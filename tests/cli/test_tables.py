@@ -93,7 +93,7 @@ def test_plot_draws_the_table(run, tables):
 def test_settings_of_the_problem(run):
     run(
         "fit clustering learn.csv --label-column class -o u.structsvm --metric diagonal "
-        "--set cluster_count=unknown --set oracle=rounded"
+        "--set problem.cluster_count=unknown --set problem.oracle=rounded"
     )
     settings = json.loads(run("show u.structsvm --json"))["problem"]["settings"]
     assert (settings["cluster_count"], settings["oracle"]) == ("unknown", "rounded")

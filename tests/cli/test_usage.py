@@ -41,7 +41,7 @@ class TestHelpAndUsage:
         assert "\x1b" not in out  # no colours where nobody sees them
 
     @pytest.mark.parametrize(
-        ("command", "own"), [("fit", "solver"), ("evaluate", "evaluation"), ("predict", "rules")]
+        ("command", "own"), [("fit", "running"), ("evaluate", "evaluation"), ("predict", "rules")]
     )
     def test_options_of_a_command_stand_above_those_of_files(self, run, command, own):
         _, out, _ = run(f"{command} --help")
@@ -106,7 +106,7 @@ class TestCompletion:
     def test_everything_is_in_the_script(self, run, shell):
         code, script, err = run(f"completion {shell}")
         assert (code, err) == (0, "")
-        for word in ("evaluate", "change-point", "frank-wolfe", "n-segments", "completion"):
+        for word in ("evaluate", "change-point", "n-clusters", "completion"):
             assert word in script
 
     def test_bash_completes(self, run, folder):
@@ -123,7 +123,7 @@ class TestCompletion:
 
         assert complete("structsvm", "eva") == ["evaluate"]
         assert complete("structsvm", "show", "m.str") == ["m.structsvm"]
-        assert complete("structsvm", "fit", "change-point", "--solver", "on") == ["one-slack"]
+        assert complete("structsvm", "fit", "change-point", "--metric", "di") == ["diagonal"]
 
     def test_without_shtab_it_says_what_to_install(self, refused, monkeypatch):
         monkeypatch.setitem(sys.modules, "shtab", None)

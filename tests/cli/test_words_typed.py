@@ -1,4 +1,4 @@
-"""The words that can be typed are those of what they stand for, and help needs no library."""
+"""Whatever is set is set in one way, and help needs no library."""
 
 import argparse
 import json
@@ -8,25 +8,10 @@ import sys
 import pytest
 
 from structsvm import load
-from structsvm.cli import names
 from structsvm.cli.parser import strength
-from structsvm.cli.settings import FEATURES, Kind
-from structsvm.compare import DEFAULT_SOLVERS
-from structsvm.features import HermiteMoments
-from structsvm.io.indicators import LABELS_ARE
-from structsvm.learner.settings import REGULARIZERS
-from structsvm.parallel.auto import BACKEND_NAMES
+from structsvm.cli.usage import build_parser
+from structsvm.cli.words import as_typed
 from structsvm.problems.change_point import ChangePoint
-from structsvm.solvers.auto import DESCENT_NAMES, SOLVER_NAMES
-
-
-def test_names_are_those_of_the_library():
-    assert set(names.SOLVERS) == {*SOLVER_NAMES, *DESCENT_NAMES}
-    assert names.COMPARED == DEFAULT_SOLVERS
-    assert sorted(names.REGULARIZERS) == sorted(REGULARIZERS)
-    assert names.BACKENDS == BACKEND_NAMES
-    assert names.LABELS_ARE == LABELS_ARE
-    assert names.FEATURED.keys() == FEATURES.keys()
 
 
 @pytest.mark.parametrize("line", [["--help"], ["fit", "--help"], ["fit", "nonsense"]])
@@ -43,55 +28,73 @@ def test_help_and_wrong_usage_need_no_library(line):
     assert done.returncode == 0, done.stderr
 
 
-class TestKinds:
-    def test_moments_in_front_of_change_points(self):
-        kind = Kind.typed("distribution-change", {"n_moments": "3", "min_length": "4"})
-        assert kind.problem == ChangePoint(min_length=4)
-        assert isinstance(kind.features, HermiteMoments)
-        assert kind.features.n_moments == 3
+def test_fit_has_at_most_25_options():
+    (commands,) = (a for a in build_parser()._actions if a.dest == "command")
+    most = {"fit": 25, "predict": 20, "compare": 17, "try": 15}
+    for name, parser in commands.choices.items():
+        found = [action for action in parser._actions if action.option_strings[1:] != ["--help"]]
+        n = sum(bool(action.option_strings) for action in found)
+        assert n <= most.get(name, 17), name
 
-    def test_settings_within_settings(self):
-        problem = Kind.typed("normalized-cut", {"n_superpixels": "40", "kappa": "0.5"}).problem
-        assert (problem.image.n_superpixels, problem.kappa) == (40, 0.5)
 
-    def test_a_kind_has_its_name_in_every_command(self, run, tmp_path):
-        line = "fit distribution-change train --metric diagonal --set n-moments=2 --quiet -o"
-        assert run(line, tmp_path / "m")[0] == 0
-        assert load(tmp_path / "m").inputs_.features.n_moments == 2
-        found = json.loads(run("show --json", tmp_path / "m")[1])
-        assert found["problem"]["name"] == "distribution-change"
-        assert found["problem"]["settings"]["n_moments"] == 2
-        assert found["n_metric_features"] == 2 * found["n_features"]
-        code, out, err = run("show", tmp_path / "m")
-        assert code == 0, err
-        assert "distribution-change (n_moments 2, segment_count unknown" in out
-        for command in ("predict", "evaluate"):
-            code, _, err = run(f"{command} {tmp_path / 'm'} test")
-            assert code == 0, err
-        listed = json.loads(run("problems --json")[1])["problems"]
-        (own,) = (plugin for plugin in listed if plugin["name"] == "distribution-change")
-        assert own["settings"]["n_moments"] == 5
+def test_moments_are_features_of_change_points(run, tmp_path):
+    line = "fit change-point train --context moments --metric diagonal --quiet -o"
+    assert run(f"{line} {tmp_path / 'm'} --set features.n_moments=2")[0] == 0
+    assert load(tmp_path / "m").inputs_.features.n_moments == 2
+    found = json.loads(run("show --json", tmp_path / "m")[1])
+    assert found["problem"]["name"] == "change-point"
+    assert found["features"] == "HermiteMoments(n_moments=2)"
+    assert found["n_metric_features"] == 2 * found["n_features"]
+    assert "HermiteMoments(n_moments=2)" in run("show", tmp_path / "m")[1]
 
-    @pytest.mark.parametrize(
-        ("line", "message"),
-        [
-            ("distribution-change train --set n_moments=0", "n_moments must be from 1 to 50"),
-            ("distribution-change train --set n_moments=few", "n_moments must be int, got 'few'"),
-            ("distribution-change train --set spam=1", "has no setting 'spam', it has n_moments"),
-            ("change-point train --masks train", "--masks is not for change-point: leave it out"),
-            ("normalized-cut train --label-column y", "--label-column is not for normalized-cut"),
-            ("normalized-cut train --master newton", "--master is not for normalized-cut"),
-            ("clustering train --known-segments", "--known-segments is not for clustering"),
-            ("change-point train --solver cccp", "--solver cccp is not for change-point: it has"),
-        ],
-    )
-    def test_what_does_not_go_together_is_refused(self, refused, tmp_path, line, message):
-        assert message in refused(f"fit {line} -o {tmp_path / 'm'}")
-        assert not (tmp_path / "m").exists()
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("normalized-cut train --label-column y", "--label-column is not for normalized-cut"),
+        ("normalized-cut train --set solver.master=newton", "solvers of normalized-cut have max"),
+        ("clustering train --set problem.segment_count=known", "no setting 'segment_count'"),
+        ("change-point train --set solver=cccp", "solver must be a Solver or one of ['auto', 'cut"),
+        ("change-point train --set files.spam=1", "reading has no such parameter, it has label_c"),
+        ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
+        ("change-point train --set files.skip_lines=x", "lines to skip are numbers from 1 on"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(refused, tmp_path, line, message):
+    assert message in refused(f"fit {line} -o {tmp_path / 'm'}")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_command_that_learns_nothing_sets_files_alone(refused):
+    said = refused("predict m.structsvm test --set problem.kappa=1")
+    assert said == "--set problem.kappa is not for predict, which takes files.NAME"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("leave it out, ignore='a b', or", "leave it out, --ignore 'a b', or"),
+        ("ignore=['a', 'b c'] leaves", "--ignore a --ignore 'b c' leaves"),
+        ("(label_column=) is", "(--label-column) is"),
+        ("encoding= names", "--set files.encoding=VALUE names"),
+        ("skip_lines=[1, 2] leaves", "--set files.skip_lines=1,2 leaves"),
+        ("allow more, max_iter= of", "allow more, --set solver.max_iter=VALUE of"),
+        ("cluster_count='unknown', or", "cluster_count='unknown', or"),
+        ("min_length=5", "--set problem.min_length=5"),
+        ("use features=HermiteMoments().", "use --context moments."),
+        ("resume= continues", "--checkpoint continues"),
+        ("lam=0.2 (K=3)", "--lam 0.2 (K=3)"),
+    ],
+)
+def test_parameters_in_messages_are_options(text, typed):
+    parser = build_parser()
+    args = parser.parse_args(["fit", "change-point", "x"])
+    args.parser = parser
+    assert as_typed(text, args) == typed
 
 
 def test_a_strength_is_a_number_or_chosen(run, tmp_path):
-    line = "fit change-point train --metric diagonal --tol 0.1 --lam"
+    line = "fit change-point train --metric diagonal --set solver.tol=0.1 --lam"
     code, _, err = run(f"{line} cv -o {tmp_path / 'm'}")
     assert code == 0, err
     assert "chosen on held-out recordings" in err
