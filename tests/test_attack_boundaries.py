@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.baselines import baselines_of_recordings
+from structsvm.baselines.recordings import baselines_of_recordings
 from structsvm.errors import DataError
 from structsvm.features import windows
 from structsvm.features.boundaries import read_boundaries

@@ -8,7 +8,8 @@ from sklearn.exceptions import NotFittedError
 
 from structsvm import MetricLearner, MetricLearnerCV, load, margin_rates, save
 from structsvm.errors import SettingsError
-from structsvm.plotting import eigenvalues, plot_metric, plot_segmentation, plot_weights
+from structsvm.plotting import plot_metric, plot_segmentation, plot_weights
+from structsvm.plotting.words import eigenvalues
 from structsvm.storage.fingerprint import fingerprint
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")

@@ -17,8 +17,6 @@ from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import score_titles
 from structsvm.graphs import GraphOfImage
 from structsvm.plotting import (
-    certificate_in_words,
-    eigenvalues,
     feature_weights,
     plot_clusters,
     plot_gap,
@@ -27,8 +25,8 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
     report_page,
-    scaled_metric,
 )
+from structsvm.plotting.words import certificate_in_words, eigenvalues, scaled_metric
 
 
 @pytest.fixture(scope="module")

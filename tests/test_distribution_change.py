@@ -12,7 +12,8 @@ from structsvm import (
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
-from structsvm.features import HermiteMoments, hermite_functions, robust_scale
+from structsvm.features import HermiteMoments
+from structsvm.features.moments import hermite_functions, robust_scale
 from structsvm.partitions.losses import margin_f1, partition_loss
 
 

@@ -34,7 +34,8 @@ from structsvm import (
 from structsvm.errors import StructSVMError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
-from structsvm.plotting import eigenvalues, feature_weights, report_page, scaled_metric
+from structsvm.plotting import feature_weights, report_page
+from structsvm.plotting.words import eigenvalues, scaled_metric
 from structsvm.plugins import problem_class
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plugin-circular"

@@ -11,11 +11,11 @@ from structsvm.errors import DataError, DataWarning, MissingExtraError
 from structsvm.io import (
     Recording,
     arrays_and_labels,
-    find_recordings,
     read_recording,
     read_recordings,
     write_recording,
 )
+from structsvm.io.files import find_recordings
 
 X = np.arange(12.0).reshape(6, 2) ** 2
 Y = np.array([0, 0, 0, 1, 1, 1])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from structsvm.errors import DataError, DataWarning
-from structsvm.io import Recording, TimeAxis, find_recordings, with_labels
+from structsvm.io import Recording, TimeAxis, with_labels
+from structsvm.io.files import find_recordings
 
 
 def recording(name, T, time=True):

@@ -7,7 +7,8 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from structsvm import MetricLearner, MetricLearnerCV
-from structsvm.baselines import FrameClassifier, candidates_of_recordings
+from structsvm.baselines import FrameClassifier
+from structsvm.baselines.recordings import candidates_of_recordings
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.features import Components, Lags, MovingStatistics, StateScores, Union
 from structsvm.partitions import Baseline, Candidate, Sample

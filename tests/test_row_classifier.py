@@ -7,7 +7,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 from structsvm import Clustering, MetricLearner, PartialLabels, evaluate, load, save
-from structsvm.baselines import RowClassifier, baselines_of_tables
+from structsvm.baselines import RowClassifier
+from structsvm.baselines.row_classifier import baselines_of_tables
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.baselines import estimators_in
 from structsvm.model_selection import evaluate_rows

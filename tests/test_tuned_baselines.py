@@ -9,7 +9,8 @@ from recording_cases import ENDS, NAMES, recordings_of_states
 from sklearn.base import BaseEstimator
 
 from structsvm import MetricLearner, MetricLearnerCV, PartialLabels, evaluate, load, save
-from structsvm.baselines import BoundaryClassifier, FrameClassifier, baselines_of_recordings
+from structsvm.baselines import BoundaryClassifier, FrameClassifier
+from structsvm.baselines.recordings import baselines_of_recordings
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.learner.baselines import estimators_in

@@ -2,12 +2,5 @@ from structsvm.baselines.boundary_classifier import BoundaryClassifier as Bounda
 from structsvm.baselines.consensus import Consensus as Consensus
 from structsvm.baselines.equal_segments import EqualSegments as EqualSegments
 from structsvm.baselines.frame_classifier import FrameClassifier as FrameClassifier
-from structsvm.baselines.recordings import baselines_of_recordings as baselines_of_recordings
-from structsvm.baselines.recordings import candidates_of_recordings as candidates_of_recordings
 from structsvm.baselines.region_classifier import RegionClassifier as RegionClassifier
-from structsvm.baselines.region_classifier import baselines_of_graphs as baselines_of_graphs
-from structsvm.baselines.region_classifier import candidates_of_graphs as candidates_of_graphs
 from structsvm.baselines.row_classifier import RowClassifier as RowClassifier
-from structsvm.baselines.row_classifier import baselines_of_tables as baselines_of_tables
-from structsvm.baselines.viterbi import best_path as best_path
-from structsvm.baselines.viterbi import best_path_of as best_path_of

@@ -74,30 +74,7 @@ def baselines_of_recordings(
     labels: Sequence[Any],
     features: RecordingTransformer | None = None,
 ) -> list[Baseline]:
-    """Return segments of equal length, and the classifiers that apply to labelled recordings.
-
-    Quick classifiers come first. Those of boundaries need the change points of a recording, in
-    full. Those of samples need names of states that mean the same in several recordings.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-    labels : sequence of labels of each sample, (T_i,), of breakpoints, or of PartialLabels
-    features : RecordingTransformer, optional
-        Those of the metric; the classifiers of samples see the same, but for scores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.partitions import Sample
-    >>> from structsvm.baselines import baselines_of_recordings
-    >>> samples = [Sample(np.zeros((10, 1)))] * 2
-    >>> [baseline.name for baseline in baselines_of_recordings(samples, [[4, 10], [6, 10]])]
-    ['equal-segments', 'boundary-logistic', 'boundary-boosting']
-    >>> y = np.repeat(["rest", "walk"], 5)
-    >>> [baseline.name for baseline in baselines_of_recordings(samples, [y, y])][:2]
-    ['equal-segments', 'frame-logistic']
-    """
+    """Return segments of equal length, and the classifiers that apply to labelled recordings."""
     context = _context(features)
     lags = Lags() if context is None else context
     named = are_names(samples, labels)
@@ -119,28 +96,7 @@ def candidates_of_recordings(
     features: RecordingTransformer | None = None,
     names: Sequence[str] = (),
 ) -> list[Candidate]:
-    """Return the candidates of recordings: metrics with and without context, and classifiers.
-
-    Parameters
-    ----------
-    samples, labels : as for :func:`baselines_of_recordings`
-    features : RecordingTransformer, optional
-        Those of the search. Candidates have features of their own only where it has none.
-    names : sequence of str
-        The candidates without context, such as "untrained", "diagonal" and "full".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.partitions import Sample
-    >>> from structsvm.baselines import candidates_of_recordings
-    >>> samples = [Sample(np.zeros((10, 1)))] * 4
-    >>> found = candidates_of_recordings(samples, [[4, 10]] * 4, names=("untrained", "full"))
-    >>> [candidate.name for candidate in found][:4]
-    ['untrained', 'full', 'equal-segments', 'boundary-boosting']
-    >>> [candidate.name for candidate in found][4:]
-    ['lags-full', 'moments-diagonal', 'boundaries-diagonal']
-    """
+    """Return the candidates of recordings: metrics with and without context, and classifiers."""
     plain = [named_candidate(name) for name in names]
     baselines = {
         baseline.name: baseline for baseline in baselines_of_recordings(samples, labels, features)

@@ -211,24 +211,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 
 
 def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Baseline]:
-    """Return the classifier of nodes, if labels are names of regions that several graphs share.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-    labels : sequence of names of the nodes, (T_i,), or of PartialLabels
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.partitions import Sample
-    >>> from structsvm.baselines import baselines_of_graphs
-    >>> samples, y = [Sample(np.zeros((4, 1)))] * 2, np.array(["sea", "sky", "sky", "sky"])
-    >>> [baseline.name for baseline in baselines_of_graphs(samples, [y, y])]
-    ['region-forest']
-    >>> baselines_of_graphs(samples, [y, np.array(["a", "b", "b", "a"])])
-    []
-    """
+    """Return the classifier of nodes, if labels are names of regions that several graphs share."""
     values = (_listed(getattr(y, "labels", y)) for y in labels)  # of PartialLabels
     counts = occurrences([name for name in names if not is_missing(name)] for names in values)
     if sum(n > 1 for n in counts.values()) < 2:
@@ -243,26 +226,7 @@ def candidates_of_graphs(
     features: RecordingTransformer | None = None,
     names: Sequence[str] = (),
 ) -> list[Candidate]:
-    """Return the candidates of graphs: metrics without and with scores, and the classifier.
-
-    Parameters
-    ----------
-    samples, labels : as for :func:`baselines_of_graphs`
-    features : RecordingTransformer, optional
-        Those of the search. The candidate with scores is there only where it has none.
-    names : sequence of str
-        The candidates without scores, such as "untrained", "diagonal" and "full".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.partitions import Sample
-    >>> from structsvm.baselines import candidates_of_graphs
-    >>> samples, y = [Sample(np.zeros((4, 1)))] * 4, np.array(["sea", "sky", "sky", "sky"])
-    >>> found = candidates_of_graphs(samples, [y] * 4, names=("untrained", "full"))
-    >>> [candidate.name for candidate in found]
-    ['untrained', 'full', 'region-forest', 'scores-full']
-    """
+    """Return the candidates of graphs: metrics without and with scores, and the classifier."""
     found = [named_candidate(name) for name in names]
     quick = [baseline for baseline in baselines_of_graphs(samples, labels) if baseline.quick]
     found += [Candidate(baseline.name, baseline=baseline) for baseline in quick]

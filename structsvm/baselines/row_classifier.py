@@ -109,20 +109,7 @@ def _classifier(kind: str) -> Any:
 
 
 def baselines_of_tables(labels: Sequence[Any]) -> list[Baseline]:
-    """Return the classifiers that apply to fully labelled tables with the same clusters.
-
-    Parameters
-    ----------
-    labels : sequence of labels of each table, (T_i,), or of PartialLabels
-
-    Examples
-    --------
-    >>> from structsvm.baselines import baselines_of_tables
-    >>> [baseline.name for baseline in baselines_of_tables([["a", "b"], ["b", "a", "a"]])]
-    ['lda-classifier', 'nearest-centroid', 'forest-classifier']
-    >>> baselines_of_tables([["a", "b"], ["c", "d"]])
-    []
-    """
+    """Return the classifiers that apply to fully labelled tables with the same clusters."""
     classes = [_classes(y) for y in labels]
     if any(found is None or len(found) < 2 or found != classes[0] for found in classes):
         return []

@@ -14,32 +14,6 @@ def best_path(scores: Floats, price: float) -> Ints:
     """Return the states that maximise the sum of their scores minus ``price`` for each change.
 
     Exact, in O(T C): a state is best reached from itself or from the best of all.
-
-    Parameters
-    ----------
-    scores : array of shape (T, C)
-        Finite.
-    price : float
-        0 or more.
-
-    Returns
-    -------
-    array of shape (T,)
-
-    Raises
-    ------
-    SettingsError
-        When the price is negative or not a number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.baselines import best_path
-    >>> scores = np.array([[1.0, 0.0], [0.0, 0.4], [1.0, 0.0], [0.0, 3.0]])
-    >>> best_path(scores, price=0.0).tolist()
-    [0, 1, 0, 1]
-    >>> best_path(scores, price=0.5).tolist()
-    [0, 0, 0, 1]
     """
     if not price >= 0:
         raise SettingsError(f"the price of a change must be 0 or more, got {price!r}")
@@ -50,30 +24,6 @@ def best_path_of(scores: Floats, n_clusters: int) -> Ints:
     """Return the states that maximise the sum of their scores with ``n_clusters - 1`` changes.
 
     Exact, in O(T K C) for K segments.
-
-    Parameters
-    ----------
-    scores : array of shape (T, C)
-        Finite, C >= 2.
-    n_clusters : int
-        From 1 to T.
-
-    Returns
-    -------
-    array of shape (T,)
-
-    Raises
-    ------
-    SettingsError
-        When there are no such sequences.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.baselines import best_path_of
-    >>> scores = np.array([[1.0, 0.0], [0.0, 0.4], [1.0, 0.0], [0.0, 3.0]])
-    >>> best_path_of(scores, n_clusters=2).tolist()
-    [0, 0, 0, 1]
     """
     T = len(scores)
     if isinstance(n_clusters, bool) or not isinstance(n_clusters, int | np.integer):

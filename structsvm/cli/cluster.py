@@ -62,7 +62,6 @@ def memory_bytes() -> float:
 
 
 def _needs_all(args: argparse.Namespace) -> str | None:
-    """What was typed and needs all recordings in memory."""
     typed = [*Reading.of(args).typed, *(name for name in WHOLE_OPTIONS if getattr(args, name))]
     return next((name for name in typed if name in (*WHOLE, *WHOLE_OPTIONS)), None)
 

@@ -35,7 +35,6 @@ SEVERAL: dict[str, Callable[[str], Sequence[Any]]] = {
 
 @cache
 def parameters_of_files() -> tuple[str, ...]:
-    """What can be said of how files are read: the parameters of the library's readers."""
     readers = (read_recordings, read_recording, with_labels)
     found = [
         *OPTIONS,
@@ -73,7 +72,6 @@ class Reading:
 
     @property
     def remembered(self) -> dict[str, Any]:
-        """What the model is told once, when it is learned."""
         return {name: value for name, value in self.typed.items() if name not in ONCE}
 
     @property
@@ -94,7 +92,6 @@ class Reading:
 
     @property
     def of_labels(self) -> dict[str, Any]:
-        """How a separate table of labels is read."""
         own = inspect.signature(with_labels).parameters
         return {name: self[name] for name in own if name not in OF_COMMANDS}
 

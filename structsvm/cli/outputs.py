@@ -118,7 +118,6 @@ def within(folder: Path, name: str) -> Path:
 
 
 def _inode(path: Path) -> tuple[int, int]:
-    """The same for every spelling, symbolic link and hard link of a file."""
     found = path.stat()
     return found.st_dev, found.st_ino
 

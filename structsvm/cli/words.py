@@ -36,7 +36,6 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
 
 
 def _options(args: argparse.Namespace) -> dict[str, str]:
-    """What is typed for a parameter, up to its value."""
     from structsvm.cli.columns import parameters_of_files
     from structsvm.solvers.stopping import Stopping
 

@@ -10,8 +10,6 @@ from structsvm.features.context import MovingStatistics as MovingStatistics
 from structsvm.features.foreign import OfWindows as OfWindows
 from structsvm.features.foreign import Series as Series
 from structsvm.features.moments import HermiteMoments as HermiteMoments
-from structsvm.features.moments import hermite_functions as hermite_functions
-from structsvm.features.moments import robust_scale as robust_scale
 from structsvm.features.raw import Windows as Windows
 from structsvm.features.raw import windows as windows
 from structsvm.features.regions import Deviations as Deviations

@@ -27,15 +27,6 @@ def hermite_functions(x: Floats, n: int) -> Floats:
     (Lajugie et al., section "Detecting changes in distribution", where the normalisation is
     misprinted.) By the recurrence
     ``psi_{i+1} = sqrt(2/(i+1)) x psi_i - sqrt(i/(i+1)) psi_{i-1}``, which is stable.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.features import hermite_functions
-    >>> hermite_functions(np.zeros(5), 3).shape
-    (5, 3)
-    >>> hermite_functions(np.array([0.0]), 2).round(3).tolist()
-    [[0.0, -0.531]]
     """
     with np.errstate(under="ignore"):
         bounded = np.clip(x, -1e2, 1e2)  # beyond, all of them are zero
@@ -49,20 +40,7 @@ def hermite_functions(x: Floats, n: int) -> Floats:
 
 
 def robust_scale(X: Floats) -> tuple[Floats, Floats]:
-    """The median and a robust standard deviation of each channel of a recording, (P,) each.
-
-    1.4826 times the median absolute deviation, which half of the samples being outliers does not
-    spoil; the ordinary one for a channel that is constant more than half of the time, and 1 for one
-    that is constant.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.features import robust_scale
-    >>> center, scale = robust_scale(np.array([[0.0], [1.0], [2.0], [3.0], [1000.0]]))
-    >>> center.tolist(), scale.round(4).tolist()
-    ([2.0], [1.4826])
-    """
+    """The median and a robust standard deviation of each channel of a recording, (P,) each."""
     location = np.median(X, axis=0)
     sigma = NORMAL * np.median(np.abs(X - location), axis=0)
     tiny = 1e-12 * np.abs(X).max(axis=0, initial=0.0)

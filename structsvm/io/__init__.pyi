@@ -1,7 +1,5 @@
 from structsvm.data.times import TimeAxis as TimeAxis
-from structsvm.io.files import Found as Found
 from structsvm.io.files import RecordingFiles as RecordingFiles
-from structsvm.io.files import find_recordings as find_recordings
 from structsvm.io.files import read_recording as read_recording
 from structsvm.io.files import read_recordings as read_recordings
 from structsvm.io.files import write_recording as write_recording

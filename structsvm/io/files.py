@@ -48,22 +48,7 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True)
 class Found:
-    """Files that contain recordings, and other files beside them.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from structsvm.io import find_recordings
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("anna.csv", "ben.csv", "notes.txt"):
-    ...         (Path(folder) / name).touch()
-    ...     found = find_recordings(folder)
-    >>> type(found).__name__
-    'Found'
-    >>> found.names, [path.name for path in found.skipped]
-    (('anna', 'ben'), ['notes.txt'])
-    """
+    """Files that contain recordings, and other files beside them."""
 
     files: tuple[Path, ...]
     names: tuple[str, ...]
@@ -222,31 +207,7 @@ def find_recordings(
     *,
     labels: str | PathLike[str] | None = None,
 ) -> Found:
-    """List the files that :func:`read_recordings` reads, and those that it skips.
-
-    Parameters
-    ----------
-    paths : path or list of paths
-    labels : path, optional
-        A file of labels, or a folder of them, which may lie beside the recordings and are none
-        (:func:`with_labels`).
-
-    Raises
-    ------
-    DataError
-        For a path that does not exist, a folder without recordings, one that cannot be read whole,
-        a file of another kind.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from structsvm.io import find_recordings
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     (Path(folder) / "walk.csv").touch()
-    ...     find_recordings(folder).names
-    ('walk',)
-    """
+    """List the files that :func:`read_recordings` reads, and those that it skips."""
     if isinstance(paths, str | PathLike):
         paths = [paths]
     files: dict[Path, Path] = {}

@@ -96,11 +96,7 @@ class Row:
 def chosen(
     path: Path, rows: Sequence[Row], who: Mapping[str, str | None], *, alone: bool = True
 ) -> list[Row]:
-    """The rows of one tier, subject and annotator; DataError where there are several to choose.
-
-    What a model predicted counts where its name is asked for. A file that is not ``alone`` may lack
-    what is asked for.
-    """
+    """The rows of one tier, subject and annotator; DataError where there are several to choose."""
     wanted = who.get("annotator")
     left = [row for row in rows if not row.is_guess or row.who.get("annotator") == wanted]
     blank = {row.recording: Row(None, None, "", row.recording) for row in rows}
@@ -311,10 +307,7 @@ def _of_boris(file: LabelFile) -> Iterator[Row]:
 def _paired(
     path: Path, name: str | None, events: Sequence[tuple[int | None, Any, str, str, str]]
 ) -> list[Row]:
-    """Stretches of the lines, times, subjects, behaviours and kinds of events of one recording.
-
-    An event that does not say whether it starts or stops a state does either in turn.
-    """
+    """Stretches of the lines, times, subjects, behaviours and kinds of events of one recording."""
     found, open_ones = [], {}
     for line, at, subject, behavior, kind in events:
         which, where = (subject, behavior), "" if line is None else f"line {line}: "
@@ -503,7 +496,6 @@ def _of_table(file: LabelFile) -> Iterator[Row]:
 
 
 def _whose(row: Mapping[Any, Any], others: Any) -> dict[str, str]:
-    """What the columns of a row say of tier, subject and annotator."""
     return {
         kind: (row[name] or "").strip()
         for kind, names in WHOSE.items()

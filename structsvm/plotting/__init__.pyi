@@ -10,12 +10,4 @@ from structsvm.plotting.metric import plot_weights as plot_weights
 from structsvm.plotting.report.page import report_page as report_page
 from structsvm.plotting.segments import plot_segmentation as plot_segmentation
 from structsvm.plotting.stability import plot_weight_stability as plot_weight_stability
-from structsvm.plotting.words import certificate_in_words as certificate_in_words
-from structsvm.plotting.words import eigenvalues as eigenvalues
 from structsvm.plotting.words import feature_weights as feature_weights
-from structsvm.plotting.words import heaviest_directions as heaviest_directions
-from structsvm.plotting.words import question_in_words as question_in_words
-from structsvm.plotting.words import scaled_metric as scaled_metric
-from structsvm.plotting.words import spectrum_in_words as spectrum_in_words
-from structsvm.plotting.words import training_in_words as training_in_words
-from structsvm.plotting.words import unit_in_words as unit_in_words

@@ -90,7 +90,7 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     """Draw the matrix of the metric as a heat map, the features of largest weight first.
 
     Entries are in units of the untrained metric, which has ones on its diagonal, as in
-    :func:`structsvm.plotting.scaled_metric`. Off the diagonal, a positive entry says that two
+    ``scaled_metric``. Off the diagonal, a positive entry says that two
     features rising together separate more than each by itself, a negative one that they
     separate less. Colours are on a logarithmic scale, linear around zero.
 

@@ -48,39 +48,13 @@ def scaled_metric(learner: MetricLearner) -> Floats:
     What a partition is scored by is ``B`` against the price of a cluster: it is ``B / price``, in
     units of the untrained metric with its best price. Where no price is paid in units of the
     metric, as for normalized cuts, it is ``B`` in units of the untrained metric.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.plotting import scaled_metric
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> scaled_metric(learner).shape
-    (4, 4)
     """
     components, unit = scaled_factor(learner)
     return np.asarray(components.T @ components * unit)
 
 
 def eigenvalues(learner: MetricLearner) -> Floats:
-    """Return the eigenvalues of :func:`scaled_metric`, (P,), the largest first.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.plotting import eigenvalues
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> values = eigenvalues(learner)
-    >>> values.shape, bool(values[0] >= values[-1] >= 0)
-    ((4,), True)
-    """
+    """Return the eigenvalues of :func:`scaled_metric`, (P,), the largest first."""
     components, unit = scaled_factor(learner)
     values = np.zeros(learner.n_metric_features_)
     found = np.linalg.svd(components, compute_uv=False) ** 2
@@ -89,23 +63,8 @@ def eigenvalues(learner: MetricLearner) -> Floats:
 
 
 def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floats]:
-    """Return names and vectors (n, P) of the ``n`` heaviest directions, or of as many as the rank.
-
-    A direction of a single feature has its name, and another one those of the two features that it
-    is mostly made of. A sample as the metric sees it is projected by ``X @ directions.T``.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.plotting import heaviest_directions
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> names, directions = heaviest_directions(learner, 1)
-    >>> names, directions.shape
-    (['x0'], (1, 4))
+    """Return names and vectors (n, P) of the ``n`` heaviest directions, or of as many as the
+    rank.
     """
     check_is_fitted(learner)
     directions, names = learner.components_, learner.metric_feature_names_
@@ -122,20 +81,7 @@ def _title(number: int, direction: Floats, names: Sequence[str]) -> str:
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:
-    """Say over how many directions the metric is spread.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.plotting import spectrum_in_words
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> print(spectrum_in_words(learner))
-    rank 4 of 4; 1 direction carries half of the metric, 3 carry 90 %
-    """
+    """Say over how many directions the metric is spread."""
     values = eigenvalues(learner)
     return f"rank {learner.metric_.rank} of {values.size}; {spread_in_words(values)}"
 
@@ -148,20 +94,7 @@ def spread_in_words(eigenvalues: Floats) -> str:
 
 
 def certificate_in_words(solution: Solution) -> str:
-    """Say how far the learned metric can be from the best one.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.plotting import certificate_in_words
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> "certified" in certificate_in_words(learner.solution_)
-    True
-    """
+    """Say how far the learned metric can be from the best one."""
     without = f"without learning {solution.null:.6g}"
     if solution.stationarity is not None:
         return (
@@ -191,20 +124,7 @@ def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
 
 
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
-    """Describe the training data: recordings with segments, or tables with clusters.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.plotting import training_in_words
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> print(training_in_words(learner.training_data_))
-    4 recordings of 200 samples and 6 to 9 segments, 800 samples and 28 segments in all
-    """
+    """Describe the training data: recordings with segments, or tables with clusters."""
     sizes, parts = _range(data.n_samples), _range(data.n_clusters)
     each = f"{words.wholes(len(data))} of {sizes} {words.item}s and {parts} {words.part}s"
     if len(data) == 1:
@@ -216,17 +136,7 @@ def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
 
 
 def question_in_words(learner: MetricLearner) -> str:
-    """Say what the settings of a metric of tables were chosen for; "" for other problems.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from structsvm import Clustering, MetricLearner
-    >>> from structsvm.plotting import question_in_words
-    >>> learner = MetricLearner(Clustering()).fit(*load_iris(return_X_y=True))
-    >>> print(question_in_words(learner))
-    made for further rows of the clusters it was learned from, not for new clusters
-    """
+    """Say what the settings of a metric of tables were chosen for; "" for other problems."""
     return {
         "rows": "made for further rows of the clusters it was learned from, not for new clusters",
         "clusters": "made for new clusters: chosen on held-out clusters",
@@ -236,20 +146,7 @@ def question_in_words(learner: MetricLearner) -> str:
 
 
 def unit_in_words(learner: MetricLearner) -> str:
-    """Say in which unit the weights of features are measured.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.plotting import unit_in_words
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> print(unit_in_words(learner))
-    the price of a segment
-    """
+    """Say in which unit the weights of features are measured."""
     if price_ratio(learner) is None:
         return "the untrained metric"
     return f"the price of a {learner.problem_.traits.words.part}"

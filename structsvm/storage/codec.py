@@ -29,12 +29,7 @@ class Unstorable(TypeError):
 
 
 class Codec:
-    """What can be written: plain values, arrays, and instances of trusted classes.
-
-    A dataclass is made again by its constructor, which checks it; an estimator, whose constructor
-    only keeps parameters, gets the attributes that it had. An object that stands in several places
-    is written once.
-    """
+    """What can be written: plain values, arrays, and instances of trusted classes."""
 
     def __init__(
         self,
@@ -54,7 +49,6 @@ class Codec:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What has been packed, one array of each type."""
         return {kind: np.concatenate(parts) for kind, parts in self._pools.items()}
 
     def lost(self, value: Any, name: str) -> str | None:

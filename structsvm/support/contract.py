@@ -83,7 +83,6 @@ class AtOnce:
 
 
 def overrides(cls: type, name: str, base: type) -> bool:
-    """Whether a class defines ``name`` anew, rather than as ``base`` does."""
     return inspect.getattr_static(cls, name) is not inspect.getattr_static(base, name)
 
 

@@ -342,7 +342,6 @@ def _at_weight(sample: Asked, w: Floats) -> Separation:
 
 
 def _alike(y: Any, other: Any) -> bool:
-    """Whether two labellings are the same, arrays among them."""
     if isinstance(y, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(np.asarray(y), np.asarray(other))
     try:

@@ -6,7 +6,8 @@ from cli_kit import TEST
 from PIL import Image
 
 from structsvm import MetricLearner, NormalizedCut, save
-from structsvm.io import find_recordings, read_images, write_recording
+from structsvm.io import read_images, write_recording
+from structsvm.io.files import find_recordings
 
 
 @pytest.fixture
