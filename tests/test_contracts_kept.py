@@ -295,3 +295,9 @@ def test_the_kit_looks_for_answers_that_are_no_labellings():
         check_problem(Grades(beyond=(1,)), [1.0, 2.0], [0, 4], **listed)
     said = str(check_problem(Grades(), [1.0, 2.0], [0, 4]))
     assert "not with all labellings: pass labellings=" in said
+
+
+def test_as_many_breakpoints_as_columns_are_no_transposed_labels():
+    Xs, _ = recordings()
+    learner = MetricLearner(metric="diagonal").fit(Xs, [[4 + i % 2, 9] for i in range(4)])
+    assert learner.metric_.factor.shape[0] == 2

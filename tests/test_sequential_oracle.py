@@ -287,7 +287,7 @@ def test_keeps_the_contract() -> None:
 
 
 def test_the_plain_scan_keeps_the_contract() -> None:
-    check_oracle(PLAIN, contiguous=True, processes=False)
+    check_oracle(PLAIN, contiguous=True)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,9 @@ def check_width(
 def refuse_transposed(X: Any, y: Any, which: str) -> None:
     """Refuse a recording that has as many columns as there are labels, and other rows."""
     shape = np.shape(X) if isinstance(X, np.ndarray) else getattr(X, "shape", ())
-    if len(shape) == 2 and np.ndim(y) == 1 and shape[0] != shape[1] == len(y):
+    if len(shape) != 2 or np.ndim(y) != 1 or shape[0] == shape[1]:
+        return
+    if len(y) == shape[1] and y[-1] != shape[0]:  # breakpoints end with the number of rows
         raise DataError(
             f"{which} has shape {tuple(shape)} and {len(y)} labels: it is transposed, give X.T: "
             f"{TRANSPOSED}"

@@ -77,13 +77,9 @@ class Instance:
     """Whom it is asked."""
 
     def ask(self) -> Argmax:
-        """The answer of the oracle, whatever it is."""
+        """The answer of the oracle, verified."""
         assert self.oracle is not None
-        return self.oracle.maximize(self.objective, self.constraint)
-
-    def with_constraint(self, constraint: Constraint) -> Instance:
-        """Return the same question with another constraint."""
-        return replace(self, constraint=constraint)
+        return self.oracle.ask(self.objective, self.constraint)
 
     @property
     def slack(self) -> float:

@@ -15,16 +15,23 @@ from structsvm.errors import DataError, DataWarning, OracleError, PluginError, S
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
-from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.objective import MetricObjective, Objective
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, Quality
-from structsvm.partitions.problem import PartitionProblem, learning_units, untrained_factor_of
+from structsvm.partitions.problem import (
+    PartitionProblem,
+    calibrated,
+    known_labels_of,
+    learning_units,
+    oracle_of,
+    read_samples,
+    untrained_factor_of,
+)
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number
 from structsvm.support.contract import culprit, returned
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
@@ -175,22 +182,13 @@ class Kit:
 
     def read(self, Xs: Sequence[Any]) -> list[Sample]:
         """The samples, as ``read`` makes them."""
-        found = self._named("read", None, Xs)
-        fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
-        self.require(
-            fits and all(isinstance(sample, Sample) for sample in found[0]),
-            f"read returned {shown(found)}: return a list of Sample(X, side), and the names of "
-            "the features or None",
-        )
-        samples: list[Sample] = found[0]
+        before = Snapshot(Xs)
+        samples, _ = read_samples(self.problem, Xs, None, None)
+        self.require(before.still_holds(Xs), "read modified its input: copy before writing")
         for i, sample in enumerate(samples):
             X = sample.X
             self.require(
-                isinstance(X, np.ndarray)
-                and X.ndim == 2
-                and X.dtype == np.float64
-                and not np.isinf(X).any()
-                and X.shape[1] == samples[0].n_features,
+                not np.isinf(X).any() and X.shape[1] == samples[0].n_features,
                 f"read made X of sample {i} {shown(X)}: an array (T, P) of finite floats, with "
                 "as many features as the others",
             )
@@ -200,13 +198,9 @@ class Kit:
         """Each sample has an oracle, if the problem has any, which takes its missing values."""
         convex = self.problem.traits.convex
         for i, sample in enumerate(samples):
-            decoder = self._named("decoder", i, sample) if convex else None
+            decoder = oracle_of(self.problem, sample) if convex else None
             self.require(
-                not convex or isinstance(decoder, Oracle),
-                f"decoder returned {shown(decoder)} for sample {i}: return an instance of Oracle",
-            )
-            self.require(
-                not sample.has_gaps or (isinstance(decoder, Oracle) and decoder.takes_gaps),
+                not sample.has_gaps or (decoder is not None and decoder.takes_gaps),
                 f"read left missing values (NaN) in sample {i}: refuse or fill them, unless the "
                 "decoder takes them, takes_gaps",
             )
@@ -219,11 +213,7 @@ class Kit:
         own = type(self.problem).read is not PartitionProblem.read
         for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
             T = sample.n_samples
-            self.require(
-                self._named("known_labels", i, y, sample) is not None,
-                "known_labels returned None: return the labels, one for each "
-                f"{self.problem.traits.words.item}, or labels in part",
-            )
+            known_labels_of(self.problem, y, sample)
             truth = self._named("encode", i, y, sample)
             M = self.partition(truth)
             self.require(
@@ -351,13 +341,13 @@ class Kit:
         problem = self.problem
         try:
             factor = untrained_factor_of(problem, samples)
-            found = self._named("calibrate", None, factor, samples, truths)
+            found = calibrated(problem, factor, samples, truths)
         except OracleError as error:
             raise PluginError(
                 f"{self.name}: the decoder failed on the samples given, without any constraint: "
                 f"{error}"
             ) from error
-        metric = returned(problem, "calibrate", found, Calibration).metric(factor)
+        metric = found.metric(factor)
         price = metric.price
         self.require(
             price is None or bool(np.isfinite(price)), f"calibrate found the price {price!r}"
@@ -477,8 +467,6 @@ class Kit:
     def check_unit(self, samples: Sequence[Sample], truths: Sequence[Any]) -> None:
         """The unit of learning, the same for a weight of 2 as for a sample that is twice."""
         unit = self.problem.unit(samples, truths)
-        fits = unit is None or (is_number(unit) and 0 < unit < np.inf)
-        self.require(fits, f"unit is {unit!r}: return None or a number > 0")
         if unit is not None:
             twice = self.problem.unit([*samples, samples[0]], [*truths, truths[0]])
             weights = np.ones(len(samples))
@@ -495,7 +483,6 @@ class Kit:
             X = given.X
             before = X.copy()
             sample = self.problem.training_sample(given, M)
-            self.require(isinstance(sample, LabelledSample), f"training_sample returned {sample!r}")
             gaps, y = given.has_gaps, sample.truth
             expected = np.diag(M.gram_diagonal(X)) if gaps else M.gram(X)
             self.require(
@@ -559,56 +546,19 @@ class Kit:
         return {EquivalenceMatrix.from_labels(row.astype(np.int64)): None for row in rows}
 
     def check_tiny(self, rng: np.random.Generator, sample: Sample) -> int:
-        """Prediction and loss-augmented inference against all partitions of a few items."""
+        """Loss-augmented inference against all partitions of a few items."""
         family = self.family(sample.n_samples)
         if not family:
             return 0
         for scale in (0.3, 1.0, 3.0):
             x = sample.with_features(scale * rng.standard_normal(sample.X.shape))
             truth = family[int(rng.integers(len(family)))]
-            takes_k = "n_clusters" in self.problem.decoder(x).takes
-            for K in (None, truth.n_clusters) if takes_k else (None,):
-                self._check_prediction(x, K, family)
             objective = self.problem.objective("diagonal", x.n_features)
             space = objective.weight_space()
             w = space.project(rng.standard_normal(space.dim))
             if isinstance(objective, MetricObjective):
                 self._check_loss_augmented(objective, w, x, truth, family)
         return len(family)
-
-    def _check_prediction(
-        self, x: Sample, K: int | None, family: Sequence[EquivalenceMatrix]
-    ) -> None:
-        objective = TraceObjective(x.X, shift=0.0 if K is not None else -1.0)
-        what = f"decoder, T={x.n_samples}, K={K}"
-        try:
-            answer = self.problem.decoder(x).ask(objective, Constraint(n_clusters=K))
-        except OracleError as error:
-            raise PluginError(
-                f"{self.name}: {what}: refused ({error}), though encode accepts "
-                "such partitions: the decoder and encode speak of different families"
-            ) from error
-        self.require(
-            answer.y in family and K in (None, answer.y.n_clusters),
-            f"{what}: found {answer.y.labels}, which is none of the partitions that encode gives "
-            "back: the decoder and encode speak of different families",
-        )
-        reached = {M: objective.value(M) for M in family if K in (None, M.n_clusters)}
-        best = max(reached, key=lambda M: reached[M])
-        slack = TOLERANCE * (1.0 + float(np.sum(x.X**2)))
-        exact = answer.quality is Quality.EXACT
-        bound = answer.value if exact else answer.upper_bound
-        self.require(
-            exact or answer.upper_bound >= answer.value - slack,
-            f"{what}: found {answer.y.labels} of value {answer.value!r} with the upper bound "
-            f"{answer.upper_bound!r}, which is smaller: return math.inf where no bound is known",
-        )
-        said = "exact" if exact else f"at most {bound!r} for any partition"
-        self.require(
-            reached[best] <= bound + slack,
-            f"{what}: found {answer.y.labels} of value {answer.value!r} ({said}), "
-            f"but {best.labels} has {reached[best]!r}: see structsvm.testing.check_oracle",
-        )
 
     def _check_loss_augmented(
         self,
@@ -655,7 +605,6 @@ class Kit:
                 else []
             ),
             negative_signs=False,
-            processes=False,
             n_instances=INSTANCES,
             seed=seed,
         )
