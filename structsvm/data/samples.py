@@ -90,7 +90,8 @@ def refuse_transposed(X: Any, y: Any, which: str) -> None:
     shape = np.shape(X) if isinstance(X, np.ndarray) else getattr(X, "shape", ())
     if len(shape) != 2 or np.ndim(y) != 1 or shape[0] == shape[1]:
         return
-    if len(y) == shape[1] and np.asarray(y)[-1] != shape[0]:  # breakpoints end with the number of rows
+    # Breakpoints end with the number of rows.
+    if len(y) == shape[1] and np.asarray(y)[-1] != shape[0]:
         raise DataError(
             f"{which} has shape {tuple(shape)} and {len(y)} labels: it is transposed, give X.T: "
             f"{TRANSPOSED}"
