@@ -6,7 +6,7 @@ from PIL import Image
 
 from structsvm.errors import DataError, DataWarning
 from structsvm.graphs import GraphOfImage, from_image
-from structsvm.graphs.image_files import label_map_of, pixels_of
+from structsvm.graphs.image_files import pixels_of
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (16, 16, 3))
 
@@ -57,17 +57,6 @@ def test_of_several_pages_one_is_said_to_be_read(tmp_path):
     pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:])
     with pytest.warns(DataWarning, match="stack.tif: of its 3 pages the first is read"):
         np.testing.assert_array_equal(pixels_of(tmp_path / "stack.tif"), IMAGE[..., 0])
-
-
-def test_a_mask_compressed_with_losses_is_refused(tmp_path):
-    """Around its only part a JPEG has greys of its own, fewer than masks may have labels."""
-    y, x = np.mgrid[:60, :80]
-    mask = np.uint8(255 * ((y - 30) ** 2 + (x - 40) ** 2 < 225))
-    Image.fromarray(mask).save(tmp_path / "mask.jpg", quality=80)
-    with pytest.raises(DataError, match=r"mask.jpg has \d\d different values.* with losses"):
-        label_map_of(tmp_path / "mask.jpg")
-    Image.fromarray(mask).save(tmp_path / "mask.png")
-    assert np.unique(label_map_of(tmp_path / "mask.png")).tolist() == [0, 255]
 
 
 def test_few_superpixels_of_a_noisy_image_are_named():

@@ -235,7 +235,7 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
 def names_of(x: Any) -> list[Any] | None:
     if hasattr(x, "with_features"):
         return list(x.features)
-    return list(x.columns) if is_frame(x) else None
+    return list(x.columns) if is_frame(x) and hasattr(x, "drop") else None
 
 
 def _column(x: Any, name: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.storage import limits
@@ -26,7 +27,9 @@ MOST_LABELS = 64
 """A mask with more different values was drawn with soft edges, or compressed with losses."""
 GREYS = ("1", "L", "LA", "La")
 """What Pillow calls greys; those with an A also say how opaque they are, which is left out."""
-LOSSY, NEAR = (".jpg", ".jpeg"), 8
+RARE, MOSTLY, MOST_DOUBTFUL = 0.02, 0.8, 0.25
+"""Parts of the pixels: of a value of a soft edge, of such that look so, and of all of them."""
+LOSSY, NEAR = (".jpg", ".jpeg", ".webp"), 8
 """Kinds that are compressed with losses, which show as greys that differ by less than this."""
 
 
@@ -59,16 +62,55 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
 def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int64]:
     """The values of a label map, (H, W): one colour is one label, in every image."""
     _refuse_other_files(picture, MASK_KINDS)
-    is_array = _suffix(picture) == ".npy"
-    values = _array(Path(picture), max_pixels) if is_array else _colours(picture, max_pixels)
-    kinds = np.unique(values)
-    near = kinds.size > 2 and np.diff(kinds).min() < NEAR
-    if not is_array and (kinds.size > MOST_LABELS or (near and _suffix(picture) in LOSSY)):
+    if _suffix(picture) == ".npy":
+        return _array(Path(picture), max_pixels).astype(np.int64)
+    pixels = _values(picture, max_pixels)
+    values = _with_hard_edges(_called(picture), pixels, _coded(pixels))
+    kinds, shades = np.unique(values), np.unique(values & 255)
+    near = shades.size > 2 and np.diff(shades).min() < NEAR
+    if kinds.size > MOST_LABELS or (near and _suffix(picture) in LOSSY):
         raise DataError(
             f"{_called(picture)} has {kinds.size} different values: it looks drawn with soft "
             "edges, or compressed with losses; save one value per region, as .png or .npy"
         )
     return values.astype(np.int64)
+
+
+def _with_hard_edges(name: str, pixels: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+    """A label map in which the values of soft edges, (H, W), are those of the levels beside them.
+
+    These are at least two rare values, hardly ever side by side with themselves, whose pixels lie
+    between a darker and a brighter one, or are nearly as dark as a level.
+    """
+    kinds, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    rare = sizes < RARE * values.size
+    if rare.sum() < 2 or 2 * rare.sum() < kinds.size or not 2 <= (~rare).sum() <= MOST_LABELS:
+        return values
+    codes = codes.reshape(values.shape)
+    doubtful = rare[codes]
+    alone = ndimage.minimum_filter(codes, 3) != ndimage.maximum_filter(codes, 3)
+    grey = pixels.astype(np.float64).reshape(*values.shape, -1)
+    light = grey @ (1.0, 2.0, 4.0)[: grey.shape[2]]  # two colours may have one sum
+    between = (ndimage.minimum_filter(light, 3) < light) & (
+        light < ndimage.maximum_filter(light, 3)
+    )
+    levels = np.flatnonzero(~rare)
+    first = [np.unravel_index(int((codes == k).argmax()), codes.shape) for k in levels]
+    away = np.array([np.abs(grey - grey[place]).max(axis=2) for place in first])
+    is_soft = alone & (between | (away.min(axis=0) < NEAR))
+    if np.mean(is_soft[doubtful]) < MOSTLY or doubtful.mean() > MOST_DOUBTFUL:
+        return values
+    beside = [ndimage.maximum_filter(codes == k, 5) for k in levels]
+    away = np.where(beside, away, away + 1e9)  # a level that is not beside it is the last choice
+    found = values.copy()
+    found[doubtful] = kinds[levels][away.argmin(axis=0)][doubtful]
+    warn(
+        f"{name}: {int(rare.sum())} of its {kinds.size} values, in {doubtful.mean():.1%} of the "
+        f"pixels, are those of soft edges or of losses: each is taken for the nearest of "
+        f"{levels.size} levels",
+        DataWarning,
+    )
+    return found
 
 
 def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
@@ -90,9 +132,8 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     return values
 
 
-def _colours(picture: Any, max_pixels: int | None) -> NDArray[Any]:
+def _coded(values: NDArray[Any]) -> NDArray[Any]:
     """One integer for the grey or the colour of each pixel, (H, W)."""
-    values = _values(picture, max_pixels)
     if values.ndim == 2:
         return values
     red, green, blue = (values[..., channel].astype(np.int32) for channel in range(3))
