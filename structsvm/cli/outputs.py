@@ -39,7 +39,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.extras import require
-from structsvm.support.plain import finite
+from structsvm.support.plain import cell, finite
 
 TIMES = ("start_time", "end_time")
 """Columns of predictions in the time of the recordings: the end is the start of the next one."""
@@ -446,8 +446,8 @@ def _not_in(header: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ",") -> bytes:
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=separator, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerow(map(cell, header))
+    writer.writerows(map(cell, row) for row in rows)
     return buffer.getvalue().encode(errors="backslashreplace")
 
 

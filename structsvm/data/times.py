@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import time
 from functools import cached_property
 from typing import Any, Literal
 
@@ -25,6 +26,8 @@ UNITS = {DATES: " s", "numbers": ""}
 """What times are, and in what their steps are told."""
 ROUNDED = 1e-6
 """Of a step: times that differ by less are the same, written or computed in two ways."""
+HOUR = 3600.0
+"""By which a clock is put back, in seconds."""
 NAMED = 3
 """Recordings that a warning names."""
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
@@ -275,6 +278,22 @@ class TimeAxis:
         return usual == 0 or bool(0 < steps.min() and steps.max() <= REGULAR * usual)
 
 
+def put_back(axis: TimeAxis | None) -> str:
+    """What to say of local times that are an hour back once, as where the clock is put back."""
+    if axis is None or axis.values.dtype.kind != "M" or axis.offset is not None:
+        return ""
+    steps = axis.steps
+    back = steps[steps <= 0]
+    if back.size != 1 or not len(steps) > 1 or axis.usual_step > HOUR * REGULAR:
+        return ""
+    if abs(back[0] - axis.usual_step + HOUR) > 0.5 * axis.usual_step:
+        return ""
+    return (
+        ". They are an hour back once, as where the clock is put back in autumn: samples of two "
+        "hours are mixed then, so write times in UTC, or with their zone (+02:00)"
+    )
+
+
 def time_axis(times: Any, n_samples: int) -> TimeAxis:
     """The times of a recording as users hold them: numbers, dates, or an index of pandas."""
     if isinstance(times, TimeAxis):
@@ -330,6 +349,8 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
+    if getattr(column.dtype, "kind", "O") == "O" and _are_of_day(column):
+        column = column.map(str, na_action="ignore")  # as they are written
     found, day_first, is_either, clock, offset = column, False, False, False, None
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
         minutes = _minutes(column)
@@ -359,6 +380,11 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     keep_text = (keep_text and (clock or kind == "M")) or hasattr(column.dtype, "tz")
     written = tuple(map(str, column)) if keep_text else None
     return TimeAxis(name, values, written, 0.0, day_first, is_either, clock, offset)
+
+
+def _are_of_day(column: Any) -> bool:
+    """Whether these are times of a day, as cells of a sheet and columns of parquet hold them."""
+    return column.notna().any() and all(isinstance(one, time) for one in column.dropna())
 
 
 def _offset(column: Any) -> np.timedelta64 | None:

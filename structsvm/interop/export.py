@@ -13,6 +13,7 @@ from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
+from structsvm.support.plain import cell
 
 FORMATS = (".csv", ".npz")
 
@@ -80,10 +81,10 @@ def _csv(learner: MetricLearner, what: str) -> bytes:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     if what == "metric":
-        writer.writerow(["feature", *names])
+        writer.writerow(["feature", *map(cell, names)])
         rows = zip(names, learner.get_mahalanobis_matrix().tolist(), strict=True)
-        writer.writerows([name, *row] for name, row in rows)
+        writer.writerows([cell(name), *row] for name, row in rows)
     else:
-        writer.writerow(names)
+        writer.writerow(map(cell, names))
         writer.writerows(learner.components_.tolist())
     return buffer.getvalue().encode()

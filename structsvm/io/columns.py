@@ -47,10 +47,10 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
             f"recording_column={number!r} and time_column={time!r}"
         )
     left = [name for name in features if name not in (whole or ())]
+    places = {name: j for j, name in enumerate(features)}
 
     def odd(test: Callable[[Floats], bool]) -> list[str]:
-        places = [features.index(name) for name in left]
-        return [features[j] for j in places if all(test(X[:, j]) for X in arrays)]
+        return [name for name in left if all(test(X[:, places[name]]) for X in arrays)]
 
     rising = odd(_rises)
     if rising:
@@ -70,7 +70,7 @@ def warn_about_columns(recordings: Sequence[Recording]) -> None:
             f"be learned from: leave it out, ignore={found[0]!r}, or name it as the "
             f"labels, label_column={found[0]!r}, unless it was measured"
         )
-    left = [name for name in left if name not in rising and _is_identifier(name)]
+    left = [name for name in left if name not in set(rising) and _is_identifier(name)]
     numbers = odd(_is_whole)
     if numbers:
         _warn(

@@ -22,7 +22,7 @@ from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
-from structsvm.support.plain import counted
+from structsvm.support.plain import cell, counted
 
 TYPE = "timeserieslabels"
 """The type of the labels of time series in Label Studio."""
@@ -312,7 +312,7 @@ def write_intervals(
         writer = csv.writer(buffer, delimiter="," if kind == ".csv" else "\t", lineterminator="\n")
         writer.writerow(("recording", "label", "start", "end"))
         for name, found in intervals.items():
-            writer.writerows([name, i.label, i.start, i.end] for i in found)
+            writer.writerows([cell(name), cell(i.label), i.start, i.end] for i in found)
         text = buffer.getvalue()
     else:
         raise SettingsError(f"{path}: the name must end with .json, .txt, .csv or .tsv")

@@ -20,7 +20,7 @@ from structsvm.errors import DataError
 from structsvm.io.readers import EXCEL, read_frame
 from structsvm.io.recording import listed
 from structsvm.io.text import decimal_of, decoded, separator_in
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, uncell
 
 Moment = float | str
 """A number, or a date as text."""
@@ -172,7 +172,13 @@ class Table:
         separator = separator if separator in head else ";"  # of a column of decimal commas
         reader = csv.DictReader(io.StringIO(rest), delimiter=separator, skipinitialspace=True)
         header = [name for name in reader.fieldnames or () if name]
-        rows = [(first + reader.line_num, row) for row in reader]
+        rows = [
+            (
+                first + reader.line_num,
+                {k: uncell(v) if isinstance(v, str) else v for k, v in row.items()},
+            )
+            for row in reader
+        ]
         return cls(lines[:first], header, rows, separator, rest)
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.times import STORED, TimeAxis, axis_of, first_of_no_time, read_times
+from structsvm.data.times import STORED, TimeAxis, axis_of, first_of_no_time, put_back, read_times
 from structsvm.data.words import LARGEST
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.gaps import without_gaps
-from structsvm.io.recording import Origin, Recording, listed, spelled
+from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
 from structsvm.io.text import (
     AS_DETECTED,
     CALLED,
@@ -52,8 +52,12 @@ LINES = "lines"
 EXCEL = (".xlsx",)
 SKIP = "skip_lines=[1]"
 """The option that leaves out lines, for that above a header."""
-HOUR = 3600.0
-"""By which a clock is put back, in seconds."""
+MISSING_WORDS = {
+    *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
+    *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
+    *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
+}
+"""Words that stand for a missing value in a column of numbers, in lower case."""
 FEW_LINES = 5
 """Lines with words among numbers that a message names."""
 TEXT_EXAMPLES = 3
@@ -100,7 +104,8 @@ class TableColumns:
     def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
         """The features among the columns that are nothing else."""
         for option, names in (("features", self.features), ("ignore", self.ignored)):
-            strangers = [name for name in names if name not in there]
+            known = set(there)
+            strangers = [name for name in names if name not in known]
             if strangers:
                 one_by_one = any(set(re.split(r"[,; ]+", name)) <= set(there) for name in strangers)
                 way_out = "; give each of them apart" if one_by_one else ""
@@ -143,7 +148,8 @@ def read_npz(
         unlabelled = np.array([_spelled(label, how.missing_labels) for label in y.tolist()])
         y = known_where(y, ~unlabelled) if unlabelled.any() else y
     chosen = columns.chosen(path, features, wanted)
-    values = X.astype(np.float64)[:, [features.index(name) for name in chosen]]
+    places = {name: j for j, name in enumerate(features)}
+    values = X.astype(np.float64)[:, [places[name] for name in chosen]]
     time = _stored_times(path, arrays, len(X))
     whole = Recording(name, np.ascontiguousarray(values), y, chosen, str(path), time=time)
     return without_gaps([whole], how.missing, in_order=how.in_order)[0]
@@ -282,7 +288,7 @@ def _apart(whole: Recording, name: str, column: Any) -> list[Recording]:
         )
     names = [_file_name(value) for value in ids]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = repeated_in(names)[0]
         raise DataError(f"{path}: two recordings would be called {twice!r}, give them other names")
     return [
         replace(
@@ -302,7 +308,7 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
             recording = recording.at(np.argsort(time.values, kind="stable"))
             moved.append(recording.name)
             column = time.name
-            back = back or _put_back(time)
+        back = back or put_back(time)
         found.append(recording)
     if moved:
         warn(
@@ -310,18 +316,9 @@ def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
             f"read in that order, and samples are counted in it{_together(found) or back}",
             DataWarning,
         )
+    elif back:
+        warn(f"{path}: a time occurs twice{back}", DataWarning)
     return found
-
-
-def _put_back(time: TimeAxis) -> str:
-    falls = time.steps[time.steps < 0]
-    is_local = time.values.dtype.kind == "M" and time.offset is None
-    if not is_local or falls.size != 1 or not HOUR / 2 < -falls[0] <= HOUR:
-        return ""
-    return (
-        ". They fall once, by an hour, as where the clock is put back in autumn: samples of two "
-        "hours are mixed then, so write times in UTC, or with their zone (+02:00)"
-    )
 
 
 def _together(recordings: Sequence[Recording]) -> str:
@@ -599,10 +596,9 @@ def _refuse_late_thousands(path: Path, text: str, written: TextFormat, frame: An
     semicolons.
     """
     header = [name.strip() for name in next(iter(written.rows(text)))]
+    places = {name: j for j, name in reversed(list(enumerate(header)))}
     columns = [
-        header.index(name)
-        for name in frame.columns
-        if name in header and _may_be_counts(frame[name])
+        places[name] for name in frame.columns if name in places and _may_be_counts(frame[name])
     ]
     if columns:
         refuse_thousands_in(path, text, written.separator, columns)
@@ -634,6 +630,9 @@ def _has_lines(path: Path) -> bool:
 def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
     """Columns as floats, (T, P), NaN where a value is missing."""
     pandas = require("pandas", "files", "reading tables")
+    chosen = frame[list(features)]
+    if all(getattr(dtype, "kind", "O") in "fiub" for dtype in chosen.dtypes):
+        return np.ascontiguousarray(chosen.to_numpy(np.float64, na_value=np.nan))
     arrays: list[Floats] = []
     words: dict[str, NDArray[np.intp]] = {}
     for name in features:
@@ -649,12 +648,17 @@ def _feature_array(frame: Any, features: Sequence[str], origin: Origin) -> Float
         found = pandas.to_numeric(column, errors="coerce")
         values = found.to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
-        if wrong.size:
+        if wrong.size and not (wrong.size < len(values) and _are_missing(column.iloc[wrong])):
             words[name] = wrong
         arrays.append(values)
     if words:
         _refuse_words(frame, words, origin)
     return np.column_stack(arrays)
+
+
+def _are_missing(values: Any) -> bool:
+    """Whether the words among the numbers of a column all say that there is none."""
+    return {str(value).strip().lower() for value in values} <= MISSING_WORDS
 
 
 def _with_point(value: Any) -> Any:
@@ -807,7 +811,7 @@ def _known_labels(column: Any) -> Labels:
 
 
 def _refuse_repeated(path: Path, names: Sequence[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = repeated_in(names)
     if "" in repeated:
         raise DataError(
             f"{path}: {names.count('')} columns have no name: give them names, or leave out lines "

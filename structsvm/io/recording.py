@@ -113,14 +113,14 @@ class Recording:
         if wanted == self.features:
             return self
         for names, whose in ((self.features, self.where), (wanted, owner)):
-            twice = [name for name, n in Counter(names).items() if n > 1]
-            if twice:
+            if twice := repeated_in(names):
                 raise DataError(
                     f"{self.where} has other features than {owner}, or in another order, and two "
                     f"of {whose} are called {twice[0]!r}: give each its own name"
                 )
-        missing = [name for name in wanted if name not in self.features]
-        extra = [name for name in self.features if name not in wanted]
+        here, there = set(self.features), set(wanted)
+        missing = [name for name in wanted if name not in here]
+        extra = [name for name in self.features if name not in there]
         if missing or extra:
             lines = [f"lacks {listed(missing)}"] if missing else []
             lines += [f"has {listed(extra)} besides"] if extra else []
@@ -129,7 +129,8 @@ class Recording:
 
     def choosing(self, features: Sequence[str]) -> Recording:
         """Return the recording of some of its features, in this order."""
-        order = [self.features.index(name) for name in features]
+        places = {name: j for j, name in enumerate(self.features)}
+        order = [places[name] for name in features]
         return replace(self, X=np.ascontiguousarray(self.X[:, order]), features=tuple(features))
 
 
@@ -166,6 +167,11 @@ def arrays_and_labels(
             raise DataError(f"{recording.where} has no labels")
         labels.append(recording.y)
     return [recording.X for recording in recordings], labels
+
+
+def repeated_in(names: Sequence[str]) -> list[str]:
+    """The names that occur more than once, sorted."""
+    return sorted(name for name, n in Counter(names).items() if n > 1)
 
 
 def spelled(name: str) -> str:

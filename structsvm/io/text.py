@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.io.recording import listed
+from structsvm.io.recording import listed, repeated_in
 from structsvm.storage import limits
 from structsvm.support.checks import is_whole
-from structsvm.support.plain import counted
+from structsvm.support.plain import counted, is_number_text
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
@@ -201,7 +201,12 @@ def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
     rest = "\n".join([header, *lines[above[-1] :]])
     rows = _head(rest, typed.separator or separator_in(rest, typed.decimal))[:2]
     named = last.startswith(COMMENT)
-    if named and len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(_is_number, rows[1])):
+    if (
+        named
+        and len(rows) == 2
+        and len(rows[0]) == len(rows[1])
+        and any(map(is_number_text, rows[1]))
+    ):
         lines[above.pop() - 1] = header
     return _blanked("\n".join(lines), above), above
 
@@ -240,7 +245,7 @@ def _warn_about_values(
     """Warn of lines that are left out though they look like the first row of the table."""
     if not skipped:
         return
-    first = [[_is_number(value) for value in row] for row in _head(text, separator)[1:2]]
+    first = [[is_number_text(value) for value in row] for row in _head(text, separator)[1:2]]
     lines, left = whole.split("\n"), text.split("\n")
     header = next((k for k, line in enumerate(left, 1) if line.strip()), 0)
     below = [line for line in skipped if header < line <= len(lines)]
@@ -248,7 +253,7 @@ def _warn_about_values(
         line
         for line in below
         for row in TextFormat(separator).rows(lines[line - 1])
-        if any(map(_is_number, row)) and [[_is_number(value) for value in row]] == first
+        if any(map(is_number_text, row)) and [[is_number_text(value) for value in row]] == first
     ]
     if alike:
         warn(
@@ -265,14 +270,6 @@ def _numbered_rows(text: str, separator: str) -> Iterator[tuple[int, int, list[s
     for row in reader:
         yield before + 1, reader.line_num, row
         before = reader.line_num
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value.replace(",", "."))
-    except ValueError:
-        return False
-    return True
 
 
 def without_blanks(text: str, separator: str) -> str:
@@ -304,7 +301,7 @@ def check_rows(path: Path, text: str, written: TextFormat, suspicious: bool) -> 
     """Refuse columns of one name, and rows that are shorter than the header."""
     rows = iter(written.rows(text))
     header = [name.strip() for name in next(rows, [])]
-    repeated = sorted({name for name in header if name and header.count(name) > 1})
+    repeated = [name for name in repeated_in(header) if name]
     if repeated:
         raise DataError(f"{path}: columns need different names, repeated: {listed(repeated)}")
     if not suspicious or written.separator == SPACES:

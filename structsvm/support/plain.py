@@ -20,6 +20,29 @@ def some_of(names: Sequence[str], limit: int = 6) -> str:
     return shown if len(names) <= limit else f"{shown}, ... ({len(names)} in all)"
 
 
+FORMULA = ("=", "+", "-", "@")
+"""How a cell begins that a program for sheets computes."""
+
+
+def cell(value: Any) -> Any:
+    """A value as a table has it: a name that a program for sheets would compute is quoted."""
+    is_formula = isinstance(value, str) and value.lstrip().startswith(FORMULA)
+    return f"'{value}" if is_formula and not is_number_text(value) else value
+
+
+def uncell(text: str) -> str:
+    """The name that :func:`cell` has quoted."""
+    return text[1:] if text.startswith("'") and text[1:].lstrip().startswith(FORMULA) else text
+
+
+def is_number_text(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
 def finite(value: Any) -> Any:
     """Return plain lists and mappings, with None for infinities and NaN, which JSON lacks."""
     if isinstance(value, dict):
