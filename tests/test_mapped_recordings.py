@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner
+from structsvm.data.samples import Standardizer, centred
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels
 from structsvm.support.blocks import ROWS, by_rows, largest, mapping_of, mean_and_spread, release
@@ -66,6 +67,20 @@ def test_blocks_give_what_the_whole_array_gives(mapped, long_recording):
     np.testing.assert_allclose(spread, long_recording.std(axis=0), rtol=1e-13)
     assert np.array_equal(largest(mapped), np.abs(long_recording).max(axis=0))
     assert np.array_equal(by_rows(lambda rows: rows[:, :2] ** 2, mapped, 2), mapped[:, :2] ** 2)
+
+
+@pytest.mark.parametrize("P", [1, 2, 5])
+@pytest.mark.parametrize("far", [0.0, 1e3])
+@pytest.mark.parametrize("T", [3, 253, 467, T])
+def test_what_is_mapped_is_scaled_to_the_last_bit(tmp_path, T, P, far):
+    X = np.random.default_rng(T + P).normal(size=(T, P)) * np.arange(1, P + 1) + far
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    for kind in ("recording", "training"):
+        known, found = (Standardizer.fit(kind, [Z])(Z) for Z in (X, mapped))
+        assert np.array_equal(known, found)
+        assert np.array_equal(centred(known), centred(found))
+    assert np.array_equal(centred(X), centred(mapped))
 
 
 def test_what_was_written_to_a_private_mapping_is_kept(mapped):

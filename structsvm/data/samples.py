@@ -20,7 +20,14 @@ from structsvm.data.values import (
 from structsvm.data.words import LARGEST, RECORDINGS, Words
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.blocks import all_within, by_rows, largest, mapping_of, mean_and_spread
+from structsvm.support.blocks import (
+    Blocks,
+    all_within,
+    by_rows,
+    largest,
+    mapping_of,
+    mean_and_spread,
+)
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.frames import column_names, refuse_other_columns
 from structsvm.support.plain import counted, read_only, some_of
@@ -306,7 +313,7 @@ def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 def _moments(X: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each column; what is mapped has no missing values."""
-    return (means(X), scales(X)) if mapping_of(X) is None else mean_and_spread(X)
+    return (means(X), scales(X)) if mapping_of(X) is None and has_gaps(X) else mean_and_spread(X)
 
 
 def _standardized(X: Floats) -> Floats:
@@ -315,7 +322,9 @@ def _standardized(X: Floats) -> Floats:
         alone = Stack.of([X])
         _standardize(alone)
         return alone.rows
-    mean, scale = _center_and_scale(X)
+    from structsvm.support.columns import mean_and_scale  # numba takes long to import
+
+    mean, scale = mean_and_scale(Blocks(X), 2.0 * ROUNDING) or _center_and_scale(X)
     return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
 
 

@@ -10,6 +10,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,9 @@ def by_rows(function: Callable[[Any], Any], X: NDArray[Any], width: int) -> Floa
 
 
 def mean_and_spread(X: Floats) -> tuple[Floats, Floats]:
-    """The mean and the standard deviation of each column, (P,)."""
-    if mapping_of(X) is None:
-        return np.asarray(X.mean(axis=0)), np.asarray(X.std(axis=0))
-    mean = np.add.reduce([X[rows].sum(axis=0) for rows in _blocks(X)]) / X.shape[0]
-    squares = np.add.reduce([np.square(X[rows] - mean).sum(axis=0) for rows in _blocks(X)])
+    """The mean and the standard deviation of each column, (P,), the same of what is mapped."""
+    mean = np.add.reduce([rows.sum(axis=0) for rows in Blocks(X)]) / X.shape[0]
+    squares = np.add.reduce([np.square(rows - mean).sum(axis=0) for rows in Blocks(X)])
     return mean, np.sqrt(squares / X.shape[0])
 
 
@@ -88,6 +87,18 @@ def release(X: Any) -> None:
     pages: Any = mapping.base
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The rows of an array, some at a time, as often as they are asked for."""
+
+    X: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        for begin in range(0, self.X.shape[0], ROWS):
+            yield self.X[begin : begin + ROWS]
+            release(self.X)
 
 
 def _blocks(X: NDArray[Any]) -> Iterator[slice]:

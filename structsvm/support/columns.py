@@ -6,6 +6,8 @@ the search for its changes does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from structsvm.support.arrays import Bools, Floats, Ints
@@ -24,6 +26,23 @@ def standardize(stack: Stack, spread: float) -> Bools:
     given = _rows(stack.rows), stack.first, spread, mean, scale, stack.rows, done
     _standardize(*given)
     return done
+
+
+def mean_and_scale(blocks: Iterable[Floats], spread: float) -> tuple[Floats, Floats] | None:
+    """What :func:`standardize` subtracts and multiplies with, of blocks that are read twice.
+
+    None where that leaves an array as it is.
+    """
+    T, mean, scale = 0, np.zeros(0), np.zeros(0)
+    for rows in blocks:
+        if not mean.size:
+            mean, scale = np.zeros((2, rows.shape[1]))
+        _sum_rows(_rows(rows), mean)
+        T += len(rows)
+    mean /= T
+    for rows in blocks:
+        _sum_scatter(_rows(rows), mean, scale)
+    return (mean, scale) if _scaled(T, spread, mean, scale) else None
 
 
 def all_vary(X: Floats, share: float) -> bool:
@@ -75,16 +94,50 @@ def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
     T, P = X.shape
     for j in range(P):
         mean[j], scale[j] = 0.0, 0.0
-    for t in range(T):
-        for j in range(P):
-            mean[j] += X[t, j]
+    _add_each(X, mean)
     for j in range(P):
         mean[j] /= T
-    for t in range(T):
-        for j in range(P):
+    _add_scatter(X, mean, scale)
+    return _scales(T, spread, mean, scale)
+
+
+@uninterrupted
+@compiled(error_model="numpy")
+def _sum_rows(X: Floats, total: Floats) -> None:
+    _add_each(X, total)
+
+
+@uninterrupted
+@compiled(error_model="numpy")
+def _sum_scatter(X: Floats, mean: Floats, total: Floats) -> None:
+    _add_scatter(X, mean, total)
+
+
+@uninterrupted
+@compiled(error_model="numpy")
+def _scaled(T: int, spread: float, mean: Floats, scale: Floats) -> bool:
+    return _scales(T, spread, mean, scale)
+
+
+@inner(error_model="numpy")
+def _add_each(X: Floats, total: Floats) -> None:
+    for t in range(X.shape[0]):
+        for j in range(total.size):
+            total[j] += X[t, j]
+
+
+@inner(error_model="numpy")
+def _add_scatter(X: Floats, mean: Floats, total: Floats) -> None:
+    for t in range(X.shape[0]):
+        for j in range(total.size):
             away = X[t, j] - mean[j]
-            scale[j] += away * away
-    for j in range(P):
+            total[j] += away * away
+
+
+@inner(error_model="numpy")
+def _scales(T: int, spread: float, mean: Floats, scale: Floats) -> bool:
+    """Turn sums of squares into one over the deviations; whether all columns clearly vary."""
+    for j in range(mean.size):
         deviation = np.sqrt(scale[j] / T)
         if not deviation > spread * abs(mean[j]):  # nor if it is not a number
             return False
