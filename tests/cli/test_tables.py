@@ -3,6 +3,8 @@
 import csv
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
@@ -148,3 +150,18 @@ def test_the_number_of_clusters_that_nobody_gave_is_said(tables, capsys):
     assert "--n-clusters N finds N" in err
     assert main([*line, "--n-clusters", "3"]) == 0
     assert "price" not in capsys.readouterr().err
+
+
+def test_rare_clusters_are_no_marks(run, tmp_path, rng):
+    y = np.zeros(60, dtype=int)
+    y[[7, 20, 41, 55]] = 1
+    X = rng.normal(size=(60, 2)) + 6.0 * y[:, None]
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(label=y)
+    frame.to_csv(tmp_path / "rare.csv", index=False)
+    run(f"fit clustering {tmp_path / 'rare.csv'} -o {tmp_path / 'm'}")
+    run(f"evaluate {tmp_path / 'm'} {tmp_path / 'rare.csv'}")
+
+
+def test_another_table_is_scored_by_the_classifiers_that_its_verdict_speaks_of(run):
+    report = json.loads(run("evaluate m.structsvm test.csv --json"))
+    assert {"lda-classifier", "nearest-centroid", "forest-classifier"} <= report.keys()
