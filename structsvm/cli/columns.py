@@ -23,7 +23,7 @@ OPTIONS = ("label_column", "labels", "time_column", "recording_column", "ignore"
 OF_COMMANDS = ("paths", "path", "recordings", "name", "need_labels", "blanks", "max_bytes")
 """Parameters of reading that commands give themselves."""
 COLUMNS = ("label_column", "time_column", "recording_column")
-ONCE = ("labels", "ignore", "features", "chunk_column")
+ONCE = ("labels", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """What is about the files of one command, and no other ones of the model."""
 SEVERAL: dict[str, Callable[[str], Sequence[Any]]] = {
     "features": lambda text: text.split(","),
