@@ -48,7 +48,7 @@ def test_any_kind_of_problem_and_table(run, tmp_path, rng):
     (tmp_path / "t.csv").write_text("\n".join(["a,b,label", *rows]))
     table, text = tmp_path / "t.npz", tmp_path / "t.csv"
     given = [("clustering", table), ("clustering", text), ("change-point", text)]
-    for kind, more in (*given, ("distribution-change", "train")):
+    for kind, more in (*given, ("change-point", "train --context moments")):
         line = f"compare {kind} {more} --metric diagonal --set solver.tol=0.1 --solvers one-slack"
         code, out, err = run(line)
         assert code == 0, err
