@@ -10,6 +10,7 @@ import numpy as np
 from structsvm.data.words import LARGEST
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
+from structsvm.oracles._segments.every import best_path, best_paths
 from structsvm.oracles._segments.rounding import may_round, may_round_at, rounding_of
 from structsvm.oracles._segments.search import SegmentSearch, path_of_known_length, splitting_price
 from structsvm.oracles._segments.stages import path_in_stages
@@ -25,7 +26,6 @@ from structsvm.oracles._segments.whole import (
     segment_all,
     work_of,
 )
-from structsvm.oracles._segments.windows import best_path, path_with_known_length, windows
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
@@ -89,28 +89,29 @@ class SequentialOracle(Oracle):
             not a segmentation.
         """
         T = objective.n_samples
-        _require_segmentation(objective)
+        bounds, c = truth_of(objective)
         if constraint.says_nothing:
             objective = _without_null_columns(objective)
             if self._is_one_call(objective):
-                bounds, c = truth_of(objective)
                 found = segment(_samples(objective), bounds, c, float(objective.shift))
                 return _found(objective, found)
         constraint.validate(T)
-        boundaries = Boundaries.of(constraint, T)
-        if boundaries.counted:
-            return _argmax(objective, self._counted(objective, boundaries, constraint.n_clusters))
-        K = constraint.n_clusters
-        if K is not None and not boundaries.required.size - 1 <= K < boundaries.knots.size:
+        boundaries, K = Boundaries.of(constraint, T), constraint.n_clusters
+        required = boundaries.required.size - 1
+        if K is not None and not boundaries.counted and not required <= K < boundaries.knots.size:
             raise OracleError(_no_segmentation(K))
         objective = _without_null_columns(objective)
-        search = SegmentSearch(objective, boundaries)
-        evident = _evident_path(search, K)
-        path = self._search(search, K) if evident is None else evident
-        y = EquivalenceMatrix.from_breakpoints(boundaries.knots[path[1:]])
-        value = search.value(path) + objective.shift * y.n_clusters + search.table.constant
-        rounding = 0.0 if evident is not None else rounding_of(objective, value)
-        return Argmax(y, value, value + rounding, Quality.EXACT)
+        path = _evident_path(objective, boundaries, K)
+        if path is not None:
+            y = _segmentation(path)
+            value = objective.value(y)
+            return Argmax(y, value, value, Quality.EXACT)
+        path = self._search(objective, boundaries, K)
+        if path is None:
+            raise OracleError(_no_segmentation(K))
+        y = _segmentation(path)
+        value = objective.value(y)
+        return Argmax(y, value, value + rounding_of(objective, value), Quality.EXACT)
 
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
         """Maximise ``Tr(A M)`` over all segmentations, of each of the recordings.
@@ -120,8 +121,6 @@ class SequentialOracle(Oracle):
         OracleError
             When a truth is not a segmentation.
         """
-        for objective in objectives:
-            _require_segmentation(objective)
         prepared = [_without_null_columns(objective) for objective in objectives]
         answers: dict[int, Argmax] = {}
         together: dict[float, list[tuple[int, TraceObjective, Ints]]] = {}
@@ -198,7 +197,7 @@ class SequentialOracle(Oracle):
         T = objective.n_samples
         if T > SHORT:
             search = SegmentSearch(objective, Boundaries.of(UNCONSTRAINED, T))
-            return decode_between(lambda p: _segmentation(search.pruned(-p)[1]), prices)
+            return decode_between(lambda p: _segmentation(search.at_price(-p)[1]), prices)
         known: dict[bytes, EquivalenceMatrix] = {}
         for path in (paths := price_path(_samples(objective), prices)):
             if path.tobytes() not in known:
@@ -228,8 +227,8 @@ class SequentialOracle(Oracle):
         if not 1 <= most <= T:
             raise OracleError(f"{T} samples have segmentations into 1 to {T} parts, not {most}")
         objective = _without_null_columns(TraceObjective(Z))
-        search = SegmentSearch(objective, Boundaries.of(UNCONSTRAINED, T))
-        return [_segmentation(path) for path in search.every_layered(most)]
+        paths = best_paths(objective, Boundaries.of(UNCONSTRAINED, T), most)
+        return [_segmentation(path) for path in paths if path is not None]
 
     def loss_curves(
         self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
@@ -252,37 +251,30 @@ class SequentialOracle(Oracle):
         return curves
 
     def _is_one_call(self, objective: TraceObjective) -> bool:
-        positive = objective.signs is None or bool((objective.signs > 0).all())
         pays = objective.shift > 0.0 and objective.Z.shape[1] == 0
         pays = pays or splitting_price(objective, objective.shift) <= 0.0
-        return self.pruning and positive and not pays and work_of(objective.Z) <= ONE_CALL
+        prunes = self.pruning and _all_positive(objective)
+        return prunes and not pays and work_of(objective.Z) <= ONE_CALL
 
-    def _search(self, search: SegmentSearch, K: int | None) -> Ints:
-        """The knots of the best segmentation, from 0 to m, by dynamic programming."""
-        somewhere = search.boundaries.somewhere
-        fast = self.pruning and search.all_positive and (K is None or not somewhere)
-        if K is None:
-            return search.pruned(search.objective.shift)[1] if fast else search.scanned()
-        return path_of_known_length(search, K) if fast else search.layered(K)
-
-    def _counted(self, objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints:
-        """The boundaries of the best segmentation with regions that count exactly."""
-        positive = objective.signs is None or bool((objective.signs > 0).all())
-        if K is None and self.pruning and positive:
-            path = path_in_stages(_without_null_columns(objective), boundaries)
-        else:
-            nodes = windows(boundaries)
-            path = (
-                best_path(objective, nodes)
-                if K is None
-                else path_with_known_length(objective, nodes, K)
-            )
-        if path is None:
-            raise OracleError(_no_segmentation(K))
-        return path
+    def _search(
+        self, objective: TraceObjective, boundaries: Boundaries, K: int | None
+    ) -> Ints | None:
+        """The boundaries of the best segmentation, from 0 to T; None if there is none."""
+        limited = bool(boundaries.counted or boundaries.somewhere)
+        if not self.pruning or not _all_positive(objective) or (K is not None and limited):
+            return best_path(objective, boundaries, K)
+        if boundaries.counted:
+            return path_in_stages(objective, boundaries)
+        search = SegmentSearch(objective, boundaries)
+        path = search.at_price(objective.shift)[1] if K is None else path_of_known_length(search, K)
+        return boundaries.knots[path]
 
 
-def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
+def _all_positive(objective: TraceObjective) -> bool:
+    return objective.signs is None or bool((objective.signs > 0).all())
+
+
+def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints | None:
     """The best segmentation where it needs no search; None where it does.
 
     Splitting a segment adds a unit vector ``v`` to the range of ``M`` and ``v^T A v`` to the value.
@@ -290,12 +282,12 @@ def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
     metric it is at most ``d``: if ``d <= 0``, no boundary pays; without a truth it is ``d``, so
     that for known K every segmentation is as good as the one with the leftmost boundaries.
     """
-    objective, required = search.objective, search.boundaries.required
-    everything = np.arange(search.boundaries.knots.size, dtype=np.int64)
+    if boundaries.counted:
+        return None
+    everything, required = boundaries.knots, boundaries.knots[boundaries.required]
     null = objective.Z.shape[1] == 0
-    if search.boundaries.somewhere:
-        required = everything  # no boundary less will always do
-        null = False
+    if boundaries.somewhere:
+        required, null = everything, False  # no boundary less will always do
     if K is not None:
         if null and not objective.has_truth:
             optional = np.setdiff1d(everything, required)
@@ -303,7 +295,7 @@ def _evident_path(search: SegmentSearch, K: int | None) -> Ints | None:
         return {required.size - 1: required, everything.size - 1: everything}.get(K)
     if null and objective.shift <= 0.0:
         return required
-    if search.all_positive and splitting_price(objective, objective.shift) <= 0.0:
+    if _all_positive(objective) and splitting_price(objective, objective.shift) <= 0.0:
         return everything
     if null and everything.size == objective.n_samples + 1 and _singletons_pay(objective):
         return everything
@@ -352,21 +344,6 @@ def _found(objective: TraceObjective, found: Found) -> Argmax:
     return Argmax(y, value, value + rounding, Quality.EXACT)
 
 
-def _argmax(objective: TraceObjective, ends: Ints) -> Argmax:
-    y = EquivalenceMatrix.from_breakpoints(ends[1:])
-    value = objective.value(y)
-    return Argmax(y, value, value + rounding_of(objective, value), Quality.EXACT)
-
-
 def _no_segmentation(K: int | None) -> str:
     into, way_out = ("", "") if K is None else (f" into {K} segments", ": ask for another number")
     return f"no segmentation{into} has its changes where they are known to be{way_out}"
-
-
-def _require_segmentation(objective: TraceObjective) -> None:
-    """Refuse a truth that the loss of a segmentation is not defined against."""
-    if objective.truth is not None and objective.has_truth and not objective.truth.is_contiguous:
-        raise OracleError(
-            "the sequential oracle needs a truth made of segments of consecutive samples; "
-            "use a clustering oracle for labels that come back"
-        )

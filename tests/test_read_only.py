@@ -103,7 +103,7 @@ def test_the_kernels_are_compiled_for_one_kind_of_array() -> None:
     SequentialOracle().maximize(TraceObjective(np.asfortranarray(Z), shift=-1.0))
     Xs, ys = recordings()
     MetricLearner(ChangePoint(), metric="full").fit(Xs, ys)
-    kinds = {kind for s in compiled_for(_segment_table._fill_for_python) for kind in (s[0], s[2])}
+    kinds = {kind for s in compiled_for(_segment_table._fill_for_python) for kind in (s[0], s[3])}
     for side_by_side, *_ in compiled_for(_whole._by_pelt):
         kinds |= {side_by_side.types[Recordings._fields.index(k)] for k in ("samples", "bounds")}
     assert {kind.mutable for kind in kinds} == {False}

@@ -211,7 +211,7 @@ def test_what_it_does_not_take_is_refused(constraint: Constraint, complaint: str
 
 def test_a_truth_that_is_no_segmentation_is_refused() -> None:
     truth = EquivalenceMatrix.from_labels([0, 1, 0])
-    with pytest.raises(OracleError, match="the truth is not a segmentation"):
+    with pytest.raises(OracleError, match="segments of consecutive samples"):
         AllowedSegmentsOracle(at_least(1)).ask(TraceObjective(np.ones((3, 1)), truth, 2.0))
 
 

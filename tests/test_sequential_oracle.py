@@ -17,8 +17,8 @@ from sequential_cases import (
 )
 
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.lanes import LANES, lane_scores
-from structsvm.oracles._segments.table import build_table
+from structsvm.oracles._segments.table import build_table, lane_scores
+from structsvm.oracles._segments.vectors import LANES, write
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
@@ -30,9 +30,9 @@ PLAIN = SequentialOracle(pruning=False)
 
 
 @njit
-def scores_of_lanes(*arguments: Any) -> float:
+def write_lane_scores(out: Any, *arguments: Any) -> None:
     """What kernels call, for Python to call."""
-    return lane_scores(*arguments)
+    write(lane_scores(*arguments), out, 0)
 
 
 @pytest.mark.parametrize("oracle", [FAST, PLAIN], ids=["pruned", "plain"])
@@ -134,9 +134,7 @@ def test_bounds_of_runs_hold_for_every_start() -> None:
             s = np.arange(t)
             exact = F[:t] + (A[t, t] + A[s, s] - 2 * A[s, t]) / (t - s)
             for group in range(table.first_group[1], table.first_group[2]):
-                scores_of_lanes(
-                    table.sums, table.lanes, 2, value, group, sums[t], table.ends, t, out
-                )
+                write_lane_scores(out, table, value, group, sums[t], table.ends, t)
                 for i in range(LANES):
                     first = ((group - table.first_group[1]) * LANES + i) * LANES
                     if first + LANES <= t:

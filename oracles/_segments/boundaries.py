@@ -60,6 +60,11 @@ class Boundaries:
             earliest[later] = np.maximum(earliest[later], np.searchsorted(self.knots, a + 1))
         return earliest
 
+    @property
+    def latest(self) -> Ints:
+        """The last such knot."""
+        return np.arange(-1, self.knots.size - 1)
+
     def among(self, chosen: Ints) -> Boundaries:
         required = np.searchsorted(chosen, self.required)
         return replace(self, knots=self.knots[chosen], required=required)

@@ -18,8 +18,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import BITS, LANES, best_at_ends, end_scores
-from structsvm.oracles._segments.table import SegmentTable
+from structsvm.oracles._segments.table import SegmentTable, end_scores
+from structsvm.oracles._segments.vectors import (
+    BITS,
+    LANES,
+    entry,
+    kernel,
+    larger,
+    read,
+    spread,
+    where_larger,
+)
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import inner
 
@@ -41,8 +50,8 @@ def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints
         for i in range(LANES):
             starts[n + i] = g * LANES + i
         n += LANES
-        end_scores(table.sums, table.lanes, marks, starts, n, g, scores)
-        best_at_ends(scores, starts, n, table.shift, F, found)
+        end_scores(table, marks, starts, n, g, scores)
+        _best_at_ends(scores, starts, n, table.shift, F, found)
         if g + 1 < n_groups:
             least = F[starts[n - 1]] - table.shift - kappa - rounding
             n = _keep(scores, starts, n, F, least)
@@ -54,7 +63,29 @@ def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints
     return True
 
 
-@inner()
+@kernel
+def _best_at_ends(
+    scores: Floats, starts: Ints, n: int, shift: float, F: Floats, previous: Ints
+) -> None:
+    """Best values at sixteen knots, one after the other, since each is a start for the next.
+
+    Row ``k < n`` of ``scores`` is of the start ``starts[k]``; the knots are the last sixteen.
+    """
+    best, which, older = spread(-np.inf), spread(0.0), n - LANES
+    for k in range(older):
+        total = spread(F[starts[k]]) + read(scores, k)
+        which = where_larger(total, best, spread(float(starts[k])), which)
+        best = larger(total, best)
+    for i in range(LANES):
+        here = starts[older] + i
+        F[here] = entry(best, i) + shift if here > 0 else 0.0
+        previous[here] = int(entry(which, i))
+        total = spread(F[here]) + read(scores, older + i)
+        which = where_larger(total, best, spread(float(here)), which)
+        best = larger(total, best)
+
+
+@kernel
 def _is_slow(n: int, rows: int, done: int, n_groups: int) -> bool:
     if rows > ROWS * (done + LANES):
         return True
@@ -73,7 +104,7 @@ def _by_lanes(ends: Floats, n_groups: int) -> Floats:
     return marks
 
 
-@inner()
+@kernel
 def _keep(scores: Floats, starts: Ints, n: int, F: Floats, least: float) -> int:
     """Keep the starts whose value at the last knot is better than ``least``; their number."""
     kept = 0

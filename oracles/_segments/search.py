@@ -1,4 +1,4 @@
-"""Which dynamic program answers a question about segments, and the search for known K."""
+"""The search for the best segmentation of known length, which mostly needs no layers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from structsvm.errors import OracleError
 from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.scan import backtrack, layers, layers_backtrack, scan
+from structsvm.oracles._segments.every import best_path
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
-from structsvm.oracles._segments.tree import tree_scan
+from structsvm.oracles._segments.tree import backtrack, tree_scan
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
@@ -23,7 +22,7 @@ ROUNDING = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class SegmentSearch:
-    """The best segmentation with boundaries on knots, no number of which is counted."""
+    """The best segmentation with boundaries on knots; all signs positive, no number counted."""
 
     objective: TraceObjective
     boundaries: Boundaries
@@ -35,45 +34,22 @@ class SegmentSearch:
         release(self.objective.Z)  # read once, and not again
         return table
 
-    @property
-    def all_positive(self) -> bool:
-        return bool(self.table.n_plus == self.objective.Z.shape[1])
-
     def value(self, path: Ints) -> float:
         """The sum of the segment scores of a path, without shift and constant."""
         return float(path_value(self.table, path))
 
-    def scanned(self) -> Ints:
-        """The best path, every segment looked at."""
-        return np.asarray(backtrack(scan(self.table, self.boundaries.earliest)[1]))
-
-    def pruned(self, shift: float) -> tuple[Floats, Ints]:
+    def at_price(self, shift: float) -> tuple[Floats, Ints]:
         """Best value up to each knot and the best path when each segment earns ``shift``."""
+        table, allowed = self.table._replace(shift=float(shift)), self.boundaries
         kappa = splitting_price(self.objective, shift)
-        table, earliest = self.table._replace(shift=float(shift)), self.boundaries.earliest
-        F, previous = tree_scan(table, earliest, kappa)
-        return F, np.asarray(backtrack(previous))
+        F, previous = tree_scan(table, allowed.earliest, allowed.latest, kappa)
+        return F, backtrack(previous)
 
-    def layered(self, K: int) -> Ints:
-        """The best path of K segments, found by looking at every segment."""
-        earliest = self.boundaries.earliest
-        band = layers(self.table, earliest, K)
-        if not np.isfinite(band[K, -1]):
-            raise OracleError(
-                f"no segmentation into {K} segments has its changes where they are known to be: "
-                "ask for another number"
-            )
-        return np.asarray(layers_backtrack(self.table, earliest, band))
-
-    def every_layered(self, most: int) -> list[Ints]:
-        """The best path of each number of segments up to ``most``, with no boundary required."""
-        table, earliest = self.table, self.boundaries.earliest
-        band = layers(table, earliest, most, every=True)
-        paths = (layers_backtrack(table, earliest, band[: K + 1]) for K in range(1, most + 1))
-        return [np.asarray(path) for path in paths]
-
-    def restricted(self, chosen: Ints) -> SegmentSearch:
-        return SegmentSearch(self.objective, self.boundaries.among(chosen))
+    def among(self, chosen: Ints, K: int) -> Ints:
+        """The best path of K segments with boundaries on these knots."""
+        path = best_path(self.objective, self.boundaries.among(chosen), K)
+        assert path is not None
+        return np.searchsorted(self.boundaries.knots, path)
 
     def reversed(self) -> SegmentSearch:
         objective, T, ahead = self.objective, self.objective.n_samples, self.boundaries
@@ -99,14 +75,14 @@ def splitting_price(objective: TraceObjective, shift: float) -> float:
 
 
 def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
-    """The best path of K segments, all signs positive, mostly without a K-layer program."""
+    """The best path of K segments, which the constraint leaves room for."""
     boundaries = search.boundaries
     below, above = boundaries.required, np.arange(boundaries.knots.size, dtype=np.int64)
     while True:
         K1, K2 = below.size - 1, above.size - 1
         V1, V2 = search.value(below), search.value(above)
         price = (V2 - V1) / (K2 - K1)
-        _, path = search.pruned(-price)
+        _, path = search.at_price(-price)
         n = path.size - 1
         if n == K:
             return path
@@ -118,14 +94,12 @@ def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
 
 def _close_gap(search: SegmentSearch, K: int, price: float, below: Ints, above: Ints) -> Ints:
     """The best path of K segments, known to lie under the side of the hull with slope ``price``."""
-    known = np.union1d(below, above)
-    guess = known[search.restricted(known).layered(K)]
+    guess = search.among(np.union1d(below, above), K)
     backwards = search.reversed()
-    through = search.pruned(-price)[0] + backwards.pruned(-price)[0][::-1]
+    through = search.at_price(-price)[0] + backwards.at_price(-price)[0][::-1]
     enough = search.value(guess) - price * K
     enough -= ROUNDING * max(1.0, abs(enough), abs(price) * K)
     useful = through >= enough
     useful[search.boundaries.required] = True
     useful[guess] = True
-    chosen = np.flatnonzero(useful)
-    return np.asarray(chosen[search.restricted(chosen).layered(K)])
+    return search.among(np.flatnonzero(useful), K)

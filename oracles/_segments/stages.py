@@ -43,8 +43,9 @@ def path_in_stages(objective: TraceObjective, boundaries: Boundaries) -> Ints | 
     def stage(begin: int, start: Floats, first: int) -> Floats:
         """The best values of the knots from ``begin``, for those from ``first`` after it."""
         F, previous = stage_scan(
-            table, boundaries.earliest, kappa, start, begin, begin + first, begin + start.size, tree
-        )
+            table, boundaries.earliest, boundaries.latest, kappa,
+            start, begin, begin + first, begin + start.size, tree,
+        )  # fmt: skip
         stages.append(_Stage(begin, n_given, previous))
         return F
 

@@ -18,11 +18,24 @@ knot, and the kernels count in knots.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import ANCHOR, LANES, LEFT, ORIGIN, lane_scores
+from structsvm.data.gaps import means
+from structsvm.errors import OracleError
+from structsvm.oracles._segments.vectors import (
+    FAST,
+    LANES,
+    add_product,
+    entry,
+    kernel,
+    larger,
+    read,
+    spread,
+    where_larger,
+    write,
+)
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.columns import add_rows
@@ -30,7 +43,10 @@ from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 
+ANCHOR, ORIGIN, LEFT = 0, 1, 2
+"""Rows of ``SegmentTable.lanes``."""
 POSITION, RIGHT, RATE, LOW = 0, 1, 2, 3
+"""Columns of ``SegmentTable.ends``."""
 OVERHEAD = 8
 """So many columns of ``Z`` more would cost what a score costs without any."""
 NO_TRUTH = read_only(np.zeros(0, dtype=np.int64))
@@ -52,8 +68,10 @@ class SegmentTable(NamedTuple):
     """Where the groups of each level begin, (n_levels + 1,)."""
     shift: float
     """``d``."""
+    rank: int
+    """r; where values are missing, r more columns count the values there are."""
     n_plus: int
-    """The first ``n_plus`` columns count positively, the others negatively."""
+    """The first columns count positively, the others negatively."""
     constant: float
     """What centring took away from ``Tr(A M)``, the same for every partition."""
 
@@ -61,30 +79,58 @@ class SegmentTable(NamedTuple):
 def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
     """The segment scores of ``objective`` with boundaries on ``knots`` (m + 1,)."""
     Z, n_plus = _columns_by_sign(objective)
+    r = Z.shape[1]
+    mean, total = np.zeros(r), np.zeros(r)
+    if objective.gaps:
+        there, mean = ~np.isnan(Z), np.concatenate((means(Z), mean))
+        Z, total = np.hstack((np.where(there, Z, mean[:r]), there)), np.zeros(2 * r)
     first_group = _level_offsets(knots.size)
     n_groups, truthful = int(first_group[-1]), objective.has_truth
     sums = np.empty((n_groups, Z.shape[1], LANES))
     lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
     ends = np.empty((knots.size, 4 if truthful else 1))
-    mean, total = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
-    _fill_for_python(Z, knots, *truth_of(objective), mean, total, first_group, sums, lanes, ends)
+    # Read-only whatever it is made of: the kernels are compiled for one kind of array.
+    given = read_only(Z), r, knots, *truth_of(objective), mean, total
+    _fill_for_python(*given, first_group, sums, lanes, ends)
     signed_mean = np.where(np.arange(mean.size) < n_plus, mean, -mean)
-    constant = float(signed_mean @ (Z.shape[0] * mean + 2.0 * total))
     return SegmentTable(
         sums=sums,
         lanes=lanes,
         ends=ends,
         first_group=first_group,
         shift=float(objective.shift),
+        rank=r,
         n_plus=n_plus,
-        constant=constant,
+        constant=float(signed_mean @ (Z.shape[0] * mean + 2.0 * total)),
     )
+
+
+def at_nodes(table: SegmentTable, which: Ints) -> SegmentTable:
+    """The leaves of a table, each as often and where it is among these knots."""
+    n_groups = -(-which.size // LANES)
+    padded = np.full(n_groups * LANES, which[-1])
+    padded[: which.size] = which
+
+    def leaves(columns: Floats) -> Floats:
+        n_rows, width = columns.shape[0] * LANES, columns.shape[1]
+        rows = np.moveaxis(columns, 1, 2).reshape(n_rows, width)[padded]
+        groups = rows.reshape(n_groups, LANES, width)
+        return np.ascontiguousarray(np.moveaxis(groups, 2, 1))
+
+    sums, lanes = leaves(table.sums), leaves(table.lanes)
+    first_group = np.array([0, n_groups], dtype=np.int64)
+    return table._replace(sums=sums, lanes=lanes, ends=table.ends[which], first_group=first_group)
 
 
 def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
     """The boundaries of the truth and ``c``, where the loss takes part."""
     if objective.truth is None or not objective.has_truth:
         return NO_TRUTH, 0.0
+    if not objective.truth.is_contiguous:
+        raise OracleError(
+            "the truth must be made of segments of consecutive samples; use a clustering oracle "
+            "for labels that come back"
+        )
     return objective.truth.boundaries, float(objective.truth_weight)
 
 
@@ -109,22 +155,101 @@ def free_table(
     sums = np.empty((n_groups, r, LANES))
     lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
     ends = np.empty((T + 1, 4 if truthful else 1))
-    _fill(Z, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
-    return SegmentTable(sums, lanes, ends, first_group, shift, r, 0.0)
+    _fill(Z, r, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
+    return SegmentTable(sums, lanes, ends, first_group, shift, r, r, 0.0)
 
 
-@compiled()
+# ---- scores
+
+
+@kernel
+def lane_scores(
+    table: SegmentTable, value: Floats, group: int, row: Floats, ends: Floats, t: int
+) -> Any:
+    """``value[group, i] + score(s, t) - d`` for the 16 starts of a group, a vector.
+
+    In a group of inner nodes the result bounds every start ``s`` of the run from above, given that
+    ``value`` is at least ``F(s) + |C_e - C_s|^2 / (e - s)``, with ``e`` the anchor. Lanes at or
+    after ``t`` must hold the value minus infinity.
+    """
+    lanes, here = table.lanes, spread(ends[t, POSITION])
+    first = group * lanes.shape[1]
+    anchors = read(lanes, first + ANCHOR)
+    length = larger(here - anchors, spread(1.0))
+    share = _share(table, group, row, length)
+    if ends.shape[1] > 1:
+        origins, low = read(lanes, first + ORIGIN), spread(ends[t, LOW])
+        longest = where_larger(low, origins, larger(here - origins, spread(1.0)), length)
+        inside = spread(ends[t, RATE]) * length * length
+        overlap = read(lanes, first + LEFT) + spread(ends[t, RIGHT])
+        share = share - where_larger(low, anchors, overlap, inside) / longest
+    return read(value, group) + share
+
+
+@kernel
+def _share(table: SegmentTable, group: int, row: Floats, length: Any) -> Any:
+    """What the samples add to sixteen scores; ``row`` is that of the end."""
+    sums, r, n_plus = table.sums, table.rank, table.n_plus
+    first = group * row.size
+    even, odd = spread(0.0), spread(0.0)  # two in turn: one sum need not wait for the other
+    if row.size > r:
+        for j in range(r):
+            difference = spread(row[j]) - read(sums, first + j)
+            values = larger(spread(row[r + j]) - read(sums, first + r + j), spread(1.0))
+            sign = spread(1.0 if j < n_plus else -1.0)
+            even = even + sign * difference * difference / values
+        return even
+    for j in range(0, n_plus - 1, 2):
+        difference = spread(row[j]) - read(sums, first + j)
+        even = add_product(even, difference, difference)
+        difference = spread(row[j + 1]) - read(sums, first + j + 1)
+        odd = add_product(odd, difference, difference)
+    if n_plus % 2 == 1:
+        difference = spread(row[n_plus - 1]) - read(sums, first + n_plus - 1)
+        even = add_product(even, difference, difference)
+    for j in range(n_plus, r):
+        x, y = spread(row[j]), read(sums, first + j)
+        even = add_product(even, x - y, y - x)
+    return (even + odd) / length
+
+
+@kernel
+def end_scores(
+    table: SegmentTable, marks: Floats, starts: Ints, n: int, group: int, scores: Floats
+) -> None:
+    """``scores[k, i] = score(starts[k], 16 group + i) - d`` for ``k < n``."""
+    sums, lanes, r, width = table.sums, table.lanes, table.rank, marks.shape[1]
+    first, first_mark = group * r, group * width
+    for k in range(n):
+        home, lane = starts[k] // LANES, starts[k] % LANES
+        even, odd = spread(0.0), spread(0.0)
+        for j in range(0, r - 1, 2):
+            difference = spread(sums[home, j, lane]) - read(sums, first + j)
+            even = add_product(even, difference, difference)
+            difference = spread(sums[home, j + 1, lane]) - read(sums, first + j + 1)
+            odd = add_product(odd, difference, difference)
+        if r % 2 == 1:
+            difference = spread(sums[home, r - 1, lane]) - read(sums, first + r - 1)
+            even = add_product(even, difference, difference)
+        anchor = spread(lanes[home, ANCHOR, lane])
+        length = larger(read(marks, first_mark + POSITION) - anchor, spread(1.0))
+        share = (even + odd) / length
+        if width > 1:
+            inside = read(marks, first_mark + RATE) * length * length
+            overlap = spread(lanes[home, LEFT, lane]) + read(marks, first_mark + RIGHT)
+            low = read(marks, first_mark + LOW)
+            share = share - where_larger(low, anchor, overlap, inside) / length
+        write(share, scores, k)
+
+
+@compiled(fastmath=FAST)
 def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
-    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
-    row, out = np.empty(sums.shape[1]), np.empty(LANES)
-    nothing = np.zeros((sums.shape[0], LANES))
-    total = 0.0
+    row, nothing, total = np.empty(table.sums.shape[1]), np.zeros((table.sums.shape[0], LANES)), 0.0
     for k in range(path.size - 1):
         s, t = path[k], path[k + 1]
-        end_row(sums, t, row)
-        lane_scores(sums, lanes, n_plus, nothing, s // LANES, row, ends, t, out)
-        total += out[s % LANES]
+        end_row(table.sums, t, row)
+        total += entry(lane_scores(table, nothing, s // LANES, row, table.ends, t), s % LANES)
     return total
 
 
@@ -132,7 +257,7 @@ path_value = uninterrupted(sum_of_scores)
 """The same where Python calls it."""
 
 
-@inner()
+@kernel
 def end_row(sums: Floats, knot: int, row: Floats) -> None:
     """Copy the prefix sums at ``knot`` into ``row`` (r,)."""
     for j in range(row.size):
@@ -141,12 +266,11 @@ def end_row(sums: Floats, knot: int, row: Floats) -> None:
 
 def _columns_by_sign(objective: TraceObjective) -> tuple[Floats, int]:
     """The columns of ``Z`` with the positive ones first, and how many are positive."""
-    # Read-only whatever it is made of: the kernels are compiled for one kind of array.
     Z = np.ascontiguousarray(objective.Z, dtype=np.float64)
     if objective.signs is None or (objective.signs > 0).all():
-        return read_only(Z), Z.shape[1]
+        return Z, Z.shape[1]
     positive = objective.signs > 0
-    return read_only(np.hstack((Z[:, positive], Z[:, ~positive]))), int(positive.sum())
+    return np.hstack((Z[:, positive], Z[:, ~positive])), int(positive.sum())
 
 
 def _level_offsets(n_knots: int) -> Ints:
@@ -160,6 +284,7 @@ def _level_offsets(n_knots: int) -> Ints:
 @compiled()
 def _fill(
     Z: Floats,
+    rank: int,
     knots: Ints,
     bounds: Ints,
     c: float,
@@ -176,6 +301,10 @@ def _fill(
         ends[i, POSITION] = knots[i]
     if bounds.size > 0:
         _fill_truth_terms(knots, bounds, c, ends, left)
+    if rank == Z.shape[1]:
+        add_rows(Z, mean)
+        for j in range(rank):
+            mean[j] /= Z.shape[0]
     _fill_prefix_sums(Z, knots, mean, total, sums)
     _fill_lanes(knots, left, first_group, sums, lanes)
 
@@ -222,9 +351,6 @@ def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lane
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of the centred samples at the leaves; the last knot fills the last group."""
     T, r = Z.shape
-    add_rows(Z, mean)
-    for j in range(r):
-        mean[j] /= T
     last = knots.size - 1
     for g in range(last // LANES + 1):
         first = g * LANES

@@ -20,6 +20,9 @@ changes ``Tr(A M)`` by ``v^T A v >= d - c``. So, with ``kappa = c - d``,
 once the right side is no better than the best start known, no start before ``e`` matters at ``t``.
 The classical constant of PELT, ``-d``, would be wrong here: it forgets the loss.
 
+Where segments that end at ``t`` may only begin up to some start (a shortest length), a start joins
+the tree when it is needed, and the bound holds for the starts ``s`` with ``[s, e)`` allowed.
+
 Rounding may make a bound smaller than a score that it bounds. Starts are left out where they are
 worse by more than that, so that which of several equal segmentations is found depends on the scores
 alone, and not on how they are looked for.
@@ -32,10 +35,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import BITS, FAST, LANES, lane_of, lane_scores, next_above
-from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row
+from structsvm.oracles._segments.table import OVERHEAD, SegmentTable, end_row, lane_scores
+from structsvm.oracles._segments.vectors import (
+    BITS,
+    FAST,
+    LANES,
+    entry,
+    first_reaching,
+    kernel,
+    largest,
+    read,
+    write,
+)
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.compiled import compiled, inner
+from structsvm.support.compiled import compiled
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.progress import tell
 
@@ -45,12 +58,12 @@ FREE, NO_START = np.inf, -np.inf
 """What a stage says of a knot: it begins segments at its best value, or none."""
 
 
-def tree_scan(table: SegmentTable, earliest: Ints, kappa: float) -> tuple[Floats, Ints]:
+def tree_scan(
+    table: SegmentTable, earliest: Ints, latest: Ints, kappa: float
+) -> tuple[Floats, Ints]:
     """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start."""
     n_knots = table.ends.shape[0]
-    F, previous = stage_scan(table, earliest, kappa, None, 0, 1, n_knots, blank_tree(table))
-    F[0] = 0.0
-    return F, previous
+    return stage_scan(table, earliest, latest, kappa, None, 0, 1, n_knots, blank_tree(table))
 
 
 def blank_tree(table: SegmentTable) -> Floats:
@@ -61,6 +74,7 @@ def blank_tree(table: SegmentTable) -> Floats:
 def stage_scan(
     table: SegmentTable,
     earliest: Ints,
+    latest: Ints,
     kappa: float,
     start: Floats | None,
     begin: int,
@@ -68,14 +82,18 @@ def stage_scan(
     end: int,
     value: Floats,
 ) -> tuple[Floats, Ints]:
+    """The same for the knots from ``begin``; those before ``first`` have the values ``start``.
+
+    Segments that end at a knot begin at those from ``earliest`` to ``latest``, neither of which
+    decreases from one knot that has any to the next.
+    """
     F, previous = np.full(end - begin, -np.inf), np.zeros(end - begin, np.int64)
-    own = 0.0 if start is None or start[0] == FREE else start[0]
-    value[begin >> BITS, begin % LANES] = own
-    positions = np.ascontiguousarray(table.ends[:, :1])
-    fixed = table, positions, earliest, kappa, start, begin, first
-    argument = begin
+    if start is None:
+        F[0] = 0.0
+    positions, state = np.ascontiguousarray(table.ends[:, :1]), np.array([begin, begin, begin])
+    fixed = table, positions, earliest, latest, kappa, start, begin, first, value, F, previous
     for low, high in pieces(begin + 1, end, (end - begin) * (table.sums.shape[1] + OVERHEAD)):
-        argument = _scan(*fixed, value, F, previous, low, high, argument)
+        _scan(*fixed, low, high, state)
         if high < end and table.ends.shape[1] == 1:  # no truth: a prediction, and a long one
             tell("segments", high / end)
     if start is not None:  # else the tree is of no further use
@@ -88,6 +106,7 @@ def compiled_scan(
     table: SegmentTable,
     positions: Floats,
     earliest: Ints,
+    latest: Ints,
     kappa: float,
     start: Floats | None,
     begin: int,
@@ -97,74 +116,98 @@ def compiled_scan(
     previous: Ints,
     low: int,
     high: int,
-    argument: int,
-) -> int:
-    """Fill ``F`` and ``previous`` in for the knots from ``low`` to ``high - 1``."""
-    sums, lanes, ends, n_plus = table.sums, table.lanes, table.ends, table.n_plus
-    first_group = table.first_group
+    state: Ints,
+) -> None:
+    """Fill ``F`` and ``previous`` in for the knots from ``low`` to ``high - 1``.
+
+    ``state``: the last start that was found best, the next one that becomes a start, and the first
+    that still is one.
+    """
+    argument, ready, gone = state[0], state[1], state[2]
+    sums, ends, first_group = table.sums, table.ends, table.first_group
     n_levels = first_group.size - 1
     row, out = np.empty(sums.shape[1]), np.empty(LANES)
     pending = np.empty((n_levels + 1) * LANES, np.int64)
     bound = np.empty((n_levels + 1) * LANES)
     rounding = ROUNDING * (sums.shape[1] + OVERHEAD)
     prices = (abs(table.shift) + abs(kappa)) * positions[positions.shape[0] - 1, 0]
-    for t in range(low, high):
-        if earliest[t] != earliest[t - 1]:
-            _forget(value, first_group, max(earliest[t - 1], begin), earliest[t])
-            argument = max(earliest[t], begin)
-        if t < first:
-            _begin(table, positions, value, t, _own_value(start, t - begin, 0.0), row, out)
+    for t in range(max(low, first), high):
+        if latest[t] < max(earliest[t], begin):
             continue
+        while ready <= latest[t]:
+            _begin(table, positions, value, ready, begin, _own_value(start, ready - begin, F), row)
+            ready += 1
+        if earliest[t] > gone:
+            _forget(value, first_group, gone, earliest[t])
+            argument = gone = earliest[t]
         end_row(sums, t, row)
         seed = argument >> BITS
-        best = lane_scores(sums, lanes, n_plus, value, seed, row, ends, t, out)
-        argument = seed * LANES + lane_of(out, best)
+        scores = lane_scores(table, value, seed, row, ends, t)
+        best = largest(scores)
+        argument = seed * LANES + first_reaching(scores, best, 0)
         least = best - rounding * (abs(best) + prices)
-        n = _path_to_root(t, n_levels, seed, pending, bound)
+        free = 0  # no start before it matters
+        n = _path_to_root(ready, n_levels, seed, pending, bound)
         while n > 0:
             n -= 1
+            level, node = pending[n] % 64, pending[n] // 64
             if bound[n] <= least:
                 continue
-            level, node = pending[n] % 64, pending[n] // 64
-            group = first_group[level] + node
-            top = lane_scores(sums, lanes, n_plus, value, group, row, ends, t, out)
+            if free > 0 and _n_before(ready, level, node) <= free:
+                break
+            scores = lane_scores(table, value, first_group[level] + node, row, ends, t)
+            top = largest(scores)
             if level == 0 and (top > best or (top == best and node < argument >> BITS)):
-                best, argument = top, node * LANES + lane_of(out, top)
+                best, argument = top, node * LANES + first_reaching(scores, top, 0)
                 least = best - rounding * (abs(best) + prices)
-            if out[0] + kappa <= least and _anchor_is_free(start, begin, level, node):
-                n = 0  # no start before the first anchor of this group matters
+            anchor = ((node * LANES + 1) << (BITS * level)) - 1
+            if entry(scores, 0) + kappa <= least and _is_free(start, begin, anchor):
+                free = max(free, latest[anchor] + 1)
             if level > 0 and top > least:
+                write(scores, out, 0)
                 n = _push_children(out, least, level, node, seed, pending, bound, n)
         F[t - begin], previous[t - begin] = best + table.shift, argument
-        _begin(table, positions, value, t, _own_value(start, t - begin, F[t - begin]), row, out)
-    return argument
+    state[0], state[1], state[2] = argument, ready, gone
 
 
 _scan = uninterrupted(compiled_scan)
 
 
-@inner(forceinline=True)
-def _own_value(start: Floats | None, knot: int, found: float) -> float:
+@uninterrupted
+@compiled()
+def backtrack(previous: Ints) -> Ints:
+    """The knots of the best segmentation, from 0 to m."""
+    path = np.empty(previous.size, np.int64)
+    t, n = previous.size - 1, 0
+    while t > 0:
+        path[n] = t
+        t, n = previous[t], n + 1
+    path[n] = 0
+    return path[: n + 1][::-1].copy()
+
+
+@kernel
+def _own_value(start: Floats | None, knot: int, F: Floats) -> float:
     """The value up to a knot of what begins there."""
-    if start is None:
-        return found
-    return found if start[knot] == FREE else start[knot]
+    if start is None or start[knot] == FREE:
+        return float(F[knot])
+    return float(start[knot])
 
 
-@inner(fastmath=FAST, inline="always")
+@kernel
 def _begin(
     table: SegmentTable,
     positions: Floats,
     value: Floats,
-    t: int,
+    s: int,
+    begin: int,
     best: float,
     row: Floats,
-    out: Floats,
 ) -> None:
-    """From now on segments may begin at ``t``, of this value up to there."""
-    value[t >> BITS, t % LANES] = best
-    if t % LANES == 0:
-        _close_runs(table, positions, value, t, row, out)
+    """From now on segments may begin at ``s``, of this value up to there."""
+    value[s >> BITS, s % LANES] = best
+    if s % LANES == 0 and s > begin:
+        _close_runs(table, positions, value, s, row)
 
 
 @uninterrupted
@@ -176,33 +219,35 @@ def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
             value[first_group[level] + run // LANES, run % LANES] = -np.inf
 
 
-@inner(forceinline=True)
-def _anchor_is_free(start: Floats | None, begin: int, level: int, node: int) -> bool:
+@kernel
+def _is_free(start: Floats | None, begin: int, anchor: int) -> bool:
+    """Whether segments both end and begin at an anchor, at its best value."""
     if start is None:
         return True
-    anchor = ((node * LANES + 1) << (BITS * level)) - 1
     return begin <= anchor < begin + start.size and start[anchor - begin] == FREE
 
 
-@inner(forceinline=True)
-def _path_to_root(t: int, n_levels: int, seed: int, pending: Ints, bound: Floats) -> int:
-    """Stack the groups that hold the starts before ``t``, the nearest on top."""
+@kernel
+def _path_to_root(n_starts: int, n_levels: int, seed: int, pending: Ints, bound: Floats) -> int:
+    """Stack the groups that hold the starts there are, the nearest on top."""
     n = 0
     for level in range(n_levels - 1, -1, -1):
-        node = (t - 1) >> (BITS * (level + 1))
-        if _n_complete(t, level, node) > 0 and (level > 0 or node != seed):
+        node = (n_starts - 1) >> (BITS * (level + 1))
+        complete = n_starts if level == 0 else (n_starts - 1) >> (BITS * level)
+        if complete > node * LANES and (level > 0 or node != seed):
             pending[n], bound[n] = node * 64 + level, np.inf
             n += 1
     return n
 
 
-@inner(forceinline=True)
-def _n_complete(t: int, level: int, node: int) -> int:
-    done = t if level == 0 else (t - 1) >> (BITS * level)
-    return min(done - node * LANES, LANES)
+@kernel
+def _n_before(n_starts: int, level: int, node: int) -> int:
+    """The number of starts up to the last one of a group."""
+    complete = n_starts if level == 0 else (n_starts - 1) >> (BITS * level)
+    return min(complete, (node + 1) * LANES) << (BITS * level)
 
 
-@inner(forceinline=True)
+@kernel
 def _push_children(
     out: Floats,
     least: float,
@@ -214,35 +259,33 @@ def _push_children(
     n: int,
 ) -> int:
     """Stack the children whose bound is better than ``least``."""
-    i = next_above(out, least, 0)
+    scores = read(out, 0)
+    i = first_reaching(scores, least, 0)
     while i < LANES:
         child = node * LANES + i
         if level > 1 or child != seed:
             pending[n], bound[n] = child * 64 + level - 1, out[i]
             n += 1
-        i = next_above(out, least, i + 1)
+        i = first_reaching(scores, least, i + 1)
     return n
 
 
-@inner(fastmath=FAST)
-def _close_runs(
-    table: SegmentTable, positions: Floats, value: Floats, t: int, row: Floats, out: Floats
-) -> None:
-    """Set ``H`` of the runs whose anchor is ``t - 1``: every start of theirs is known."""
-    sums, lanes, n_plus, first_group = table.sums, table.lanes, table.n_plus, table.first_group
-    level, anchor = 1, t - 1
-    end_row(sums, anchor, row)
-    while level < first_group.size - 1 and t % (1 << (BITS * level)) == 0:
-        best, stop = -np.inf, t >> BITS
+@kernel
+def _close_runs(table: SegmentTable, positions: Floats, value: Floats, s: int, row: Floats) -> None:
+    """Set ``H`` of the runs whose anchor is ``s - 1``: every start of theirs is known."""
+    first_group = table.first_group
+    level, anchor = 1, s - 1
+    end_row(table.sums, anchor, row)
+    while level < first_group.size - 1 and s % (1 << (BITS * level)) == 0:
+        best, stop = -np.inf, s >> BITS
         for group in range(stop - (1 << (BITS * (level - 1))), stop):
-            top = lane_scores(sums, lanes, n_plus, value, group, row, positions, anchor, out)
-            best = max(best, top)
-        run = (t >> (BITS * level)) - 1
+            best = max(best, largest(lane_scores(table, value, group, row, positions, anchor)))
+        run = (s >> (BITS * level)) - 1
         value[first_group[level] + run // LANES, run % LANES] = best
         level += 1
 
 
-@inner()
+@kernel
 def _forget(value: Floats, first_group: Ints, begin: int, end: int) -> None:
     """Starts from ``begin`` to ``end - 1`` are out of reach from now on."""
     for level in range(first_group.size - 1):

@@ -15,13 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.oracles._segments.lanes import (
-    BITS,
-    LANES,
-    lane_reaching,
-    lane_scores,
-    max_of_sums,
-)
 from structsvm.oracles._segments.pelt import pelt_scan
 from structsvm.oracles._segments.table import (
     NO_TRUTH,
@@ -29,9 +22,21 @@ from structsvm.oracles._segments.table import (
     SegmentTable,
     end_row,
     free_table,
+    lane_scores,
     sum_of_scores,
 )
 from structsvm.oracles._segments.tree import ROUNDING, compiled_scan
+from structsvm.oracles._segments.vectors import (
+    BITS,
+    LANES,
+    first_reaching,
+    kernel,
+    larger,
+    largest,
+    read,
+    spread,
+    write,
+)
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.columns import add_squares
 from structsvm.support.compiled import compiled, inner
@@ -230,10 +235,12 @@ def _by_tree(
         table = free_table(Z, bounds, c, shifts[i], mean, total)
         kappa = (c if bounds.size > 0 else 0.0) - shifts[i]
         value = np.full((table.first_group[table.first_group.size - 1], LANES), -np.inf)
-        value[0, 0] = 0.0
-        places = table.ends[:, :1].copy()
-        F, earliest = np.full(T + 1, -np.inf), np.zeros(T + 1, np.int64)
-        compiled_scan(table, places, earliest, kappa, None, 0, 1, value, F, previous, 1, T + 1, 0)
+        places, F = table.ends[:, :1].copy(), np.full(T + 1, -np.inf)
+        F[0] = 0.0
+        earliest, latest, state = np.zeros(T + 1, np.int64), np.arange(-1, T), np.zeros(3, np.int64)
+        compiled_scan(
+            table, places, earliest, latest, kappa, None, 0, 1, value, F, previous, 1, T + 1, state
+        )
         path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
         counts[i] = _finish(table, previous, mean, total, path, found, numbers[i])
 
@@ -359,14 +366,12 @@ def _outwards(n: int, step: int) -> int:
 @inner()
 def _write_gains(table: SegmentTable, gains: Floats) -> None:
     """``gains[t, g, i]``: the score, without shift, from the ``i``-th start of a group to t."""
-    sums, lanes, row, out = table.sums, table.lanes, np.empty(table.sums.shape[1]), np.empty(LANES)
-    nothing = np.zeros((gains.shape[1], LANES))
+    row, nothing = np.empty(table.sums.shape[1]), np.zeros((gains.shape[1], LANES))
     for t in range(1, gains.shape[0]):
-        end_row(sums, t, row)
+        end_row(table.sums, t, row)
         for g in range((t - 1) // LANES + 1):
-            lane_scores(sums, lanes, table.n_plus, nothing, g, row, table.ends, t, out)
-            for i in range(LANES):
-                gains[t, g, i] = out[i]
+            scores = lane_scores(table, nothing, g, row, table.ends, t)
+            write(scores, gains, t * gains.shape[1] + g)
 
 
 @inner()
@@ -387,35 +392,49 @@ def _scan_all(gains: Floats, prices: Floats, rounding: Floats, F: Floats, previo
     for t in range(1, T + 1):
         g, n = t >> BITS, (t - 1 >> BITS) + 1
         for k in range(n_prices):
-            top[k, t] = max_of_sums(gains, t, F[k], first[k, g], n)
+            top[k, t] = _best_of(gains, t, F, k, first[k, g], n)
             F[k, g, t % LANES] = top[k, t] - prices[k]
         if t % LANES == LANES - 1 and t < T:
             for k in range(n_prices):
                 least = top[k, t] - prices[k] - rounding[k]
-                first[k, g + 1] = _first_left(gains, t, F[k], first[k, g], least)
+                first[k, g + 1] = _first_left(gains, t, F, k, first[k, g], least)
     for k in range(n_prices):
-        _trace_back(gains, F[k], top[k], first[k], previous[k])
+        _trace_back(gains, F, k, top, first, previous)
 
 
-@inner()
-def _first_left(gains: Floats, t: int, F: Floats, group: int, least: float) -> int:
+@kernel
+def _best_of(gains: Floats, t: int, F: Floats, k: int, begin: int, end: int) -> float:
+    """The best value at ``t``, of all starts in these groups."""
+    first, own = t * gains.shape[1], k * F.shape[1]
+    even = odd = spread(-np.inf)  # two in turn: one need not wait for the other
+    for g in range(begin, end - 1, 2):
+        even = larger(even, read(gains, first + g) + read(F, own + g))
+        odd = larger(odd, read(gains, first + g + 1) + read(F, own + g + 1))
+    if (end - begin) % 2 == 1:
+        even = larger(even, read(gains, first + end - 1) + read(F, own + end - 1))
+    return float(largest(larger(even, odd)))
+
+
+@kernel
+def _first_left(gains: Floats, t: int, F: Floats, k: int, group: int, least: float) -> int:
     """The first group, from one on, with a start whose value at ``t`` is better than ``least``."""
-    while group < t >> BITS and max_of_sums(gains, t, F, group, group + 1) <= least:
+    while group < t >> BITS and _best_of(gains, t, F, k, group, group + 1) <= least:
         group += 1
     return group
 
 
-@inner()
-def _trace_back(gains: Floats, F: Floats, top: Floats, first: Ints, previous: Ints) -> None:
+@kernel
+def _trace_back(gains: Floats, F: Floats, k: int, top: Floats, first: Ints, previous: Ints) -> None:
     """Find the first start that reaches the best value at each knot, from the last knot back."""
     t = gains.shape[0] - 1
     while t > 0:
-        group, lane = first[t >> BITS], LANES
+        group, lane = first[k, t >> BITS], LANES
         while lane == LANES:
-            lane = lane_reaching(gains, t, F, group, top[t])
+            total = read(gains, t * gains.shape[1] + group) + read(F, k * F.shape[1] + group)
+            lane = first_reaching(total, top[k, t], 0)
             group += 1
-        previous[t] = (group - 1) * LANES + lane
-        t = previous[t]
+        previous[k, t] = (group - 1) * LANES + lane
+        t = previous[k, t]
 
 
 @uninterrupted

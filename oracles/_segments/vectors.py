@@ -1,0 +1,229 @@
+"""A type for compiled functions: sixteen numbers that stay in the registers of the processor.
+
+LLVM's loop vectoriser does not keep sixteen sums in registers from the first square to the largest
+score: with plain loops, whole fits take two to three and a half times as long. So there is a vector
+with the usual operators, and the kernels that use it read like other compiled functions. LLVM
+splits it to whatever width the processor has. This module alone knows of LLVM.
+"""
+# ruff: noqa: ARG001  (numba reads the names of arguments)
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import config, extending, types
+from numba.core.typing import templates
+from numba.extending import intrinsic, models, register_model
+
+from structsvm.errors import SettingsError
+from structsvm.support.compiled import inner
+
+LANES, BITS = 16, 4
+"""Numbers in a vector, and the power of two that they are."""
+FAST = {"nnan", "nsz"}
+"""Floating-point freedoms of the kernels: no NaN can occur, infinities do.
+
+Operations are neither reordered nor joined, so that a score has the same bits in every kernel.
+"""
+
+_typing: Any = templates
+_extending: Any = extending
+_FREE = tuple(sorted(FAST))
+_DOUBLE, _WORD = ir.DoubleType(), ir.IntType(64)
+_DOUBLES = ir.VectorType(_DOUBLE, LANES)
+
+
+class _Vector(types.Type):
+    """Sixteen numbers, for the compiler."""
+
+
+@register_model(_Vector)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        initialize: Any = super().__init__
+        initialize(manager, kind, _DOUBLES)
+
+
+_kind: Any = _Vector
+VECTOR = _kind("Vector")
+
+
+def _operator(symbol: Any, instruction: str) -> None:
+    """Join two vectors entry by entry."""
+
+    class Template(templates.ConcreteTemplate):
+        cases = (_typing.signature(VECTOR, VECTOR, VECTOR),)
+
+    def lower(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return getattr(builder, instruction)(*args, flags=_FREE)
+
+    _typing.infer_global(symbol)(Template)
+    _extending.lower_builtin(symbol, VECTOR, VECTOR)(lower)
+
+
+_operator(operator.add, "fadd")
+_operator(operator.sub, "fsub")
+_operator(operator.mul, "fmul")
+_operator(operator.truediv, "fdiv")
+
+
+def _compiled_alone(function: Callable[..., Any]) -> Any:
+    """An intrinsic of numba, which Python cannot call in its place."""
+    if not getattr(config, "DISABLE_JIT", 0):
+        return intrinsic(function)
+
+    def refuse(*_: Any) -> None:
+        raise SettingsError(
+            "NUMBA_DISABLE_JIT is set, and the search for segments has to be compiled: unset it, "
+            "or run the program with env -u NUMBA_DISABLE_JIT"
+        )
+
+    return refuse
+
+
+def _spread(builder: Any, number: Any) -> Any:
+    undefined = ir.Constant(_DOUBLES, ir.Undefined)
+    single = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(single, undefined, everywhere)
+
+
+def _address(context: Any, builder: Any, kind: Any, array: Any, number: Any) -> Any:
+    """Where the ``number``-th sixteen of an array are."""
+    data = context.make_array(kind)(context, builder, array).data
+    start = builder.gep(data, [builder.mul(number, ir.Constant(_WORD, LANES))])
+    return builder.bitcast(start, _DOUBLES.as_pointer())
+
+
+def _require_contiguous(array: Any) -> None:
+    if not (array.layout == "C" and array.dtype == types.float64):
+        raise TypeError(f"vectors are read from contiguous float64 arrays, got {array}")
+
+
+def _larger(builder: Any, left: Any, right: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", left, right, flags=_FREE), left, right)
+
+
+@_compiled_alone
+def spread(_typing: Any, number: Any) -> Any:
+    """Sixteen times a number."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return _spread(builder, args[0])
+
+    return VECTOR(types.float64), codegen
+
+
+@_compiled_alone
+def read(_typing: Any, array: Any, number: Any) -> Any:
+    """The ``number``-th sixteen of the numbers of an array."""
+    _require_contiguous(array)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _address(context, builder, signature.args[0], *args)
+        return builder.load(place, align=8)
+
+    return VECTOR(array, types.intp), codegen
+
+
+@_compiled_alone
+def write(_typing: Any, vector: Any, array: Any, number: Any) -> Any:
+    """Make a vector the ``number``-th sixteen of the numbers of an array."""
+    _require_contiguous(array)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _address(context, builder, signature.args[1], *args[1:])
+        builder.store(args[0], place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(VECTOR, array, types.intp), codegen
+
+
+@_compiled_alone
+def add_product(_typing: Any, total: Any, x: Any, y: Any) -> Any:
+    """``total + x y``, in one operation where the processor has it."""
+
+    def codegen(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_DOUBLES, [_DOUBLES] * 3)
+        name = f"llvm.fmuladd.v{LANES}f64"
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        return builder.call(function, (args[1], args[2], args[0]))
+
+    return VECTOR(VECTOR, VECTOR, VECTOR), codegen
+
+
+@_compiled_alone
+def larger(_typing: Any, x: Any, y: Any) -> Any:
+    """The larger of two entries, in each place."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return _larger(builder, *args)
+
+    return VECTOR(VECTOR, VECTOR), codegen
+
+
+@_compiled_alone
+def where_larger(_typing: Any, x: Any, y: Any, chosen: Any, otherwise: Any) -> Any:
+    """``chosen`` in the places where ``x > y``."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *args[:2], flags=_FREE), *args[2:])
+
+    return VECTOR(VECTOR, VECTOR, VECTOR, VECTOR), codegen
+
+
+@_compiled_alone
+def largest(_typing: Any, vector: Any) -> Any:
+    """The largest entry."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        vector, width = args[0], LANES
+        while width > 1:
+            width //= 2
+            undefined = ir.Constant(vector.type, ir.Undefined)
+            halves = [
+                builder.shuffle_vector(
+                    vector,
+                    undefined,
+                    ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(i, i + width))),
+                )
+                for i in (0, width)
+            ]
+            vector = _larger(builder, *halves)
+        return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+    return types.float64(VECTOR), codegen
+
+
+@_compiled_alone
+def entry(_typing: Any, vector: Any, lane: Any) -> Any:
+    """One of the numbers."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.extract_element(*args)
+
+    return types.float64(VECTOR, types.intp), codegen
+
+
+@_compiled_alone
+def first_reaching(_typing: Any, vector: Any, number: Any, begin: Any) -> Any:
+    """The first lane, from ``begin`` on, whose entry is at least a number; 16 if there is none."""
+
+    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        reached = builder.fcmp_ordered(">=", args[0], _spread(builder, args[1]))
+        bits = builder.zext(builder.bitcast(reached, ir.IntType(LANES)), _WORD)
+        bits = builder.and_(bits, builder.shl(ir.Constant(_WORD, -1), args[2]))
+        beyond = builder.or_(bits, ir.Constant(_WORD, 1 << LANES))
+        return builder.cttz(beyond, ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(VECTOR, types.float64, types.intp), codegen
+
+
+kernel = inner(fastmath=FAST, error_model="numpy", _nrt=False)
+"""Decorate a function of vectors that neither makes nor returns an array.
+
+Without the counting of references, which would take longer than the sixteen scores.
+"""
