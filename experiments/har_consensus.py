@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from structsvm import EquivalenceMatrix
 from structsvm.baselines import Consensus
 from structsvm.errors import DataWarning
-from structsvm.evaluation.verdict import Contrast
+from structsvm.evaluation.contrast import Contrast
 from structsvm.io import Recording, arrays_and_labels, read_recordings
 
 Floats = NDArray[np.float64]

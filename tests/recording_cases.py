@@ -53,3 +53,18 @@ def recordings_of_states(n, rng, noise=0.7):
     """Recordings whose states are ``NAMES``, each of which has a mean of its own."""
     means = np.array([MEANS[name] for name in NAMES])
     return [means + rng.normal(scale=noise, size=means.shape) for _ in range(n)]
+
+
+def protocol(seed, n=12, T=80):
+    """Changes at about the same times, one feature that always dies out, labels of others."""
+    rng = np.random.default_rng(seed)
+    Xs, ys = [], []
+    for _ in range(n):
+        X = rng.normal(size=(T, 4))
+        X[:, :2] = np.cumsum(rng.normal(size=(T, 2)), axis=0)
+        X[:, 2] = 12 * np.exp(-np.arange(T) / (T * 0.08)) + rng.normal(size=T)
+        at = (T * (np.array([0.06, 0.12, 0.2]) + rng.normal(scale=0.02, size=3))).astype(int)
+        Xs.append(X)
+        ys.append([*np.unique(np.clip(at, 1, T - 1)).tolist(), T])
+    rng.shuffle(ys)
+    return Xs, ys

@@ -8,7 +8,6 @@ import pytest
 from structsvm import MetricLearner, MetricLearnerCV, evaluate
 from structsvm.errors import LearningError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
-from structsvm.evaluation.verdict import EQUAL
 from structsvm.features import HermiteMoments
 
 FEATURES = "features=HermiteMoments()"
@@ -38,7 +37,7 @@ def judged(**losses):
         SampleScores(str(i), 3, {name: scores(row[i]) for name, row in found.items()})
         for i in range(NOISE.size)
     ]
-    return Evaluation(tuple(rows), tolerance=5, classifiers=frozenset({EQUAL})).verdict
+    return Evaluation(tuple(rows), tolerance=5, classifiers=frozenset({"equal-segments"})).verdict
 
 
 def test_a_zero_metric_of_recordings_names_features_that_may_show_the_changes():
@@ -50,29 +49,31 @@ def test_a_zero_metric_of_recordings_names_features_that_may_show_the_changes():
 
 def test_these_features_do_show_changes_of_spread():
     Xs, ys = shaking(8)
-    learner = MetricLearner(features=HermiteMoments()).fit(Xs[:6], ys[:6], baselines=[EQUAL])
+    learner = MetricLearner(features=HermiteMoments()).fit(
+        Xs[:6], ys[:6], baselines=["equal-segments"]
+    )
     scores = evaluate(learner, Xs[6:], ys[6:]).scores
-    assert scores["learned"]["loss"] < 0.5 * scores[EQUAL]["loss"]
+    assert scores["learned"]["loss"] < 0.5 * scores["equal-segments"]["loss"]
 
 
 def test_the_menu_of_recordings_finds_changes_of_spread():
     Xs, ys = shaking(14)
-    menu = ("untrained", EQUAL, "diagonal", "lags-diagonal", "moments-diagonal")
+    menu = ("untrained", "equal-segments", "diagonal", "lags-diagonal", "moments-diagonal")
     search = MetricLearnerCV(candidates=menu, cv=3, random_state=0).fit(Xs[:9], ys[:9])
     assert search.best_candidate_ == "moments-diagonal"
     assert search.verdict_.answer == "Learning pays."
     result = evaluate(search, Xs[9:], ys[9:])
-    assert result.scores["learned"]["loss"] < 0.5 * result.scores[EQUAL]["loss"]
+    assert result.scores["learned"]["loss"] < 0.5 * result.scores["equal-segments"]["loss"]
 
 
 def test_segments_that_do_not_follow_from_the_means_may_follow_from_other_features():
-    blind = judged(untrained=4 + NOISE, **{EQUAL: 2 + NOISE})
+    blind = judged(untrained=4 + NOISE, **{"equal-segments": 2 + NOISE})
     assert blind.answer.startswith(
         "There is no evidence that the segments follow from the features"
     )
     assert FEATURES in blind.found
     assert FEATURES not in dataclasses.replace(blind, best="full").found  # a search has tried them
-    assert FEATURES not in judged(untrained=4 + NOISE, **{EQUAL: 5 + NOISE}).found
+    assert FEATURES not in judged(untrained=4 + NOISE, **{"equal-segments": 5 + NOISE}).found
 
 
 @pytest.mark.parametrize(("untrained", "is_best"), [(2.1 + NOISE, True), (1.9 + NOISE, False)])

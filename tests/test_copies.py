@@ -12,8 +12,9 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.data.copies import contents
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
+from structsvm.evaluation.contrast import Contrast, once_each
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, evaluate
-from structsvm.evaluation.verdict import Contrast, Verdict, once_each
+from structsvm.evaluation.verdict import Verdict
 from structsvm.features import StateScores
 from structsvm.model_selection.folds import split
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -47,7 +48,7 @@ def learner():
 def test_six_copies_of_one_recording_are_too_few_to_tell():
     verdict = search(repeated(recordings(1), [0] * 6)).verdict_
     assert str(verdict).startswith("Too few to tell: 1 independent recording cannot support")
-    assert "On 1 held-out recording (5 copies of it do not count again)," in str(verdict)
+    assert "On 1 recording, each held out once (5 copies of it do not count again)," in str(verdict)
     assert "interval" not in str(verdict)
     assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (1, 1, 5)
     assert not verdict.pays
@@ -62,7 +63,7 @@ def test_copies_are_held_out_together_and_count_once():
     assert folds[3] == folds[8]
     verdict = found.verdict_
     assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (6, 6, 3)
-    assert "6 held-out recordings (3 copies of them do not count again)" in str(verdict)
+    assert "6 recordings, each held out once (3 copies of them do not count again)" in str(verdict)
     losses = found.losses_[:, 0] - verdict.untrained.mean
     assert np.isfinite(losses).all()
     plain = json.loads(json.dumps(verdict.to_dict()))
@@ -156,7 +157,7 @@ def test_contents_are_those_of_the_values():
 def test_differences_that_are_all_the_same_have_no_interval(gain):
     contrast = Contrast.of("untrained", np.full(7, gain), np.arange(7))
     assert (contrast.low, contrast.high) == (-np.inf, np.inf)
-    verdict = Verdict(contrast, None, 1.0, None, grouped=False)
+    verdict = Verdict.against({"untrained": contrast}, loss=1.0)
     assert verdict.answer.startswith("Cannot tell: the difference is the same on every recording")
     assert not verdict.pays
     assert not verdict.harms
@@ -166,9 +167,8 @@ def test_differences_that_are_all_the_same_have_no_interval(gain):
 
 
 def test_no_difference_at_all_shows_nothing():
-    verdict = Verdict(
-        Contrast.of("untrained", np.zeros(7), np.arange(7)), None, 1.0, None, grouped=False
-    )
+    none = Contrast.of("untrained", np.zeros(7), np.arange(7))
+    verdict = Verdict.against({"untrained": none}, loss=1.0)
     assert verdict.answer.startswith("There is no evidence that learning pays")
     assert "interval" not in str(verdict)
 

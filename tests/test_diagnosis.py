@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recording_cases import protocol
 
 from structsvm import (
     Clustering,
@@ -132,6 +133,13 @@ def test_a_feature_that_holds_the_labels():
 def test_labels_that_belong_elsewhere():
     finding = one(diagnose(GOOD, XS, [np.roll(y, 97) for y in YS]), "unrelated labels")
     assert finding.values["chance"] > 0.05
+
+
+def test_labels_of_other_recordings():
+    """Changes come at about fixed times, and so does a transient: shifted labels do worse."""
+    Xs, ys = protocol(0)
+    learner = MetricLearner(metric="diagonal", lam=0.1).fit(Xs, ys)
+    assert "labels of other recordings" in one(diagnose(learner, Xs, ys), "unrelated labels").found
 
 
 def test_copies():

@@ -5,8 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
-from structsvm.evaluation.verdict import Contrast, Verdict, baseline_in_words, baseline_title
+from structsvm.evaluation.sentences import baseline_in_words, baseline_title
+from structsvm.evaluation.verdict import Verdict
+from structsvm.partitions.candidates import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
 BAD, FAR = 3 + NOISE, 2 + NOISE
@@ -43,7 +46,7 @@ def test_a_classifier_that_does_as_well_is_to_be_used(frames, rca, but):
     verdict = judged(**{FRAMES: frames}, rca=rca)
     assert verdict.answer == (f"Learning pays, but {but}." if but else "Learning pays.")
     plain = json.loads(json.dumps(verdict.to_dict()))
-    assert plain["enough"] == (FRAMES if "use it" in but or "RCA pays" in but else None)
+    assert plain["use"] == (FRAMES if "use it" in but else None)
     assert plain["sentence"] == str(verdict)
     if WHO in but:
         assert f"than that of {WHO} (95 % interval of the gain" in str(verdict)
@@ -62,22 +65,20 @@ def test_where_learning_does_not_pay_a_better_classifier_is_named_too(untrained,
     assert judged(untrained=untrained, **{FRAMES: 1 + NOISE}).answer == said
 
 
-@pytest.mark.parametrize(
-    ("equal", "does"), [(1 + NOISE, "may do as well"), (0.6 + NOISE / 9, "do better")]
-)
-def test_learning_does_not_pay_where_segments_of_one_length_do_as_well(equal, does):
+@pytest.mark.parametrize("equal", [1 + NOISE, 0.6 + NOISE / 9])
+def test_learning_does_not_pay_where_segments_of_one_length_do_as_well(equal):
     """A classifier that does better does not make it pay."""
     losses = {"equal-segments": equal, FRAMES: 0.4 + NOISE / 9}
     verdict = judged(("equal-segments", FRAMES), **losses)
     assert not verdict.pays
-    said = f"There is no evidence that learning pays: segments of equal length {does}."
+    said = "There is no evidence that learning pays: segments of equal length may do as well."
     assert verdict.answer == f"{said} A frame classifier (boosting) does better: use it."
     assert verdict.use == FRAMES
 
 
 def test_metrics_are_never_called_classifiers():
     verdict = judged((), rca=1 + NOISE)
-    assert verdict.enough is None
+    assert verdict.use is None
     assert verdict.answer == "Learning pays, but RCA may do as well."
 
 
@@ -89,17 +90,18 @@ def test_a_baseline_of_ones_own_is_named_as_one_names_it():
 def test_too_few_recordings_say_nothing_of_classifiers():
     few = np.arange(3)
     gains = {"untrained": 1.0 - few / 10, FRAMES: -few / 10}
-    contrasts = [Contrast.of(name, gain, few) for name, gain in gains.items()]
-    verdict = Verdict(*contrasts, 1.0, None, False, classifiers=frozenset({FRAMES}))
+    contrasts = {name: Contrast.of(name, gain, few) for name, gain in gains.items()}
+    verdict = Verdict.against(contrasts, {FRAMES}, loss=1.0)
     assert verdict.answer.startswith("Too few to tell")
-    assert verdict.enough is None
+    assert verdict.use is None
 
 
 @pytest.mark.parametrize("best", [FRAMES, "full"])
 def test_the_way_to_use_it_is_told_where_it_was_chosen(best):
     units = np.arange(6)
-    contrasts = [Contrast.of("untrained", 2 + NOISE, units), Contrast.of(FRAMES, NOISE, units)]
-    verdict = Verdict(*contrasts, 1.0, best, False, classifiers=frozenset({FRAMES}))
+    gains = {"untrained": 2 + NOISE, FRAMES: NOISE}
+    contrasts = {name: Contrast.of(name, gain, units) for name, gain in gains.items()}
+    verdict = Verdict.against(contrasts, {FRAMES}, loss=1.0, best=best)
     way = "predict(..., use='best') uses a frame classifier (boosting)."
     assert str(verdict).endswith(way) == (best == FRAMES)
 
@@ -110,9 +112,8 @@ def test_words_and_json_name_one_classifier_to_use(best, untrained):
     """The choice may fall on another classifier than the one of least loss."""
     units = np.arange(6)
     gains = {"untrained": untrained, FRAMES: NOISE / 9 - 0.5, "frame-logistic": NOISE - 0.1}
-    contrasts = [Contrast.of(name, gain, units) for name, gain in gains.items()]
-    names = frozenset({FRAMES, "frame-logistic"})
-    verdict = Verdict(*contrasts[:2], 1.0, best, False, others=(contrasts[2],), classifiers=names)
+    contrasts = {name: Contrast.of(name, gain, units) for name, gain in gains.items()}
+    verdict = Verdict.against(contrasts, {FRAMES, "frame-logistic"}, loss=1.0, best=best)
     assert verdict.answer.endswith(f"{WHO[2:]} does better: use it.")
     assert verdict.to_dict()["use"] == FRAMES
     way = "predict(..., use='best')" if best == FRAMES else f"partition_with('{FRAMES}', ...)"
@@ -137,11 +138,30 @@ def test_the_best_of_many_baselines_is_no_better_by_chance_than_a_single_one():
         gains = {name: rng.normal(size=n) for name in ["untrained", *names]}
         gains["untrained"] += 3.0
         contrasts = {name: Contrast.of(name, gain, np.arange(n)) for name, gain in gains.items()}
-        told = {"loss": 1.0, "best": None, "grouped": False}
-        verdict = Verdict.against(contrasts, classifiers=frozenset(names), **told)
+        verdict = Verdict.against(contrasts, names, loss=1.0)
         better += "does better" in verdict.answer
         held += verdict.baseline.low <= 0 <= verdict.baseline.high
         assert verdict.untrained == contrasts["untrained"]
         assert {c.low for c in contrasts.values()} == {c.low for c in verdict.contrasts.values()}
     assert better / draws < 0.04
     assert held / draws > 0.94
+
+
+def test_a_small_gain_on_most_recordings_is_told_and_not_taken_for_none():
+    gains = np.r_[np.full(21, 0.05), np.full(5, -1.0)] + np.linspace(0, 0.01, 26)
+    verdict = Verdict.against({"untrained": Contrast.of("untrained", gains, np.arange(26))}, loss=1)
+    assert (verdict.code, verdict.pays) == ("mostly", False)
+    assert "on 21 of 26 recordings, which chance does in 0.2% of cases" in verdict.answer
+
+
+def test_nothing_is_to_be_labelled_where_every_loss_is_zero():
+    none = Contrast.of("untrained", np.zeros(9), np.arange(9))
+    verdict = Verdict.against({"untrained": none}, loss=0.0, best="untrained")
+    assert verdict.answer == "Nothing is left to learn: every method has the loss 0."
+    assert "Label more" not in str(verdict)
+
+
+@pytest.mark.parametrize("blind", sorted(BLIND))
+def test_what_is_blind_to_the_samples_is_to_be_beaten(blind):
+    assert judged((blind,), **{blind: 1 + NOISE}).code == "blind"
+    assert judged((blind,), **{blind: FAR}).pays

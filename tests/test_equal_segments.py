@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from recording_cases import protocol
 
 from structsvm import MetricLearner, MetricLearnerCV, evaluate, load, save
-from structsvm.baselines import EqualSegments
+from structsvm.baselines import EqualSegments, FixedTimes
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
-from structsvm.evaluation.verdict import EQUAL
 from structsvm.io import arrays_and_labels
 
 NOTHING = (
@@ -45,6 +45,35 @@ class TestLength:
             EqualSegments().fit([np.zeros((9, 1))], [[9]])
 
 
+class TestTimes:
+    def test_they_are_those_of_the_labels_scaled(self):
+        Xs = [np.zeros((T, 1)) for T in (30, 60, 90)]
+        fixed = FixedTimes().fit(Xs, [[10, 30], [20, 60], [30, 90]])
+        assert fixed.loss_ == 0
+        assert fixed.predict_breakpoints([np.zeros((300, 1))]) == [[100, 300]]
+
+    @pytest.mark.parametrize("K", [1, 2, 3, 7, 12])
+    def test_the_number_may_be_given(self, K):
+        fixed = FixedTimes().fit([np.zeros((40, 1))] * 2, [[10, 40], [12, 20, 40]])
+        (ends,) = fixed.predict_breakpoints([np.zeros((12, 1))], K)
+        assert len(ends) == K
+        assert ends == sorted({*ends})
+        assert ends[-1] == 12
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_labels_of_other_recordings_that_follow_a_protocol_do_not_pay():
+    candidates = ("untrained", "diagonal")
+    found = []
+    for seed in range(4):
+        Xs, ys = protocol(seed)
+        search = MetricLearnerCV(candidates=candidates, lams=(0.1,), random_state=0).fit(Xs, ys)
+        found.append(search.verdict_.code)
+        learner = MetricLearner(metric="diagonal", lam=0.1).fit(Xs[:6], ys[:6])
+        found.append(evaluate(learner, Xs[6:], ys[6:]).verdict.code)
+    assert sum(code.startswith("pays") for code in found) <= 1
+
+
 def test_labels_at_random_do_not_pay(rng):
     Xs, ys = at_random(rng, 12, T=60, K=4)
     with pytest.warns(VerdictWarning, match="There is no evidence that the segments follow"):
@@ -53,23 +82,27 @@ def test_labels_at_random_do_not_pay(rng):
     assert verdict.answer == NOTHING
     assert not verdict.pays
     assert "than that of segments of equal length" in verdict.found
-    assert EQUAL in verdict.to_dict()["contrasts"]
+    assert "equal-segments" in verdict.to_dict()["contrasts"]
 
 
 def test_segments_that_follow_from_the_features_pay():
     recordings = relevant_changes(20, n_samples=200, n_features=6, n_relevant=3, random_state=0)
     Xs, ys = arrays_and_labels(recordings)
-    learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10], baselines=[EQUAL])
+    learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10], baselines=["equal-segments"])
     result = evaluate(learner, Xs[10:], ys[10:])
     assert result.verdict.answer == "Learning pays."
-    assert result.scores[EQUAL]["loss"] > 2 * result.scores["learned"]["loss"]
+    assert result.scores["equal-segments"]["loss"] > 2 * result.scores["learned"]["loss"]
 
 
 def test_it_is_stored_with_the_model(tmp_path):
     recordings = relevant_changes(4, n_samples=200, n_features=2, n_relevant=1, random_state=0)
     Xs, ys = arrays_and_labels(recordings)
-    learner = MetricLearner(metric="diagonal").fit(Xs, ys, baselines=[EQUAL])
+    learner = MetricLearner(metric="diagonal").fit(Xs, ys, baselines=["equal-segments"])
     save(learner, tmp_path / "model.structsvm")
     again = load(tmp_path / "model.structsvm")
-    assert again.baselines_[EQUAL].length_ == learner.baselines_[EQUAL].length_
-    assert again.partition_with(EQUAL, Xs) == learner.partition_with(EQUAL, Xs)
+    assert (
+        again.baselines_["equal-segments"].length_ == learner.baselines_["equal-segments"].length_
+    )
+    assert again.partition_with("equal-segments", Xs) == learner.partition_with(
+        "equal-segments", Xs
+    )

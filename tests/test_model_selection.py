@@ -13,7 +13,8 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, Sh
 from structsvm import ChangePoint, MetricLearner, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
-from structsvm.evaluation.verdict import Contrast, Verdict, chosen, standard_error
+from structsvm.evaluation.contrast import Contrast, chosen, standard_error
+from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.candidates import menu
@@ -113,7 +114,7 @@ def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
         learner.fit(*data)
     assert learner.best_candidate_ == "untrained"
     assert not learner.verdict_.pays
-    assert learner.verdict_.beats_baseline is None
+    assert set(learner.verdict_.contrasts) == {"untrained", "equal-segments", "fixed-times"}
     expected = learner.decode_with(learner.baselines_["untrained"], data[0])
     assert learner.predict_partitions(data[0], use="best") == expected
     assert learner.predict_partitions(data[0]) != expected
@@ -156,7 +157,8 @@ def test_the_verdict_leaves_the_choice_to_the_other_folds(fitted):
     gains = fitted.losses_[:, 0] - honest
     contrast = fitted.verdict_.untrained
     assert contrast.mean == pytest.approx(gains.mean())
-    assert contrast.se == pytest.approx(gains.std(ddof=1) / np.sqrt(8))
+    inflation = np.sqrt(1 + 4 * (2 / 6))  # of four folds that share what is learned from
+    assert contrast.se == pytest.approx(inflation * gains.std(ddof=1) / np.sqrt(8))
     low, high = stats.t.interval(0.95, 7, contrast.mean, contrast.se)
     assert (contrast.low, contrast.high) == pytest.approx((low, high))
     assert (contrast.won, contrast.lost) == ((gains > 0).sum(), (gains < 0).sum())
@@ -183,6 +185,7 @@ def test_processes_give_the_same(data, fitted):
     assert again.verdict_ == fitted.verdict_
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_told_the_number_of_segments(data):
     by_problem = small(problem=ChangePoint("known"), cv=2).fit(*data)
     by_setting = small(n_clusters="true", cv=2).fit(*data)
@@ -193,6 +196,7 @@ def test_told_the_number_of_segments(data):
     assert {g.n_clusters for g in guesses} == {3}
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_names_of_features_pass_through(data):
     frames = [pd.DataFrame(X, columns=["a", "b", "c"]) for X in data[0]]
     learner = small(cv=2).fit(frames, data[1])
@@ -283,6 +287,7 @@ def test_every_fold_needs_a_change_to_learn_from():
         small().fit(Xs, ys)
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_a_metric_that_collapses_is_a_candidate_that_failed(data):
     """A trace penalty this strong leaves nothing of any metric."""
     learner = small(regularizer="trace", lams=(1000.0, 0.01), cv=2).fit(*data)
@@ -379,9 +384,9 @@ def test_intervals_of_groups_hold_the_truth_whatever_their_sizes(sizes, between)
 def test_verdict_in_words(shift, rca_shift, answer):
     units = np.arange(10)
     noise = np.tile([0.3, -0.3], 5)
-    contrasts = [Contrast.of("untrained", shift + noise, units)]
-    contrasts.append(Contrast.of("rca", rca_shift + noise, units))
-    verdict = Verdict(*contrasts, loss=2.0, best="rca", grouped=False)
+    shifts = {"untrained": shift, "rca": rca_shift}
+    contrasts = {name: Contrast.of(name, by + noise, units) for name, by in shifts.items()}
+    verdict = Verdict.against(contrasts, loss=2.0, best="rca")
     assert str(verdict).startswith(answer)
     assert verdict.pays == (shift > 0)
     assert ("use='best'" in str(verdict)) == (shift <= 0)
@@ -396,7 +401,7 @@ def test_a_verdict_on_one_unit_has_no_interval():
     weights = np.random.default_rng(0).random(999)
     gains, one = np.random.default_rng(1).normal(size=999), np.zeros(999, dtype=int)
     assert np.isnan(Contrast.of("untrained", gains, one, weights).se)
-    plain = Verdict(contrast, None, 1.0, "full", True).to_dict()
+    plain = Verdict.against({"untrained": contrast}, loss=1.0, best="full", grouped=True).to_dict()
     assert plain["contrasts"]["untrained"]["low"] is None
     assert list(plain["contrasts"]) == ["untrained"]
     assert plain["beats_baseline"] is None
@@ -429,12 +434,14 @@ def activities(shared_data):
     return arrays_and_labels(learn), [r.name[:3] for r in learn], arrays_and_labels(test)
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_activities_of_people_never_seen(activities):
     learn, people, test = activities
     learner = MetricLearnerCV(candidates=METRICS, cv=3, lams=(0.1,), random_state=0)
     learner.fit(*learn, groups=people)
     verdict = learner.verdict_
-    assert verdict.pays
+    assert not verdict.pays  # six people in three folds are few: the interval is wide
+    assert verdict.untrained.won > verdict.untrained.lost
     assert verdict.grouped
     assert verdict.untrained.units == 6
     found = evaluate(learner, *test)

@@ -105,7 +105,7 @@ def test_a_verdict_of_choosing_is_about_images_too(scenes):
     search = MetricLearnerCV(
         NormalizedCut(), ("untrained", "diagonal"), lams=(0.1,), cv=3, random_state=0
     ).fit(images, masks)
-    assert "On 3 held-out images" in str(search.verdict_)
+    assert "On 3 images, each held out once" in str(search.verdict_)
 
 
 def people(n, rng):

@@ -72,7 +72,7 @@ def test_the_page_shows_what_an_evaluation_says(learner):
     ends = [r["ends"] for r in page.data["recordings"]]
     Xs = [r.X for r in TEST]
     assert [e["learned"] for e in ends] == learner.predict_breakpoints(Xs)
-    baselines = ["equal-segments", "boundary-logistic"]
+    baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
     assert list(ends[0]) == ["true", "learned", "untrained", "pca", "rca", *baselines]
     weights = [row["weight"] for row in page.data["metric"]["weights"]]
     np.testing.assert_allclose(weights, sorted(feature_weights(learner))[::-1], rtol=1e-4)
@@ -121,7 +121,7 @@ def test_a_model_without_baselines_says_so():
     Xs, ys = arrays_and_labels(TRAIN)
     page = page_of(MetricLearner(metric="diagonal").fit(Xs, ys), TEST)
     assert "PCA and RCA were not tuned" in " ".join(page.texts)
-    assert list(page.data["gains"]) == ["untrained"]
+    assert set(page.data["gains"]) == {"untrained", "equal-segments", "fixed-times"}
 
 
 def test_a_single_recording_needs_no_list(learner):
@@ -219,7 +219,7 @@ def test_images(cutter):
     assert all(entry["lower"] is None for entry in page.data["history"])
     assert "The grid was not tuned" in " ".join(page.texts)
     (first, *_) = page.data["recordings"]
-    assert list(first["cuts"]) == ["photo", "true", "learned", "untrained"]
+    assert list(first["cuts"]) == ["photo", "true", "learned", "untrained", "one-part"]
     assert (first["size"], first["T"]) == ([24, 24], 576)
     weights = [row["weight"] for row in page.data["metric"]["weights"]]
     np.testing.assert_allclose(weights, sorted(feature_weights(cutter))[::-1], rtol=1e-4)

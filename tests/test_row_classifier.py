@@ -34,7 +34,7 @@ def test_it_names_the_class_of_each_row(kind):
 def test_it_is_one_of_the_baselines_and_stored(learner, tmp_path):
     assert list(estimators_in(learner.baselines_)) == BASELINES
     found = evaluate(learner, [X[1::2]], [NAMES[1::2]])
-    assert set(found.scores) == {"learned", "untrained", "pca", "rca", *BASELINES}
+    assert set(found.scores) == {"learned", "untrained", "pca", "rca", "one-part", *BASELINES}
     save(learner, tmp_path / "m.structsvm")
     again = load(tmp_path / "m.structsvm")
     assert evaluate(again, [X[1::2]], [NAMES[1::2]]).scores == found.scores
@@ -44,7 +44,14 @@ def test_groups_of_rows_are_classified_by_what_the_others_say(learner):
     found = evaluate_rows(learner, X[::2], NAMES[::2])
     assert found.learned_again
     assert found.groups.scores["lda-classifier"]["loss"] < 1
-    assert set(found.groups.scores) == {"learned", "untrained", "pca", "rca", *BASELINES}
+    assert set(found.groups.scores) == {
+        "learned",
+        "untrained",
+        "pca",
+        "rca",
+        "one-part",
+        *BASELINES,
+    }
     assert set(evaluate_rows(learner, X[1::2], NAMES[1::2]).groups.scores) >= set(BASELINES)
 
 

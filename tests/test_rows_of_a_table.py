@@ -75,6 +75,7 @@ def test_baselines_are_tuned_again_if_they_were(found):
         "lda-classifier",
         "nearest-centroid",
         "forest-classifier",
+        "one-part",
     }
     assert set(evaluate_rows(learner, X, Y).groups.scores) == tuned
 

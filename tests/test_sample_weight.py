@@ -23,7 +23,7 @@ from structsvm import (
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, VerdictWarning
-from structsvm.evaluation.verdict import Contrast, standard_error
+from structsvm.evaluation.contrast import Contrast, standard_error
 from structsvm.learner.baselines import metrics_in
 from structsvm.partitions.metric import calibrate
 from structsvm.solvers.base import Stopping

@@ -32,12 +32,13 @@ def test_an_evaluation(found):
     lines = str(found).splitlines()
     assert lines[0] == "Mean scores of 5 recordings"
     assert lines[1].split()[:2] == ["metric", "loss"]
-    assert [line.split()[0] for line in lines[2:5]] == ["untrained", "PCA", "learned"]
-    assert lines[5] == str(found.verdict)
+    assert [line.split()[0] for line in lines[2:4]] == ["untrained", "PCA"]
+    assert lines[7] == str(found.verdict)
     assert repr(found) == found.summary() == str(found)
     frame = found.to_frame()
-    assert frame["metric"].tolist() == ["untrained", "PCA", "learned"]
-    assert frame["loss"].iloc[2] == found.scores["learned"]["loss"]
+    blind = ["segments of equal length", "the times of the training labels"]
+    assert frame["metric"].tolist() == ["untrained", "PCA", *blind, "learned"]
+    assert frame["loss"].iloc[4] == found.scores["learned"]["loss"]
     assert found.to_frame("polars").shape == frame.shape
     assert "<td>PCA</td>" in found._repr_html_()
     with pytest.raises(SettingsError, match="container must be 'pandas' or 'polars'"):

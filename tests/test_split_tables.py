@@ -16,7 +16,7 @@ from structsvm import (
     evaluate,
 )
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
-from structsvm.evaluation.verdict import Contrast, standard_error
+from structsvm.evaluation.contrast import Contrast, standard_error
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import evaluate_rows
 from structsvm.model_selection.splits import split_clusters, split_rows, split_samples

@@ -44,7 +44,8 @@ def test_named_states_bring_classifiers_of_samples_and_of_boundaries(tuned):
 def test_evaluate_compares_with_them_and_names_them(tuned):
     learner, Xs, ys = tuned
     found = evaluate(learner, Xs, ys)
-    assert list(found.scores) == ["learned", "untrained", "pca", "rca", *QUICK]
+    assert list(found.scores)[:4] == ["learned", "untrained", "pca", "rca"]
+    assert {"fixed-times", *QUICK} <= found.scores.keys()
     assert next(iter(found.verdict.contrasts)) == "untrained"
     assert set(QUICK) < set(found.to_dict()["verdict"]["contrasts"])
     losses = [row.scores["frame-logistic"]["loss"] for row in found.samples]

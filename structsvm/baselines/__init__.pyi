@@ -1,6 +1,9 @@
+from structsvm.baselines.blind import EqualSegments as EqualSegments
+from structsvm.baselines.blind import FixedTimes as FixedTimes
+from structsvm.baselines.blind import MostFrequent as MostFrequent
+from structsvm.baselines.blind import OnePart as OnePart
 from structsvm.baselines.boundary_classifier import BoundaryClassifier as BoundaryClassifier
 from structsvm.baselines.consensus import Consensus as Consensus
-from structsvm.baselines.equal_segments import EqualSegments as EqualSegments
 from structsvm.baselines.frame_classifier import FrameClassifier as FrameClassifier
 from structsvm.baselines.region_classifier import RegionClassifier as RegionClassifier
 from structsvm.baselines.row_classifier import RowClassifier as RowClassifier

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from structsvm.baselines.blind import EqualSegments
 from structsvm.baselines.boundary_classifier import BoundaryClassifier
-from structsvm.baselines.equal_segments import EqualSegments
 from structsvm.baselines.frame_classifier import FrameClassifier
 from structsvm.baselines.tuning import occurrences
 from structsvm.data.sample import Sample

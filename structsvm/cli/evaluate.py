@@ -8,13 +8,13 @@ from structsvm.cli import one_table
 from structsvm.cli.context import groups_of, taken_to_be_independent
 from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.terminal import Terminal
+from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.evaluate import (
     Evaluation,
     evaluate,
     perfect_in_words,
     score_titles,
 )
-from structsvm.evaluation.verdict import LEARNED
 from structsvm.learner.files import load_metric_learner
 from structsvm.plotting.words import confused_states
 from structsvm.support.tables import ShortTable

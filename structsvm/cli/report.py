@@ -9,7 +9,7 @@ from structsvm.cli.inputs import measured, read_for
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import printable
-from structsvm.evaluation.verdict import MIN_UNITS
+from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.files import load_metric_learner
 from structsvm.plotting import report_page
 from structsvm.storage.atomic import write_atomically

@@ -28,6 +28,7 @@ from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Kind, refuse_settings
 from structsvm.cli.terminal import Terminal
+from structsvm.data.copies import contents, joined
 from structsvm.data.times import usual_steps
 from structsvm.diagnosis import Diagnosis
 from structsvm.errors import (
@@ -37,8 +38,9 @@ from structsvm.errors import (
     VerdictWarning,
     printable,
 )
+from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
 from structsvm.evaluation.evaluate import Evaluation
-from structsvm.evaluation.verdict import EQUAL, LEARNED, MIN_UNITS, Verdict, baseline_in_words
+from structsvm.evaluation.verdict import Verdict
 from structsvm.io.recording import Recording, listed
 from structsvm.learner.consensus import ways_besides_metrics
 from structsvm.learner.files import save
@@ -46,6 +48,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
+from structsvm.partitions.candidates import BLIND
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
 from structsvm.storage.atomic import write_atomically
@@ -106,35 +109,20 @@ class Judged(NamedTuple):
     verdict: Verdict
     source: str
     """What it is about: "held out", or "cross-validation" on the rest."""
-    found: str
-    """What it rests on, after its answer."""
 
     @classmethod
     def of(cls, search: MetricLearnerCV, held_out: Verdict, model: Path) -> Judged:
         """By what was held out; if that supports no verdict, by cross-validation, if this does."""
         whole = search.split not in (ROWS, CLUSTERS)
         if held_out.is_supported or not search.verdict_.is_supported:
-            wanted = "" if held_out.is_supported or not whole else _wanted(held_out)
-            return cls(held_out, "held out", _joined(held_out.found, held_out.question, wanted))
+            wanted = [] if held_out.is_supported or not whole else ["wanted"]
+            return cls(held_out.with_notes(wanted, enough=_enough()), "held out")
         way = f"{_predicting(model, _asked(search.best_estimator_))} --baseline"
-        verdict = replace(search.verdict_, way=way)
-        why = "Too little is held out for a verdict; this one" if whole else "The verdict"
-        told = f"{why} is that of the cross-validation on the training data."
-        against = _against(verdict, held_out)
-        found = _joined(told, verdict.found, against, verdict.question)
-        return cls(verdict, "cross-validation", found)
-
-
-def _against(verdict: Verdict, held_out: Verdict) -> str:
-    gain = held_out.untrained.mean
-    if not ((verdict.pays and gain < 0) or (verdict.harms and gain > 0)):
-        return ""
-    told = f"the {held_out.measure} of the learned metric is {held_out.untrained.told}"
-    return f"The few held-out data point the other way: there {told}."
-
-
-def _joined(*sentences: str) -> str:
-    return " ".join(filter(None, sentences))
+        verdict, gain = replace(search.verdict_, way=way), held_out.untrained
+        notes = ["cross-validated" if whole else "of parts"]
+        if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
+            notes.append("other way")
+        return cls(verdict.with_notes(notes, contrast=gain.told), "cross-validation")
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -263,7 +251,7 @@ def _compared(
             )
             judged = Judged.of(search, held_out.evaluation.verdict, written.model)
             title = f"What was learned from {', '.join(map(str, args.paths))}"
-            text = page_of(held_out, title, judged.verdict, judged.found)
+            text = page_of(held_out, title, judged.verdict)
         writer = writer_for(learner.problem_, "png")
         with share("predictions", REPORTED, 1.0):
             counts = [M.n_clusters for M in held_out.guesses[LEARNED]]
@@ -299,19 +287,13 @@ def _tell(
     *scores, _ = readable(result)
     where = {name: str(path) for name, path in written._asdict().items()}
     plain["findings"] = diagnosis.to_dict()["findings"]
-    terminal.report(plain | where, *scores, f"{judged.verdict.answer} {judged.found}")
+    terminal.report(plain | where, *scores, str(judged.verdict))
     terminal.note("\n" + "".join(f"{name:<13}{path}\n" for name, path in where.items()))
     if len(diagnosis):
         kinds = ", ".join(diagnosis.kinds)
         terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
     baselines = {*learner.baselines_, *ways_besides_metrics(learner)}
     terminal.note(_next(judged.verdict, search.best_candidate_, baselines, written.model, asked))
-
-
-def _wanted(verdict: Verdict) -> str:
-    what = f"{'groups of ' if verdict.grouped else ''}{verdict.words.whole}s"
-    told = "those that are learned from support a verdict, by cross-validation"
-    return f"With {_enough()} independent {what} in all, {told}."
 
 
 def _enough() -> int:
@@ -352,6 +334,8 @@ def _samples_away(whole: Checked) -> NDArray[np.bool_]:
     """Which samples are held out, (N,)."""
     given, groups = whole.given, whole.data.groups
     names = np.arange(len(given)).astype(str) if groups is None else np.array(groups)
+    numbers = contents([sample.data for sample in whole.data.samples])
+    names = joined(np.unique(names, return_inverse=True)[1], numbers)
     units = np.unique(names)
     if units.size < FEWEST:
         what = given.words.wholes(units.size) if groups is None else counted(units.size, "group")
@@ -439,19 +423,9 @@ def _predicting(model: Path, asked: str = "") -> str:
 def _next(
     verdict: Verdict, best: str, baselines: Collection[str], model: Path, asked: str = ""
 ) -> str:
-    """One sentence, and the next command, which does what the sentence says."""
-    command = _predicting(model, asked)
-    if verdict.use in baselines:
-        return f"{verdict.answer} Partition new data with\n  {command} --baseline {verdict.use}"
-    if best == EQUAL:
-        return (
-            f"{verdict.answer} In cross-validation segments of equal length did best, whatever the "
-            f"features; look for the cause with\n  structsvm diagnose {model} LABELLED"
-        )
-    beaten = best in verdict.contrasts and verdict.contrasts[best].is_gain
-    if best in baselines and not beaten:
-        return (
-            f"{verdict.answer} In cross-validation {baseline_in_words(best)} did best; partition "
-            f"new data with it\n  {command} --baseline {best}"
-        )
-    return f"{verdict.answer} Partition new data with\n  {command}"
+    """What to do, and the next command, which does it."""
+    said, name = verdict.next_step(baselines, best)
+    command = _predicting(model, asked) + (f" --baseline {name}" if name else "")
+    if name in BLIND:
+        command = f"structsvm diagnose {model} LABELLED"
+    return f"{verdict.answer} {said}\n  {command}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from structsvm.diagnosis.findings import Finding
-from structsvm.evaluation.verdict import MIN_UNITS
+from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.status import Status

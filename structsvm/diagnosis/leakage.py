@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.data.copies import contents
 from structsvm.diagnosis.findings import Finding
 from structsvm.diagnosis.samples import Examined
-from structsvm.evaluation.verdict import MIN_UNITS
+from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.support.arrays import Ints
 from structsvm.support.plain import some_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from structsvm.data.words import Words
 from structsvm.diagnosis.findings import Finding
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of
 
 DOMINATES = 0.5
@@ -33,6 +33,12 @@ EXPLAINED = 1 - 1e-9
 """A share of the variance from which on a feature is constant within the labelled parts."""
 ROTATIONS = 39
 """Labels at other places, to compare the labelled places with."""
+BY_CHANCE = 0.05
+"""A share of these that do as well from which on labels explain nothing."""
+FEWEST_TO_EXCHANGE = 4
+"""Different labellings that can be exchanged often enough to compare with."""
+FINE = 100
+"""Samples to which recordings are scaled to see whether their labels differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,39 +219,41 @@ def labels_among_features(given: Examined) -> Iterator[Finding]:
 
 
 def unrelated_labels(given: Examined) -> Iterator[Finding]:
-    """Labels that explain no feature better than the same labels at other places."""
+    """Labels that explain no feature better than others, which belong to none of the samples."""
     known = _known(given)
     if not known:
         return
-    rng = np.random.default_rng(0)
-    contiguous = given.learner.problem_.traits.contiguous
-    here = _shares(known, [truth.labels for _, truth in known])
-    elsewhere = np.array(
-        [
-            _shares(known, [_moved(truth.labels, rng, contiguous) for _, truth in known])
-            for _ in range(ROTATIONS)
-        ]
-    )
-    centre, spread = elsewhere.mean(axis=0), elsewhere.std(axis=0) + 1e-12
-    score = float(((here - centre) / spread).max())
-    by_chance = ((elsewhere - centre) / spread).max(axis=1)
-    beaten = float(np.mean(by_chance >= score))
-    if beaten <= 0.05:
-        return
-    part = given.words.part
-    where = (
+    rng, contiguous = np.random.default_rng(0), given.learner.problem_.traits.contiguous
+    labels = [truth.labels for _, truth in known]
+    here = _shares(known, labels)
+    part, whole = given.words.part, given.words.whole
+    others: dict[str, Callable[[], list[Any]]] = {
         "the same labels shifted in time"
         if contiguous
-        else f"the same labels in another order of {given.words.item}s"
-    )
-    yield Finding(
-        "unrelated labels",
-        f"no feature differs between the labelled {part}s more than by chance: {where} do as well "
-        f"in {100 * beaten:.0f} % of {ROTATIONS} trials",
-        "check that labels and samples belong together and start at the same time, or use "
-        "features that show the changes (docs/features.md)",
-        {"chance": beaten, "explained": float(here.max())},
-    )
+        else f"the same labels in another order of {given.words.item}s": lambda: [
+            _moved(y, rng, contiguous) for y in labels
+        ]
+    }
+    different = {_scaled(y, FINE).tobytes() for y in labels}
+    if contiguous and len(different) >= max(FEWEST_TO_EXCHANGE, len(known) / 2):
+        others[f"the labels of other {whole}s, scaled to its length,"] = lambda: [
+            _scaled(labels[k], len(known[i][0])) for i, k in enumerate(_exchanged(len(labels), rng))
+        ]
+    for where, draw in others.items():
+        elsewhere = np.array([_shares(known, draw()) for _ in range(ROTATIONS)])
+        centre, spread = elsewhere.mean(axis=0), elsewhere.std(axis=0) + 1e-12
+        score = float(((here - centre) / spread).max())
+        beaten = float(np.mean(((elsewhere - centre) / spread).max(axis=1) >= score))
+        if beaten > BY_CHANCE:
+            yield Finding(
+                "unrelated labels",
+                f"no feature differs between the labelled {part}s more than by chance: {where} do "
+                f"as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
+                "check that labels and samples belong together and start at the same time, or use "
+                "features that show the changes (docs/features.md)",
+                {"chance": beaten, "explained": float(here.max())},
+            )
+            return
 
 
 def _known(given: Examined) -> list[tuple[Floats, EquivalenceMatrix]]:
@@ -281,3 +289,17 @@ def _moved(labels: Any, rng: np.random.Generator, contiguous: bool) -> Any:
         return rng.permutation(labels)
     moved = np.roll(labels, int(rng.integers(1, labels.size)))
     return np.cumsum(np.r_[0, moved[1:] != moved[:-1]])
+
+
+def _exchanged(n: int, rng: np.random.Generator) -> Ints:
+    """Whose labels each of n recordings is given: those of another one, (n,)."""
+    order = rng.permutation(n)
+    found = np.empty(n, dtype=np.int64)
+    found[order] = np.roll(order, 1)
+    return found
+
+
+def _scaled(labels: Any, T: int) -> Any:
+    """Segments of a recording, scaled to T samples."""
+    found = labels[np.arange(T) * labels.size // T]
+    return np.cumsum(np.r_[0, found[1:] != found[:-1]])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.baselines.blind import blind_to
 from structsvm.data.copies import contents, joined
 from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import Counts, asked_counts, units_of
@@ -22,13 +23,9 @@ from structsvm.evaluation.confusion import (
     confusions,
     refuse_unseen,
 )
-from structsvm.evaluation.verdict import (
-    LEARNED,
-    Contrast,
-    Verdict,
-    baseline_in_words,
-    once_each,
-)
+from structsvm.evaluation.contrast import LEARNED, Contrast, once_each
+from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.verdict import Verdict
 from structsvm.features.names import read_names
 from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
 from structsvm.learner.consensus import samples_with_states, with_consensus
@@ -37,7 +34,7 @@ from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
-from structsvm.partitions.candidates import names_states
+from structsvm.partitions.candidates import BLIND, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows, measure
@@ -242,8 +239,8 @@ class Evaluation(Printed):
             self._judged,
             self.words,
             self.measure,
-            copies,
-            self.seen,
+            copies=copies,
+            seen=self.seen,
             units=self._units,
             draws=self.draws,
             question=self.question,
@@ -463,7 +460,7 @@ def evaluate(
     arrays = [sample.data for sample in samples]
     problem, classifiers = (
         learner.problem_,
-        {*estimators_in(learner.baselines_), *(baselines or {})},
+        {*_others(learner), *(baselines or {})},
     )
     scored = (arrays, words, seen, named, classifiers, groups)
     return Evaluation.of(truths, guesses, names, problem, tolerance, *scored)
@@ -606,6 +603,14 @@ def _counts(
     return asked_counts(n_clusters, truths)
 
 
+def _others(learner: MetricLearner) -> dict[str, Any]:
+    """The baselines that are no metrics, and what is blind to samples whether asked for or not."""
+    data, contiguous = learner.training_data_, learner.problem_.traits.contiguous
+    changes = any(len(own) > 1 for own in data.ends)
+    blind = blind_to(data.ends, contiguous, data.commonest) if changes or not contiguous else {}
+    return blind | estimators_in(learner.baselines_)
+
+
 def found_by_all(
     learner: MetricLearner,
     Xs: Any,
@@ -634,7 +639,7 @@ def found_by_all(
     samples = learner.prepare(Xs)
     counts = _counts(learner, truths, n_clusters)
     metrics: dict[str, Metric] = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
-    others = {} if measured is None else estimators_in(learner.baselines_)
+    others = {} if measured is None else _others(learner)
     found, labels = {}, {}
     for name in stage("metrics", [*metrics, *others]):
         if name in metrics:
@@ -644,8 +649,9 @@ def found_by_all(
     names = names_by_metric(found, samples, learner.classes_)
     for name, each in labels.items():
         found[name] = partitions_of(each, learner.problem_)
-        if names_states(others[name]):
-            names[name] = each
+    # What is blind to the samples is looked at last.
+    for name in sorted(filter(lambda n: names_states(others[n]), labels), key=BLIND.__contains__):
+        names[name] = labels[name]
     if measured is None:
         return found, names
     together = with_consensus(learner, found, LEARNED, measured, counts)

@@ -13,8 +13,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.blind import EqualSegments
 from structsvm.baselines.boundary_classifier import BoundaryClassifier
-from structsvm.baselines.equal_segments import EqualSegments
 from structsvm.baselines.frame_classifier import FrameClassifier
 from structsvm.baselines.region_classifier import RegionClassifier
 from structsvm.baselines.row_classifier import RowClassifier

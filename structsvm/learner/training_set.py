@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,7 @@ from structsvm.data.times import usual_steps
 from structsvm.data.values import label_values
 from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataError, DataWarning, warn
+from structsvm.features.names import read_names
 from structsvm.learner.form import Form
 from structsvm.partial_labels.complete import (
     Known,
@@ -165,6 +167,14 @@ class TrainingSet:
     @property
     def is_deferred(self) -> bool:
         return any(sample.is_deferred for sample in self.samples)
+
+    @property
+    def commonest_name(self) -> Any:
+        """The most frequent name of the items; None where none has a name."""
+        sizes = [sample.n_samples for sample in self.samples]
+        named = read_names(self.item_labels or [], sizes, self.problem.traits.words.whole) or []
+        counts = Counter(name for names in named for name in names.tolist() if name is not None)
+        return counts.most_common(1)[0][0] if counts else None
 
     @property
     def item_labels(self) -> list[Any] | None:

@@ -35,6 +35,10 @@ class TrainingSummary:
     """The first digits of the SHA-256 of each one's values."""
     clusters: tuple[str, ...] = ()
     """The labels of the clusters of tables; empty for other samples, and for partial labels."""
+    ends: tuple[tuple[int, ...], ...] = ()
+    """Segment ends of each recording; empty for other samples."""
+    commonest: str | int | float | None = None
+    """The most frequent name of the items, where features learned the names."""
     rows: tuple[str, ...] = ()
     """Digests of rows of tables, the smallest ones; empty for other samples, and where many rows
     are alike, so that the same values may well be measured again."""
@@ -47,6 +51,8 @@ class TrainingSummary:
         clusters: Iterable[str] = (),
         *,
         are_tables: bool = False,
+        contiguous: bool = False,
+        commonest: str | int | float | None = None,
     ) -> Self:
         """Describe the samples as they were given, before they are standardised."""
         return cls(
@@ -54,6 +60,8 @@ class TrainingSummary:
             tuple(truth.n_clusters for truth in truths),
             tuple(spread_in_threads(_known_by, samples, None)),
             tuple(sorted(clusters)),
+            tuple(tuple(M.breakpoints) for M in truths) if contiguous else (),
+            commonest,
             _kept([row for x in samples for row in _digests(x.data)]) if are_tables else (),
         )
 

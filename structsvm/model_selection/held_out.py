@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,8 @@ from numpy.typing import NDArray
 from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.words import Words
 from structsvm.errors import LearningError
-from structsvm.evaluation.verdict import (
-    Contrast,
-    Verdict,
-    chosen,
-    once_each,
-    standard_error,
-)
+from structsvm.evaluation.contrast import Contrast, chosen, once_each, standard_error
+from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.inputs import are_scores
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
@@ -37,7 +33,7 @@ from structsvm.model_selection.trials import (
     try_path,
     try_tuned,
 )
-from structsvm.partitions.candidates import Candidate
+from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import measure
 from structsvm.support.arrays import Floats, Ints
@@ -70,13 +66,15 @@ class HeldOut:
     weights: Floats
     """Weights of the recordings in every mean, (N,)."""
     rule: str
-    """How to choose, see :func:`structsvm.evaluation.verdict.chosen`."""
+    """How to choose, see :func:`structsvm.evaluation.contrast.chosen`."""
     words: Words
     measure: str
     numbers: Ints
     """A number for each recording, the same for copies, (N,)."""
     question: str
     """What holding these out answers, in a sentence; "" where that goes without saying."""
+    blind: Mapping[str, Floats] = field(default_factory=dict)
+    """Losses of what is blind to the samples and no candidate, (N,) each."""
 
     @classmethod
     def run(
@@ -85,6 +83,7 @@ class HeldOut:
         candidates: Sequence[Candidate],
         split: Split,
         *,
+        blind: Sequence[Baseline] = (),
         judge_with_k: bool,
         choose_with_k: bool,
         rule: str,
@@ -110,7 +109,12 @@ class HeldOut:
         found = of(single, trials)
         rows = [[found._tried_together(c, part) for c in joint] for part in parts]
         more = [[*row, *together] for row, together in zip(trials, rows, strict=True)]
-        return of([*single, *joint], more) if joint else found
+        found = of([*single, *joint], more) if joint else found
+        losses = {one.name: np.empty(len(split.held_out)) for one in blind}
+        for part, one in product(parts, blind):
+            of_part = try_baseline(one, part).losses[:, int(judge_with_k)]
+            losses[one.name][folds.test(part.number)] = of_part
+        return replace(found, blind=losses)
 
     @classmethod
     def _of(
@@ -235,7 +239,7 @@ class HeldOut:
             c.name: self.losses[:, j] - honest
             for j, c in enumerate(self.candidates)
             if not c.is_learned
-        }
+        } | {name: losses - honest for name, losses in self.blind.items()}
         units, weights = folds.units, self.weights
         counted = weights > 0
         copies = int(counted.sum()) - int(np.unique(self.numbers[counted]).size)
@@ -245,9 +249,12 @@ class HeldOut:
             weights = once_each(weights, units, weights)
             units = np.arange(honest.size)
         draws = folds.draws
-        contrasts = {n: Contrast.of(n, d, units, weights, draws) for n, d in differences.items()}
+        about = (units, weights, draws, self._inflation)
+        contrasts = {n: Contrast.of(n, d, *about) for n, d in differences.items()}
         return Verdict.against(
             contrasts,
+            [c.name for c in self.candidates if c.estimator is not None] + [*self.blind],
+            cross_validated=True,
             loss=float(np.average(honest, weights=weights)),
             best=self.best.name,
             grouped=folds.grouped,
@@ -255,8 +262,18 @@ class HeldOut:
             measure=self.measure,
             copies=copies,
             question=self.question,
-            classifiers=frozenset(c.name for c in self.candidates if c.estimator is not None),
         )
+
+    @property
+    def _inflation(self) -> float:
+        """How much larger the variance of a mean is than that of independent differences.
+
+        Folds share what is learned from (Nadeau and Bengio, 2003): ``1/J + n_test / n_train`` in
+        place of ``1/J`` for J folds.
+        """
+        J = len(self.folds) / self.folds.draws
+        sizes = [self.folds.test(k).size / self.folds.train(k).size for k in range(len(self.folds))]
+        return float(1.0 + J * np.mean(sizes))
 
     @property
     def refused(self) -> dict[str, str]:

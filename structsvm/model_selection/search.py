@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.blind import blind_baselines
 from structsvm.data.sample import is_prepared
 from structsvm.data.samples import Counts
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
@@ -44,7 +45,7 @@ from structsvm.model_selection.candidates import check_candidates, check_lams, m
 from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
 from structsvm.model_selection.splits import ROWS, check_split, rule_for, split_samples
 from structsvm.model_selection.trials import SEEING, tuned_metric
-from structsvm.partitions.candidates import Candidate
+from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
@@ -312,6 +313,7 @@ class MetricLearnerCV(ProblemParameters):
             partial(self._settings, of_rows=self.split == ROWS),
             candidates,
             split,
+            blind=self._blind(data, candidates),
             judge_with_k=judge_with_k,
             choose_with_k=data.problem.traits.given_k,
             rule=self.rule or rule_for(self.split),
@@ -533,6 +535,12 @@ class MetricLearnerCV(ProblemParameters):
                 f"and not of a {whole}: leave it out"
             )
         return found
+
+    def _blind(self, data: TrainingSet, candidates: Sequence[Candidate]) -> list[Baseline]:
+        """What is blind to the samples and no candidate: nothing pays that is not better."""
+        names = {candidate.name for candidate in candidates}
+        found = blind_baselines(data.problem.traits.contiguous)
+        return [Baseline(name, one) for name, one in found.items() if name not in names]
 
     def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from structsvm.baselines.recordings import are_names
-from structsvm.data.copies import contents
+from structsvm.data.copies import contents, near_rows
 from structsvm.data.values import label_values
 from structsvm.data.words import Words
 from structsvm.errors import DataError, SettingsError
@@ -139,7 +139,7 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
     each = [int(n_folds), *(M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths)]
     n, first = min(each), int(np.argmin(each[1:]))
     tables = np.repeat(np.arange(len(data)), [M.n_samples for M in truths])
-    same = np.unique(np.vstack(data.arrays), axis=0, return_inverse=True)[1].ravel()
+    same = near_rows(np.vstack(data.arrays))
     if n < 2 or same.max() + 1 < n:
         name = f"the {words.whole}" if len(data) == 1 else f"{words.whole} {first}"
         M = truths[first]

@@ -9,6 +9,9 @@ from typing import Any
 CONSENSUS = "consensus"
 """What the consensus of a learned metric and classifiers is called beside them."""
 
+BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
+"""Baselines that do not look at samples: nothing pays that is not better than these."""
+
 
 @dataclass(frozen=True, eq=False)
 class Baseline:

@@ -45,7 +45,7 @@ def test_fit_tunes_the_quick_ones_and_evaluate_names_them(states, named, run):
     plain = json.loads(out)
     assert plain["frame-logistic"]["loss"] >= 0
     assert {"frame-logistic", "boundary-logistic"} < set(plain["verdict"]["contrasts"])
-    assert plain["verdict"]["enough"] in (None, "frame-logistic", "boundary-logistic")
+    assert plain["verdict"]["use"] in (None, "frame-logistic", "boundary-logistic")
 
 
 def test_show_lists_what_a_model_is_compared_with(named, run):

@@ -61,7 +61,8 @@ def test_evaluate(run):
     found = json.loads(out)
     assert found["learned"]["loss"] <= found["untrained"]["loss"]
     assert len(found["images"]) == 6
-    assert list(found["verdict"]["contrasts"]) == ["untrained", "region-forest", "grid"]
+    contrasts = {"untrained", "region-forest", "grid", "one-part"}
+    assert set(found["verdict"]["contrasts"]) == contrasts
     assert found["verdict"]["measure"] == "loss"
     code, out, err = run("evaluate m.structsvm learn")
     assert code == 0
@@ -144,7 +145,7 @@ def test_report(run, folder):
     assert (code, out) == (0, "")
     assert "the page is in report.html" in err
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/jpeg;base64,") == 6 * 6  # photo, truth, 3 metrics, a forest
+    assert page.count("data:image/jpeg;base64,") == 7 * 6  # with truth, metrics, forest, one part
 
 
 @pytest.mark.parametrize(

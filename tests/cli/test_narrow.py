@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from structsvm.data.words import RECORDINGS
-from structsvm.evaluation.verdict import LEARNED, Verdict
+from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.verdict import Verdict
 
 
 def test_a_verdict_says_how_to_use_a_baseline_where_it_is_read():

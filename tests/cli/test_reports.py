@@ -99,7 +99,14 @@ class TestEvaluate:
         code, out, err = run("evaluate m.structsvm test --quiet")
         assert (code, err) == (0, "")
         rows = [line.split() for line in out.splitlines()[1:-1]]
-        baselines = ("untrained", "pca", "rca", "equal-segments", "boundary-logistic")
+        baselines = (
+            "untrained",
+            "pca",
+            "rca",
+            "equal-segments",
+            "fixed-times",
+            "boundary-logistic",
+        )
         assert [row[0] for row in rows if len(row) > 4 and row[0][0] != "("] == [
             "metric",
             *baselines,
@@ -114,7 +121,7 @@ class TestEvaluate:
         code, out, err = run(f"evaluate m.structsvm test --json --quiet {options}")
         assert (code, err) == (0, "")
         report = json.loads(out)
-        baselines = ["equal-segments", "boundary-logistic"]
+        baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
         names = ["learned", "untrained", "pca", "rca", *baselines]
         assert list(report) == [*names, "counts", "verdict", "recordings"]
         for name in names:

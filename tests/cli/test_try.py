@@ -17,7 +17,8 @@ from structsvm import ChangePoint
 from structsvm.cli import main
 from structsvm.cli.try_out import Judged, _next
 from structsvm.data.words import RECORDINGS
-from structsvm.evaluation.verdict import EQUAL, LEARNED, Verdict
+from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.verdict import Verdict
 from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 
@@ -78,7 +79,7 @@ def test_a_verdict_that_is_cross_validated_says_so(run, recordings, tmp_path):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "this one is that of the cross-validation" in page
     assert "Too few to tell" not in page
-    assert "On 5 held-out recordings" in said
+    assert "On 5 recordings, each held out once" in said
     assert "independent recordings in all" not in said
 
 
@@ -175,7 +176,9 @@ def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, i
     judged = Judged.of(search, few, Path("m.structsvm"))
     assert judged.verdict.answer.startswith("Learning pays")
     told = "The few held-out data point the other way: there the loss of the "
-    assert (f"{told}learned metric is 0.3 higher than that of the" in judged.found) == is_said
+    assert (
+        f"{told}learned metric is 0.3 higher than that of the" in str(judged.verdict)
+    ) == is_said
 
 
 def test_what_may_be_wrong_is_named_on_the_screen(run, iris, tmp_path):
@@ -227,8 +230,10 @@ def test_the_next_command_uses_what_did_best_in_choosing_where_they_are_level():
 def test_the_next_command_looks_for_the_cause_where_segments_of_one_length_did_best():
     ours = np.linspace(1.0, 2.0, 12)
     level = ours + 0.1 * np.resize([1.0, -1.0], 12)
-    verdict = Verdict.of({LEARNED: ours, "untrained": level, EQUAL: 0.9 * ours}, RECORDINGS, "loss")
-    said = _next(verdict, EQUAL, {EQUAL}, Path("m.structsvm"))
+    verdict = Verdict.of(
+        {LEARNED: ours, "untrained": level, "equal-segments": 0.9 * ours}, RECORDINGS, "loss"
+    )
+    said = _next(verdict, "equal-segments", {"equal-segments"}, Path("m.structsvm"))
     assert said.splitlines()[-1] == "  structsvm diagnose m.structsvm LABELLED"
 
 

@@ -15,7 +15,7 @@ from structsvm.evaluation.evaluate import (
     perfect_in_words,
     score_titles,
 )
-from structsvm.evaluation.verdict import baseline_in_words, baseline_title
+from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.report.held_out import HeldOut

@@ -11,7 +11,8 @@ from typing import Any
 
 from structsvm.data.sample import Sample
 from structsvm.diagnosis import Diagnosis
-from structsvm.evaluation.verdict import MIN_UNITS, Verdict
+from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.plotting.report.content import content, notes
 from structsvm.plotting.report.held_out import HeldOut
@@ -107,9 +108,7 @@ def report_page(
     return page_of(held_out, title)
 
 
-def page_of(
-    held_out: HeldOut, title: str, verdict: Verdict | None = None, why: str | None = None
-) -> str:
+def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> str:
     """The page of samples that have been partitioned and scored."""
     learner, evaluation = held_out.learner, held_out.evaluation
     pictures = Pictures.of(held_out)
@@ -123,7 +122,7 @@ def page_of(
         data=_embedded(content(held_out, pictures)),
         state=_state(verdict),
         answer=html.escape(verdict.answer),
-        found=html.escape(verdict.found if why is None else why),
+        found=html.escape(f"{verdict.found} {verdict.question}".strip()),
         measure=html.escape(verdict.measure.capitalize()),
         gains=html.escape(_gains(evaluation.verdict)),
         notes="\n".join(said),

@@ -1,0 +1,260 @@
+"""What labels are worth without a look at the samples: nothing that pays is as good as these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.baselines.tuning import mean_loss, segment_numbers, stretches_to_tune_on
+from structsvm.data.samples import Counts, cluster_counts
+from structsvm.errors import DataError
+from structsvm.features.boundaries import read_boundaries
+from structsvm.features.checks import read_recordings
+from structsvm.features.names import read_names
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.frames import each_in_order
+
+LENGTHS = 80
+"""Lengths to choose from, from one sample to the longest recording."""
+FEW = 40
+"""Segmentations to choose from, and recordings to judge them by, of the training recordings."""
+
+
+class EqualSegments(BaseEstimator):  # type: ignore[misc]
+    """Segments of equal length, whatever is in the recording.
+
+    The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, among
+    lengths that grow geometrically up to the longest of them, which means no change at all. Labels
+    that follow from the features are found with less loss than this; where nothing beats it, the
+    features say nothing of the labels.
+
+    Attributes
+    ----------
+    length_ : float
+        Samples in a segment, about.
+    loss_ : float
+        The mean loss on the training recordings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.baselines import EqualSegments
+    >>> Xs = [np.zeros((30, 1))] * 4
+    >>> EqualSegments().fit(Xs, [[10, 20, 30]] * 4).predict_breakpoints(Xs[:1])
+    [[10, 20, 30]]
+    """
+
+    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
+        """Choose the length.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays (T_i, P)
+            Of which only the lengths are used.
+        ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
+            Labels None, "" or NaN, and -1 among numbers, are unknown.
+        groups : object
+            Not used.
+
+        Raises
+        ------
+        DataError
+            When labels cannot be read, or nothing changes.
+        """
+        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
+        known = stretches_to_tune_on(
+            read_boundaries(ys, arrays, "EqualSegments").codes, "EqualSegments"
+        )
+        truths = [part.truth for part in known]
+        lengths = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), LENGTHS)
+        losses = [mean_loss(truths, [_ends(M.n_samples, L) for M in truths]) for L in lengths]
+        best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
+        self.length_, self.loss_ = float(lengths[best]), float(losses[best])
+        return self
+
+    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
+        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
+
+        Parameters
+        ----------
+        n_clusters : int or sequence of int, optional
+            So many segments in each recording, in place of those of the chosen length.
+        """
+        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
+
+    def predict_breakpoints(
+        self, Xs: Sequence[Floats], n_clusters: Counts = None
+    ) -> list[list[int]]:
+        """Return the segment ends of each recording, the last being T."""
+        check_is_fitted(self)
+        sizes = [len(X) for X in read_recordings(Xs)]
+        counts = cluster_counts(n_clusters, sizes)
+        return [
+            _ends(T, self.length_ if K is None else T / K)
+            for T, K in zip(sizes, counts, strict=True)
+        ]
+
+
+def _ends(T: int, length: float) -> list[int]:
+    """Ends of segments of about this length, as equal as whole numbers are."""
+    K = max(1, min(T, round(T / length)))
+    return [(k * T + K // 2) // K for k in range(1, K)] + [T]
+
+
+class FixedTimes(BaseEstimator):  # type: ignore[misc]
+    """Changes at the times of the training recordings, scaled to the length of a recording.
+
+    Of the training segmentations, and of the medians of those with equally many changes, the one of
+    least mean loss ``|M - M_i|_F^2`` on the training recordings. Where recordings follow a
+    protocol, this is hard to beat, and says nothing of the features.
+
+    Attributes
+    ----------
+    times_ : list of arrays
+        Segmentations as shares of the length of a recording, that of least mean loss first.
+    loss_ : float
+        The mean loss of the first on the training recordings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.baselines import FixedTimes
+    >>> Xs = [np.zeros((T, 1)) for T in (30, 60, 90)]
+    >>> fixed = FixedTimes().fit(Xs, [[10, 30], [21, 60], [30, 90]])
+    >>> fixed.predict_breakpoints([np.zeros((300, 1))])
+    [[100, 300]]
+    """
+
+    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
+        """Choose the times; parameters and errors as for :meth:`EqualSegments.fit`."""
+        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
+        codes = read_boundaries(ys, arrays, "FixedTimes").codes
+        known = stretches_to_tune_on(codes, "FixedTimes")
+        whole = [part for part in known if part.truth.n_samples == len(arrays[part.recording])]
+        truths = [part.truth for part in whole or known]
+        judged = truths[:: -(-len(truths) // FEW)]
+        shares = [np.array(M.breakpoints[:-1]) / M.n_samples for M in judged]
+        same = {n: [s for s in shares if s.size == n] for n in {s.size for s in shares}}
+        every = [np.median(some, axis=0) for some in same.values()] + shares
+        losses = [mean_loss(judged, [_at(s, M.n_samples) for M in judged]) for s in every]
+        order = np.argsort(losses, kind="stable")
+        self.times_ = [every[k] for k in order]
+        self.loss_ = float(losses[order[0]])
+        return self
+
+    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
+        """Return the number of the segment of each sample, as :meth:`EqualSegments.predict`."""
+        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
+
+    def predict_breakpoints(
+        self, Xs: Sequence[Floats], n_clusters: Counts = None
+    ) -> list[list[int]]:
+        """Return the segment ends of each recording, the last being T."""
+        check_is_fitted(self)
+        sizes = [len(X) for X in read_recordings(Xs)]
+        counts = cluster_counts(n_clusters, sizes)
+        return [_at(self._times(K), T) for T, K in zip(sizes, counts, strict=True)]
+
+    def _times(self, K: int | None) -> Floats:
+        """The best times, of K segments if K is given."""
+        if K is None:
+            return np.asarray(self.times_[0])
+        some = (times for times in self.times_ if times.size == K - 1)
+        every = np.concatenate(self.times_)
+        spread: Floats = np.quantile(every, (np.arange(K - 1) + 0.5) / max(K - 1, 1))
+        return np.asarray(next(some, spread))
+
+
+class OnePart(BaseEstimator):  # type: ignore[misc]
+    """Everything in one part: for images, no object, and for tables, one cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.baselines import OnePart
+    >>> OnePart().fit([np.zeros((3, 1))], [[0, 0, 1]]).predict([np.zeros((2, 1))])
+    [array([0, 0])]
+    """
+
+    def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
+        """Nothing is learned."""
+        return self
+
+    def predict(self, Xs: Sequence[Any], n_clusters: Counts = None) -> list[Ints]:
+        """Return 0 for each item of each sample, whatever the number of clusters."""
+        return [np.zeros(len(X), dtype=np.int64) for X in Xs]
+
+
+class MostFrequent(BaseEstimator):  # type: ignore[misc]
+    """Everything in one part, of the name that most items of the training samples have.
+
+    Attributes
+    ----------
+    classes_ : array of shape (1,)
+        That name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.baselines import MostFrequent
+    >>> walks = MostFrequent().fit([np.zeros((3, 1))], [["walk", "rest", "walk"]])
+    >>> walks.predict([np.zeros((2, 1))])[0].tolist()
+    ['walk', 'walk']
+    """
+
+    def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
+        """Count the names.
+
+        Raises
+        ------
+        DataError
+            When no item has a name.
+        """
+        names = read_names(each_in_order(ys, Xs), [len(X) for X in Xs], "sample") or []
+        counts = Counter(name for own in names for name in own if name is not None)
+        if not counts:
+            raise DataError("MostFrequent counts names of items, and none has one")
+        self.classes_: NDArray[Any] = np.array([counts.most_common(1)[0][0]])
+        return self
+
+    def predict(self, Xs: Sequence[Any], n_clusters: Counts = None) -> list[NDArray[Any]]:
+        """Return that name for each item of each sample, whatever the number of segments."""
+        check_is_fitted(self)
+        return [np.repeat(self.classes_, len(X)) for X in Xs]
+
+    predict_states = predict
+
+
+def blind_baselines(contiguous: bool) -> dict[str, Any]:
+    """What partitions samples without a look at them, by name."""
+    if contiguous:
+        return {"equal-segments": EqualSegments(), "fixed-times": FixedTimes()}
+    return {"one-part": OnePart()}
+
+
+def blind_to(
+    ends: Sequence[Sequence[int]], contiguous: bool, commonest: Any = None
+) -> dict[str, Any]:
+    """The same, fitted to training segmentations, and to the most frequent of their names."""
+    Xs = [np.broadcast_to(0.0, (own[-1], 1)) for own in ends]
+    found = blind_baselines(contiguous)
+    for one in found.values():
+        one.fit(Xs, ends)
+    if commonest is not None:
+        found["most-frequent"] = MostFrequent().fit([np.zeros((1, 1))], [[commonest]])
+    return found
+
+
+def _at(shares: Floats, T: int) -> list[int]:
+    """Segment ends at shares of T samples, at least one sample apart where there are enough."""
+    n = min(shares.size, T - 1)
+    order = np.arange(n)
+    ends = np.maximum(np.round(shares[:n] * T).astype(np.int64), 1)
+    ends = np.maximum.accumulate(ends - order) + order
+    return [*np.minimum(ends, T - n + order).tolist(), T]

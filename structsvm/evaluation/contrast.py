@@ -1,0 +1,274 @@
+"""Paired differences of losses on held-out recordings, and the choice that they support."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import stats
+
+from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.support.arrays import Floats, Ints
+
+__all__ = [
+    "LEARNED",
+    "MIN_UNITS",
+    "Contrast",
+    "chosen",
+    "once_each",
+    "standard_error",
+]
+
+CONFIDENCE = 0.95
+LEARNED = "learned"
+SIGNIFICANT = 0.05
+"""Chance of a count of wins below which it is no accident."""
+MIN_UNITS = 5
+"""Recordings, or groups of them, below which no verdict is given: even if learning won on all of
+four, a fair coin does so too once in eight."""
+
+
+def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> Floats:
+    """The mean over the copies of each recording.
+
+    Parameters
+    ----------
+    values : array of shape (N,)
+    numbers : array of shape (N,)
+        As from :func:`structsvm.data.copies.contents`.
+    weights : array of shape (N,), optional
+        Of the copies in their mean; where all of them are 0, the mean is 0.
+    """
+    weights = np.ones(numbers.size) if weights is None else weights
+    totals = np.bincount(numbers, weights)
+    sums = np.bincount(numbers, weights * values)
+    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+
+
+def standard_error(
+    differences: Floats, units: Ints, weights: Floats | None = None, draws: int = 1
+) -> float:
+    """Standard error of the mean when only different units are independent; NaN for a single one.
+
+    With a unit for each recording this is the usual one, ``std / sqrt(N)``.
+
+    Parameters
+    ----------
+    differences : array of shape (N,)
+    units : array of shape (N,)
+        Number of the unit of each, 0, 1, ...
+    weights : array of shape (N,), optional
+        Of the weighted mean; units of weight 0 are none.
+    draws : int
+        How often everything is among the units: the mean over several draws of them is taken to be
+        no more certain than that over a single one.
+    """
+    weights = np.ones(differences.size) if weights is None else weights
+    deviations = weights * (differences - np.average(differences, weights=weights))
+    sums = np.bincount(units, weights=deviations)
+    G = _count(units, weights)
+    if G < 2:
+        return float("nan")
+    return float(np.sqrt(draws * (sums**2).sum() * G / (G - 1)) / weights.sum())
+
+
+def _count(units: Ints, weights: Floats) -> int:
+    return int(np.unique(units[weights > 0]).size)
+
+
+def chosen(
+    losses: Floats,
+    units: Ints,
+    rule: str,
+    weights: Floats | None = None,
+    kinds: Sequence[str] | None = None,
+) -> int:
+    """Index of the candidate to take, given losses on held-out recordings.
+
+    Parameters
+    ----------
+    losses : array of shape (N, n_candidates)
+        The simplest candidate first. A column with NaN is out of the question.
+    units : array of shape (N,)
+        As in :func:`standard_error`.
+    rule : {"one_se", "min"}
+        The simplest whose loss exceeds the smallest by at most one standard error of their paired
+        difference (Breiman et al., 1984), or the one of smallest loss. One that needs no learning
+        is not taken where the best of all is better on most units, beyond chance.
+    weights : array of shape (N,), optional
+        Of the recordings.
+    kinds : sequence of str, optional
+        Kind of each candidate. One standard error is for how strongly a kind is regularized, and
+        for candidates of no kind (""), which need no learning; two kinds are compared by their
+        means, because neither is a simpler form of the other.
+    """
+    usable = np.flatnonzero(~np.isnan(losses).any(axis=0))
+    means = np.average(losses[:, usable], axis=0, weights=weights)
+    best = int(usable[means.argmin()])
+    if rule == "min":
+        return best
+    for j in usable.tolist():
+        if kinds is not None and kinds[j] not in ("", kinds[best]):
+            continue
+        excess = losses[:, j] - losses[:, best]
+        error = standard_error(excess, units, weights)
+        if kinds is not None and kinds[j] == "" != kinds[best]:
+            worse = Contrast.of("", excess, units, weights)
+            if worse.is_mostly_better:
+                continue
+        if np.average(excess, weights=weights) <= (0.0 if np.isnan(error) else error) + 1e-12:
+            return int(j)
+    return best
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The loss of a baseline minus that of the learned metric, paired over held-out recordings."""
+
+    baseline: str
+    mean: float
+    """Positive when the learned metric is better."""
+    se: float
+    """Standard error of the mean; NaN for a single unit."""
+    low: float
+    high: float
+    """Ends of the 95 % interval of the mean (Student's t); infinite where there is none: for a
+    single unit, and where all differences are the same, so that their spread is not known. Of one
+    of several baselines in a verdict, the upper end is further away, see :meth:`one_of`."""
+    n: int
+    """Recordings."""
+    units: int
+    """Independent ones: groups where recordings are grouped, else recordings."""
+    won: int
+    lost: int
+    """Recordings on which the learned metric is better, and worse; the others are ties."""
+    freedom: float = np.nan
+    """Degrees of freedom of the interval: one less than there are units, and fewer where some of
+    them weigh more than others; NaN for a single unit."""
+    chance: float = 1.0
+    """Probability that a fair coin divides the units at least as unevenly (sign test)."""
+
+    @classmethod
+    def of(
+        cls,
+        baseline: str,
+        differences: Floats,
+        units: Ints,
+        weights: Floats | None = None,
+        draws: int = 1,
+        inflation: float = 1.0,
+    ) -> Contrast:
+        """Mean, interval and counts; arguments as those of :func:`standard_error`.
+
+        The variance of the mean is ``inflation`` times that of independent differences, which
+        those of cross-validation are not.
+        """
+        weights = np.ones(differences.size) if weights is None else weights
+        mean = float(np.average(differences, weights=weights))
+        se, freedom = _spread(differences, units, weights, draws)
+        se *= float(np.sqrt(inflation))
+        G = _count(units, weights) // draws
+        half = np.inf
+        if G >= 2 and not _no_wider_than_rounding(se, mean):
+            half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
+        counted = differences[weights > 0]
+        won, lost = int((counted > 1e-9).sum()), int((counted < -1e-9).sum())
+        ends = (mean - half, mean + half)
+        chance = _sign_test(np.bincount(units, weights=weights * differences))
+        return cls(baseline, mean, se, *ends, counted.size, G, won, lost, freedom, chance)
+
+    @classmethod
+    def paired(
+        cls, baseline: str, losses: Mapping[str, Floats], units: Ints, draws: int = 1
+    ) -> Contrast:
+        """Compare the losses of recordings, by metric, :data:`LEARNED` among them."""
+        return cls.of(baseline, losses[baseline] - losses[LEARNED], units, draws=draws)
+
+    def one_of(self, n: int) -> Contrast:
+        """The same against one of ``n`` baselines, of which the best is looked at.
+
+        The best of many beats a metric by chance more often than one that was named before. With
+        the upper end of the interval where Bonferroni puts it, any of them does so no more often
+        than a single one. The lower end stays: a metric that beats all of them beats each.
+        """
+        if n < 2 or not np.isfinite(self.high):
+            return self
+        share = (1.0 - CONFIDENCE) / 2
+        half = float(stats.t.ppf(1.0 - share / n, self.freedom)) * self.se
+        return replace(self, high=self.mean + half)
+
+    @property
+    def told(self) -> Contrast:
+        """The same without an interval that no verdict rests on, as of two groups: -12 to 55."""
+        if self.units >= MIN_UNITS:
+            return self
+        return replace(self, low=-np.inf, high=np.inf)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all differences are the same, though there are several."""
+        return self.units >= 2 and _no_wider_than_rounding(self.se, self.mean)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether there are several differences, and all of them are 0."""
+        return self.is_constant and abs(self.mean) <= 1e-9
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether the whole interval is above zero."""
+        return self.low > 0
+
+    @property
+    def is_beaten(self) -> bool:
+        """Whether the learned metric is better beyond chance, or by the same on each of them."""
+        return self.is_gain or (self.is_constant and self.mean > 1e-9)
+
+    @property
+    def is_mostly_better(self) -> bool:
+        """Whether the learned metric is better more often than a fair coin would be."""
+        return self.won > self.lost and self.chance < SIGNIFICANT
+
+    @property
+    def is_harm(self) -> bool:
+        """Whether the whole interval is below zero."""
+        return self.high < 0
+
+    def __str__(self) -> str:
+        """In words, the baseline included."""
+        if self.is_equal:
+            return f"the same as that of {baseline_in_words(self.baseline)} on each of them"
+        if self.n == 1 and self.won == self.lost == 0:
+            return f"the same as that of {baseline_in_words(self.baseline)}"
+        word = "lower" if self.mean >= 0 else "higher"
+        counts = f"better on {self.won}, worse on {self.lost}"
+        if self.is_constant:
+            counts = f"the same on each of them: {counts}"
+        elif np.isfinite(self.told.low):
+            counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
+        who = baseline_in_words(self.baseline)
+        return f"{abs(self.mean):.2g} {word} than that of {who} ({counts})"
+
+
+def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tuple[float, float]:
+    """Standard error of the mean, and the degrees of freedom of its interval."""
+    mean, total = np.average(differences, weights=weights), weights.sum()
+    sums = np.bincount(units, weights=weights * (differences - mean)) / total
+    shares = np.bincount(units, weights=weights) / total
+    if _count(units, weights) < 2 or shares.max() >= 1.0:
+        return np.nan, np.nan
+    se = float(np.sqrt(draws * np.sum(sums**2 / (1.0 - shares))))
+    if draws > 1:
+        return se, _count(units, weights) // draws - 1.0
+    pull = shares**2 / (1.0 - shares)
+    return se, float(1.0 / (np.sum(shares**2) + pull.sum() ** 2 - np.sum(pull**2)))
+
+
+def _sign_test(sums: Floats | Ints) -> float:
+    won, lost = int((sums > 1e-9).sum()), int((sums < -1e-9).sum())
+    return float(stats.binomtest(won, won + lost).pvalue) if won + lost else 1.0
+
+
+def _no_wider_than_rounding(se: float, mean: float) -> bool:
+    return se <= 1e-9 * max(1.0, abs(mean))
