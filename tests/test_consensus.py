@@ -285,7 +285,9 @@ def wide(noisy):
     """A search whose consensus joins a metric of another kind, on lags, beside the best."""
     lags = {"metric": "diagonal", "features": Lags(lags=(-1, 0, 1))}
     joint = replace(JOINT, joins_metrics=(("diagonal",), ("lags",), ("absent",)))
-    return search_of(Candidate("lags", settings=lags), joint).fit(*noisy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        return search_of(Candidate("lags", settings=lags), joint).fit(*noisy)
 
 
 @pytest.mark.filterwarnings("ignore:the model was learned from 10")

@@ -89,6 +89,7 @@ def test_a_file_of_other_graphs_or_settings_is_refused(graphs, tmp_path):
         MetricLearner(NormalizedCut(), metric="diagonal").fit(Xs, ys, resume=file)
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 @pytest.mark.parametrize("counts", ["known", "unknown"])
 def test_choosing_on_held_out_graphs(graphs, counts):
     Xs, ys = graphs
