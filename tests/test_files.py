@@ -57,7 +57,9 @@ class TestWhatIsRead:
 
     def test_a_sign_of_missing_values_is_taken_for_one(self, tmp_path):
         file = text(tmp_path / "one.csv", "a,label\n1,0\n?,0\n2,1\n?,1\n3,1\n")
-        assert "'?' is not a number, row 1 (line 3)" in complaint(file)
+        assert "missing values in row 1 (line 3), column 'a'" in complaint(file)
+        file = text(tmp_path / "one.csv", "a,label\n1,0\nlost,0\n2,1\nlost,1\n3,1\n")
+        assert "'lost' is not a number, row 1 (line 3)" in complaint(file)
         assert "if it stands for a missing value, leave its cells blank" in complaint(file)
 
     def test_a_feature_that_is_named_twice_is_read_once(self, tmp_path):

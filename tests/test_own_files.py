@@ -10,7 +10,7 @@ import pytest
 from structsvm.data.times import time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import Recording, from_long, read_recordings
-from structsvm.io.columns import warn_about_columns
+from structsvm.io.columns import without_odd_columns
 from structsvm.io.indicators import looks_like_changes, read_labels_as
 
 
@@ -148,21 +148,33 @@ class TestLongTables:
             from_long(frame, recording="who", time="t")
 
 
+def uneven(rng):
+    """Times that are not told exactly."""
+    return np.arange(50) / 10 + 0.01 * rng.random(50)
+
+
 class TestColumns:
     def told(self, *recordings):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            warn_about_columns(recordings)
+            without_odd_columns(recordings)
         return [str(warning.message) for warning in found]
 
+    def test_what_only_counts_is_left_out(self, rng):
+        one = recording(clock=np.arange(50) / 10, x=rng.normal(size=50))
+        with pytest.warns(DataWarning, match="1 column left out.*: clock. Name it among"):
+            (found,) = without_odd_columns([one])
+        assert found.features == ("x",)
+        assert without_odd_columns([one], ["clock", "x"]) == [one]
+
     def test_time_is_named(self, rng):
-        (said,) = self.told(recording(clock=np.arange(50) / 10, x=rng.normal(size=50)))
+        (said,) = self.told(recording(clock=uneven(rng), x=rng.normal(size=50)))
         assert said.startswith("column 'clock' only rises")
         assert "time_column='clock'" in said
         assert "time_column=" in said
 
     def test_where_time_is_known_another_column_is_no_time(self, rng):
-        one = recording(warmth=np.arange(50) / 10, x=rng.normal(size=50))
+        one = recording(warmth=uneven(rng), x=rng.normal(size=50))
         (said,) = self.told(replace(one, time=time_axis(np.arange(50.0), 50)))
         assert "time_column=" not in said
         assert "ignore='warmth'" in said
@@ -194,10 +206,11 @@ class TestColumns:
     def test_readers_say_so(self, tmp_path):
         frame = long_frame(["a"]).drop(columns="who")
         frame.to_csv(tmp_path / "one.csv", index=False)
-        with pytest.warns(DataWarning, match="column 't' only rises"):
-            read_recordings(tmp_path)
+        with pytest.warns(DataWarning, match="1 column left out.*: t. Name"):
+            (found,) = read_recordings(tmp_path)
+        assert "t" not in found.features
         assert len(read_recordings(tmp_path, time_column="t")) == 1
-        with pytest.warns(DataWarning, match="column 't' only rises"):
+        with pytest.warns(DataWarning, match="1 column left out.*: t. Name"):
             from_long(long_frame(), recording="who")
 
     def test_real_recordings_have_none(self, shared_data):

@@ -12,7 +12,8 @@ import pytest
 
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import from_long, read_recording, read_recordings
-from structsvm.io.text import Typed, kind_of, read_text, stem_of
+from structsvm.io.options import FileOptions
+from structsvm.io.text import kind_of, read_text, stem_of
 
 ROWS = [[1.5, -2.0, "rest"], [2.25, 0.5, "rest"], [9.0, 1e-3, "walk"]]
 X = np.array([row[:2] for row in ROWS])
@@ -93,8 +94,8 @@ class TestWhatIsSaid:
 
     def test_words_for_separators(self, tmp_path):
         file = written(tmp_path / "one.txt", "\t")
-        assert read_text(file, Typed(separator="tab"))[1].separator == "\t"
-        assert Typed(separator="space").separator == r"\s+"
+        assert read_text(file, FileOptions(separator="tab"))[1].separator == "\t"
+        assert FileOptions(separator="space").separator == r"\s+"
 
 
 class TestCompression:

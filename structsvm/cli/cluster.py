@@ -87,8 +87,7 @@ def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionPro
     """The labelled files that ``args.paths`` name, none of which is read here."""
     found = find_recordings(args.paths)
     reading = Reading.of(args)
-    how = reading.how(need_labels=True, blanks=False, in_order=problem.traits.contiguous)
-    files = RecordingFiles.of(found, reading.columns, how, reading["labels_are"])
+    files = RecordingFiles.of(found, reading.options(in_order=problem.traits.contiguous))
     terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
     nothing = np.empty((0, 0))
     return Given.later(

@@ -6,21 +6,22 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any
 
 from structsvm.cli.settings import texts
 from structsvm.errors import SettingsError
-from structsvm.io import read_recording, read_recordings, with_labels
+from structsvm.io import with_labels
 from structsvm.io.gaps import NOT_BETWEEN
-from structsvm.io.readers import HowToRead, TableColumns
-from structsvm.io.text import Typed
+from structsvm.io.options import FileOptions
 from structsvm.support.checks import meant
 
 OPTIONS = ("label_column", "labels", "time_column", "recording_column", "ignore", "missing")
 """Parameters of reading that have an option of their own."""
-OF_COMMANDS = ("paths", "path", "recordings", "name", "need_labels", "blanks", "max_bytes")
+OF_COMMANDS = (
+    *("path", "recordings", "need_labels", "blanks", "max_bytes", "optional", "in_order"),
+)
 """Parameters of reading that commands give themselves."""
 COLUMNS = ("label_column", "time_column", "recording_column")
 ONCE = ("labels", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
@@ -35,11 +36,8 @@ SEVERAL: dict[str, Callable[[str], Sequence[Any]]] = {
 
 @cache
 def parameters_of_files() -> tuple[str, ...]:
-    readers = (read_recordings, read_recording, with_labels)
-    found = [
-        *OPTIONS,
-        *(name for reader in readers for name in inspect.signature(reader).parameters),
-    ]
+    of_files = [one.name for one in fields(FileOptions)]
+    found = [*OPTIONS, *of_files, *inspect.signature(with_labels).parameters]
     return tuple(name for name in dict.fromkeys(found) if name not in OF_COMMANDS)
 
 
@@ -75,46 +73,32 @@ class Reading:
         return {name: value for name, value in self.typed.items() if name not in ONCE}
 
     @property
-    def columns(self) -> TableColumns:
-        return TableColumns(
-            self["label_column"] or "label",
-            self["time_column"],
-            self["chunk_column"],
-            self["recording_column"],
-            frozenset(
-                self.known[name]
-                for name in COLUMNS
-                if name in self.known and name not in self.typed
-            ),
-            tuple(self["features"] or ()),
-            tuple(self["ignore"] or ()),
-        )
-
-    @property
     def of_labels(self) -> dict[str, Any]:
         own = inspect.signature(with_labels).parameters
         return {name: self[name] for name in own if name not in OF_COMMANDS}
 
-    def how(self, *, need_labels: bool, blanks: bool, in_order: bool) -> HowToRead:
+    def options(
+        self, *, need_labels: bool = True, blanks: bool = False, in_order: bool = True
+    ) -> FileOptions:
+        """How files are read for a command."""
         missing = self["missing"] or "error"
         if missing != "error" and not in_order:
             raise SettingsError(
                 f"--missing {missing} is for recordings: rows of a table are in no order, so that "
                 f"no value is between two others; {NOT_BETWEEN}"
             )
-        return HowToRead(
-            Typed(
-                self["separator"],
-                self["decimal"],
-                self["encoding"],
-                tuple(self["skip_lines"] or ()),
-            ),
-            missing,
-            tuple(self["missing_labels"] or ()),
-            blanks,
-            need_labels,
-            stream=self["stream"],
-            in_order=in_order,
+        own = {one.name: self[one.name] for one in fields(FileOptions)}
+        optional = [
+            self.known[name] for name in COLUMNS if name in self.known and name not in self.typed
+        ]
+        return FileOptions(
+            **{name: value for name, value in own.items() if value is not None}
+            | {
+                "need_labels": need_labels,
+                "blanks": blanks,
+                "in_order": in_order,
+                "optional": frozenset(optional),
+            }
         )
 
 

@@ -26,12 +26,12 @@ from structsvm.errors import (
     printable,
     warn,
 )
-from structsvm.io.columns import warn_about_columns
+from structsvm.io.columns import without_odd_columns
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_file
 from structsvm.io.image_folder import LabelledImage, find_images, read_images
 from structsvm.io.indicators import looks_like_changes, read_labels_as, warn_about_spellings
 from structsvm.io.label_tables import with_labels
-from structsvm.io.readers import HowToRead, TableColumns
+from structsvm.io.options import FileOptions
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
@@ -155,12 +155,12 @@ def read(
         with terminal.working("reading images"):
             return Given.of(read_images(args.paths, args.labels, need_labels=need_labels), problem)
     apart = args.labels is not None
-    how = reading.how(
+    options = reading.options(
         need_labels=need_labels and not apart,
         blanks=blanks or apart,
         in_order=problem.traits.contiguous,
     )
-    recordings = _recordings(args, terminal, features, how, reading.columns)
+    recordings = _recordings(args, terminal, features, options)
     if apart:
         recordings = with_labels(recordings, args.labels, blanks=blanks, **reading.of_labels)
     kind = reading["labels_are"]
@@ -168,7 +168,7 @@ def read(
         kind = None  # labels that nobody asks for are no reason to refuse anything
     recordings = share_features(read_labels_as(recordings, kind, ask=ask))
     if not features:
-        warn_about_columns(recordings)
+        recordings = without_odd_columns(recordings, options.features)
         warn_about_spellings(recordings)
     if problem.traits.contiguous:
         learned = getattr(learner, "steps_", {})
@@ -220,7 +220,7 @@ def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Se
     """The names of what ``args.paths`` name, if they can be told before any file is read."""
     if takes_images(learner.problem_):
         return [printable(file.stem) for file in find_images(args.paths)]
-    if Reading.of(args, learner).columns.recording is not None:
+    if Reading.of(args, learner)["recording_column"] is not None:
         return None
     return find_recordings(args.paths, labels=args.labels).names
 
@@ -239,8 +239,7 @@ def _recordings(
     args: argparse.Namespace,
     terminal: Terminal,
     features: Sequence[str],
-    how: HowToRead,
-    columns: TableColumns,
+    options: FileOptions,
 ) -> list[Recording]:
     found = find_recordings(args.paths, labels=args.labels)
     others = [path.name for path in found.skipped if path not in found.predictions]
@@ -254,7 +253,7 @@ def _recordings(
     recordings: list[Recording] = []
     with terminal.working(f"reading {n} file{'s' if n > 1 else ''}"):
         for path, name in stage("files", list(zip(found.files, found.names, strict=True))):
-            recordings += read_file(path, columns, how, name=name, wanted=features, alone=n == 1)
+            recordings += read_file(path, options, name=name, wanted=features, alone=n == 1)
     for told in formats_in_words(recordings):
         terminal.note(told)
     return recordings

@@ -32,9 +32,10 @@ from structsvm.io.image_folder import (
     LabelledImage,
     made_of_images,
 )
+from structsvm.io.options import FileOptions
 from structsvm.io.readers import read_frame
 from structsvm.io.recording import Recording
-from structsvm.io.text import TextFormat, Typed
+from structsvm.io.text import TextFormat
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically
@@ -417,8 +418,13 @@ def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:
     origin = recording.origin
     if origin is not None:
         written = origin.format if isinstance(origin.format, TextFormat) else TextFormat()
-        typed = Typed(written.separator, written.decimal, written.encoding, origin.skip_lines)
-        frame = read_frame(origin.path, typed, as_text=True)[0]
+        options = FileOptions(
+            separator=written.separator,
+            decimal=written.decimal,
+            encoding=written.encoding,
+            skip_lines=origin.skip_lines,
+        )
+        frame = read_frame(origin.path, options, as_text=True)[0]
         if frame.index.names != [None]:  # levels that were asked for, in the place of columns
             frame = frame.reset_index()
         rows = frame.iloc[origin.rows].to_numpy(dtype=object).tolist()

@@ -14,5 +14,6 @@ from structsvm.io.intervals import write_intervals as write_intervals
 from structsvm.io.label_tables import with_labels as with_labels
 from structsvm.io.long import from_long as from_long
 from structsvm.io.media import read_media as read_media
+from structsvm.io.options import FileOptions as FileOptions
 from structsvm.io.recording import Recording as Recording
 from structsvm.io.recording import arrays_and_labels as arrays_and_labels

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from structsvm.data.rows import without_counting
 from structsvm.errors import DataWarning, warn
 from structsvm.io.recording import Recording, listed
 from structsvm.support.arrays import Floats
@@ -27,8 +28,21 @@ PREDICTED, AGAIN = ("segment", "cluster"), "_predicted"
 """Names of the columns that predictions add to a table, and how the second of a name ends."""
 
 
-def warn_about_columns(recordings: Sequence[Recording]) -> None:
-    """Warn of features that look like time, row numbers or identifiers; none is left out."""
+def without_odd_columns(
+    recordings: Sequence[Recording], named: Sequence[str] = ()
+) -> list[Recording]:
+    """The recordings without columns that only count, unless they were named.
+
+    A warning tells of them, and of features that look like time or identifiers.
+    """
+    if named:
+        return list(recordings)
+    recordings = list(without_counting(recordings, None))
+    _warn_about_columns(recordings)
+    return recordings
+
+
+def _warn_about_columns(recordings: Sequence[Recording]) -> None:
     arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
     if not arrays:
         return

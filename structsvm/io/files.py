@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from structsvm.data.times import stored_axis, warn_about_times
 from structsvm.data.values import full_labels, of_one_kind
 from structsvm.errors import DataError, printable
-from structsvm.io.columns import warn_about_columns
+from structsvm.io.columns import without_odd_columns
 from structsvm.io.indicators import read_labels_as, warn_about_spellings
 from structsvm.io.label_tables import label_files
 from structsvm.io.media import MEDIA, read_streams
-from structsvm.io.readers import AS_USUAL, EXCEL, HowToRead, TableColumns, read_npz, read_table
+from structsvm.io.options import USUAL, FileOptions
+from structsvm.io.readers import EXCEL, read_npz, read_table
 from structsvm.io.recording import Recording, listed, share_features, spelled
-from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, Typed, kind_of, stem_of
+from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
 from structsvm.support.plain import some_of
@@ -59,26 +60,8 @@ class Found:
     """Those of them that were made of a recording beside them: ``walk_segments`` of ``walk``."""
 
 
-@refuse_other_types
 def read_recordings(
-    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
-    *,
-    label_column: str = "label",
-    time_column: str | None = None,
-    recording_column: str | None = None,
-    labels_are: str | None = None,
-    need_labels: bool = True,
-    blanks: bool = False,
-    missing_labels: Sequence[str] = (),
-    features: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    missing: str = "error",
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    skip_lines: Sequence[int] = (),
-    stream: str | None = None,
-    max_bytes: int | None = None,
+    paths: str | PathLike[str] | Iterable[str | PathLike[str]], **options: Any
 ) -> list[Recording]:
     """Read recordings from files and folders.
 
@@ -90,44 +73,11 @@ def read_recordings(
         (T,), numbers or dates, if it is known. Tables have a header: ``.parquet``, ``.xlsx`` (its
         first sheet) and text, ``.csv``, ``.tsv``, ``.tab`` and ``.txt``, also compressed
         (``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``). Every column but the label and the time is a
-        feature. Of a folder, all these files are read in the order of their names, subfolders are
-        not. Files of sound and moving pictures are read as :func:`read_media` does; those of a
-        folder if it holds no tables.
-    label_column, time_column : str
-        Columns of tables. The time column is no feature, and is kept as ``time``.
-    recording_column : str, optional
-        Column of tables that says of which recording a row is: each of its values is a recording,
-        whose rows are sorted by the time column if there is one (see also :func:`from_long`).
-    labels_are : {"states", "changes"} or None
-        States are the labels of samples, and a segment ends where they change; changes are 1 at the
-        first sample of every new segment and 0 elsewhere. None takes labels for states, and is an
-        error where they look like changes.
-    need_labels : bool
-        Whether a recording without labels is an error.
-    blanks : bool
-        Whether labels in tables may be blank: they are the number -1 then, beside the others.
-    missing_labels : sequence of str
-        Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
-        "nan" are classes like others.
-    features, ignore : sequence of str
-        Read these columns alone, or leave these out.
-    missing : {"error", "interpolate", "mask"}
-        What is done about missing values: an error says where they are; interpolated ones are
-        between those before and after them, in time if that is known; masked ones stay NaN, for
-        ``ChangePoint(missing="mask")``. A warning says where they are.
-    separator, decimal, encoding : str, optional
-        How text is written: "," or ";" or "tab" or "space" between columns, "." or "," in
-        numbers, and the encoding. By default all of it is found out, and ``origin.format`` of a
-        recording says what was found.
-    skip_lines : sequence of int
-        Lines of text files and sheets that are left out, counted from 1: a title above the header,
-        or units below it. Comments, which begin with ``#``, are left out anyway.
-    stream : {"audio", "video", "both"}, optional
-        What is read of files of sound and moving pictures; by default what there is.
-    max_bytes : int, optional
-        What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
-        read. By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the
-        file, whichever is more.
+        feature; one that only counts rows is left out, with a warning. Of a folder, all these files
+        are read in the order of their names, subfolders are not. Files of sound and moving pictures
+        are read as :func:`read_media` does; those of a folder if it holds no tables.
+    options
+        The fields of :class:`FileOptions`.
 
     Returns
     -------
@@ -156,32 +106,17 @@ def read_recordings(
     found = find_recordings(paths)
     for path in found.skipped:
         logger.info("skipped %s", path)
-    columns = TableColumns(
-        label_column,
-        time_column,
-        recording=recording_column,
-        features=tuple(features),
-        ignored=tuple(ignore),
-    )
-    how = HowToRead(
-        Typed(separator, decimal, encoding, tuple(skip_lines)),
-        missing,
-        missing_labels,
-        blanks,
-        need_labels,
-        max_bytes,
-        stream,
-    )
+    given = FileOptions(**options)
     alone = len(found.files) == 1
     recordings = [
         recording
         for path, name in zip(found.files, found.names, strict=True)
-        for recording in read_file(path, columns, how, name=name, alone=alone)
+        for recording in read_file(path, given, name=name, alone=alone)
     ]
     for told in formats_in_words(recordings):
         logger.info("%s", told)
-    recordings = share_features(read_labels_as(recordings, labels_are, ask=True))
-    warn_about_columns(recordings)
+    recordings = share_features(read_labels_as(recordings, given.labels_are, ask=True))
+    recordings = without_odd_columns(recordings, given.features)
     warn_about_spellings(recordings)
     warn_about_times([r.name for r in recordings], [r.time for r in recordings])
     return recordings
@@ -242,25 +177,10 @@ def predictions_among(files: Iterable[Path]) -> list[Path]:
     ]
 
 
-@refuse_other_types
 def read_recording(
-    path: str | PathLike[str],
-    *,
-    name: str | None = None,
-    label_column: str = "label",
-    time_column: str | None = None,
-    need_labels: bool = True,
-    features: Sequence[str] = (),
-    blanks: bool = False,
-    chunk_column: str | None = None,
-    missing_labels: Sequence[str] = (),
-    missing: str = "error",
-    max_bytes: int | None = None,
+    path: str | PathLike[str], *, name: str | None = None, **options: Any
 ) -> Recording:
-    """Read one file; the parameters are those of :func:`read_recordings`.
-
-    Of a table that has all of ``features``, only these are read. With ``chunk_column``, numbers of
-    rows that belong together.
+    """Read one file; the options are the fields of :class:`FileOptions`.
 
     Examples
     --------
@@ -276,9 +196,7 @@ def read_recording(
     >>> recording.name, recording.features, recording.y.tolist()
     ('walk', ('x',), ['rest', 'walk'])
     """
-    columns = TableColumns(label_column, time_column, chunk_column)
-    how = HowToRead(Typed(), missing, missing_labels, blanks, need_labels, max_bytes)
-    (found,) = read_file(path, columns, how, name=name, wanted=features)
+    (found,) = read_file(path, FileOptions(**options), name=name)
     return found
 
 
@@ -292,8 +210,8 @@ class RecordingFiles:
     ----------
     paths : path or list of paths
         As for :func:`read_recordings`; each file is one recording, with its labels.
-    label_column, time_column, labels_are, features, ignore, missing, max_bytes
-        As for :func:`read_recordings`.
+    options
+        The fields of :class:`FileOptions`.
 
     Raises
     ------
@@ -315,40 +233,21 @@ class RecordingFiles:
     (2, 'ben', (3, 1))
     """
 
-    @refuse_other_types
     def __init__(
-        self,
-        paths: str | PathLike[str] | Iterable[str | PathLike[str]],
-        *,
-        label_column: str = "label",
-        time_column: str | None = None,
-        labels_are: str | None = None,
-        features: Sequence[str] = (),
-        ignore: Sequence[str] = (),
-        missing: str = "error",
-        max_bytes: int | None = None,
+        self, paths: str | PathLike[str] | Iterable[str | PathLike[str]], **options: Any
     ) -> None:
-        columns = TableColumns(
-            label_column, time_column, features=tuple(features), ignored=tuple(ignore)
-        )
-        how = HowToRead(missing=missing, max_bytes=max_bytes)
-        self._set(find_recordings(paths), columns, how, labels_are)
+        self._set(find_recordings(paths), FileOptions(**options))
 
     @classmethod
-    def of(
-        cls, found: Found, columns: TableColumns, how: HowToRead, labels_are: str | None
-    ) -> RecordingFiles:
+    def of(cls, found: Found, options: FileOptions) -> RecordingFiles:
         """The recordings of files that were found, read in this way."""
         files = cls.__new__(cls)
-        files._set(found, columns, how, labels_are)
+        files._set(found, options)
         return files
 
-    def _set(
-        self, found: Found, columns: TableColumns, how: HowToRead, labels_are: str | None
-    ) -> None:
+    def _set(self, found: Found, options: FileOptions) -> None:
         files = tuple(Path(os.path.abspath(path)) for path in found.files)  # of any process
-        self.found = replace(found, files=files)
-        self._columns, self._how, self._kind = columns, how, labels_are
+        self.found, self._options = replace(found, files=files), options
 
     def __len__(self) -> int:
         """Return the number of files."""
@@ -357,17 +256,16 @@ class RecordingFiles:
     def __getitem__(self, i: int) -> Recording:
         """Read a recording."""
         path, name = self.found.files[i], self.found.names[i]
-        recordings = read_file(path, self._columns, self._how, name=name)
+        recordings = read_file(path, self._options, name=name)
         if len(recordings) > 1:
             raise DataError(f"{path} holds {len(recordings)} recordings: one in each file is read")
-        (recording,) = read_labels_as(recordings, self._kind, ask=True)
+        (recording,) = read_labels_as(recordings, self._options.labels_are, ask=True)
         return recording
 
 
 def read_file(
     path: str | PathLike[str],
-    columns: TableColumns,
-    how: HowToRead = AS_USUAL,
+    options: FileOptions = USUAL,
     *,
     name: str | None = None,
     wanted: Sequence[str] = (),
@@ -377,30 +275,29 @@ def read_file(
     file = _checked(Path(path))
     name = printable(stem_of(file)) if name is None else name
     if kind_of(file) in (".npz", *MEDIA):
-        if columns.recording is not None and columns.recording not in columns.optional:
+        if options.recording_column not in (None, *options.optional):
             raise DataError(
-                f"{file} is one recording and has no column {columns.recording!r}: only tables have"
+                f"{file} is one recording and has no column {options.recording_column!r}: only "
+                "tables have"
             )
         if kind_of(file) in MEDIA:
-            return [_film(file, name, columns, how, wanted)]
-        return [read_npz(file, name, columns, how, wanted)]
-    found = read_table(file, name, columns, how, wanted)
+            return [_film(file, name, options, wanted)]
+        return [read_npz(file, name, options, wanted)]
+    found = read_table(file, name, options, wanted)
     if len(found) == 1 or alone:
         return found
     return [replace(recording, name=f"{name}/{recording.name}") for recording in found]
 
 
-def _film(
-    path: Path, name: str, columns: TableColumns, how: HowToRead, wanted: Sequence[str]
-) -> Recording:
+def _film(path: Path, name: str, options: FileOptions, wanted: Sequence[str]) -> Recording:
     """Sound and pictures, and of their features those that were chosen."""
-    if how.need_labels:
+    if options.need_labels:
         raise DataError(
             f"{path}: sound and pictures hold no labels: read them with need_labels=False and give "
             "those of a table to with_labels, or name the table, labels="
         )
-    found = read_streams(path, name, how.stream, wanted)
-    return found.choosing(columns.chosen(path, found.features, wanted))
+    found = read_streams(path, name, options.stream, wanted)
+    return found.choosing(options.chosen(path, found.features, wanted))
 
 
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:

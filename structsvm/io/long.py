@@ -9,9 +9,10 @@ from typing import Any
 
 from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, SettingsError
-from structsvm.io.columns import warn_about_columns
+from structsvm.io.columns import without_odd_columns
 from structsvm.io.indicators import read_labels_as, warn_about_spellings
-from structsvm.io.readers import HowToRead, TableColumns, table_recordings, with_levels
+from structsvm.io.options import FileOptions
+from structsvm.io.readers import table_recordings, with_levels
 from structsvm.io.recording import Recording
 from structsvm.support.extras import require
 
@@ -86,25 +87,24 @@ def from_long(
             "from_long needs recording=, the column that says of which recording a row is, or a "
             "frame with a MultiIndex whose first level does"
         )
-    frame = with_levels(frame, TableColumns(label, time, recording=recording))
+    frame = with_levels(frame, FileOptions(label, time, recording))
     if label is None and "label" in map(str, frame.columns):
         label = "label"
     given = {name for name in (recording, time, label) if name is not None}
     unknown = [name for name in features or () if name in given or name not in frame.columns]
     if unknown:
         raise DataError(f"frame: there is no feature {unknown[0]!r}")
-    columns = TableColumns(label=label, time=time, recording=recording, ignored=tuple(ignore))
-    how = HowToRead(missing=missing, blanks=True, need_labels=False)
-    found = table_recordings(frame, Path("frame"), "frame", columns, how, wanted=features or ())
+    options = FileOptions(
+        label, time, recording, ignore=ignore, missing=missing, blanks=True, need_labels=False
+    )
+    found = table_recordings(frame, Path("frame"), "frame", options, wanted=features or ())
     found = [
         replace(one, source=None, origin=None)
         for one in read_labels_as(found, labels_are, ask=True)
     ]
     warn_about_spellings(found)
     warn_about_times([one.name for one in found], [one.time for one in found])
-    if features is None:
-        warn_about_columns(found)
-    return found
+    return without_odd_columns(found, features or ())
 
 
 def _as_pandas(frame: Any) -> Any:

@@ -7,7 +7,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,15 @@ from structsvm.data.times import STORED, TimeAxis, axis_of, first_of_no_time, pu
 from structsvm.data.words import LARGEST
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.gaps import without_gaps
+from structsvm.io.options import USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
 from structsvm.io.text import (
-    AS_DETECTED,
     CALLED,
     COMMA_NUMBER,
     COMMENT,
     ROWS,
     TEXT_KINDS,
     TextFormat,
-    Typed,
     check_rows,
     kind_of,
     lines_of,
@@ -64,73 +63,17 @@ TEXT_EXAMPLES = 3
 """Columns of text that a message names with the option that leaves them out."""
 
 
-@dataclass(frozen=True)
-class HowToRead:
-    """What was said of how files are read, whatever is in them."""
-
-    typed: Typed = AS_DETECTED
-    missing: str = "error"
-    """What is done about missing values, a word of :data:`structsvm.io.gaps.MISSING`."""
-    missing_labels: Sequence[str] = ()
-    """Labels that mean none, besides a blank."""
-    blanks: bool = False
-    """Whether labels in tables may be blank."""
-    need_labels: bool = True
-    max_bytes: int | None = None
-    stream: str | None = None
-    """What is read of sound and pictures; what there is by default."""
-    in_order: bool = True
-    """Whether rows follow each other in time, so that values can be put between them."""
-
-
-AS_USUAL = HowToRead()
-
-
-@dataclass(frozen=True)
-class TableColumns:
-    """What the columns of a table are, as far as it was said."""
-
-    label: str | None = "label"
-    time: str | None = None
-    chunk: str | None = None
-    recording: str | None = None
-    optional: frozenset[str] = frozenset()
-    """The columns that a table may lack."""
-    features: tuple[str, ...] = ()
-    """The columns that are features; all that are nothing else if none are named."""
-    ignored: tuple[str, ...] = ()
-    """Columns that are left out."""
-
-    def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-        """The features among the columns that are nothing else."""
-        for option, names in (("features", self.features), ("ignore", self.ignored)):
-            known = set(there)
-            strangers = [name for name in names if name not in known]
-            if strangers:
-                one_by_one = any(set(re.split(r"[,; ]+", name)) <= set(there) for name in strangers)
-                way_out = "; give each of them apart" if one_by_one else ""
-                raise DataError(
-                    f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
-                    f"features are {listed(list(there))}{way_out}"
-                )
-        if wanted and set(wanted) <= set(there):
-            return tuple(wanted)
-        named = dict.fromkeys(self.features or there)
-        return tuple(name for name in named if name not in self.ignored)
-
-
 def read_npz(
     path: Path,
     name: str,
-    columns: TableColumns,
-    how: HowToRead = AS_USUAL,
+    options: FileOptions = USUAL,
     wanted: Sequence[str] = (),
 ) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; what else is there is left
     alone.
     """
     names = ("X", "y", "bkps", "features", "time", *(f"time.{name}" for name in STORED))
-    arrays, present = _load_arrays(path, names, how.max_bytes)
+    arrays, present = _load_arrays(path, names, options.max_bytes)
     if "X" not in arrays:
         raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
     X = arrays["X"]
@@ -140,19 +83,19 @@ def read_npz(
         raise DataError(f"{path}: X holds {X.dtype} values, expected numbers")
     features = _features(path, arrays.get("features"), X.shape[1])
     y = _labels(path, arrays, X.shape[0])
-    if y is None and how.need_labels:
+    if y is None and options.need_labels:
         raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
-    if {"y", "bkps"} <= arrays.keys() and (how.need_labels or how.blanks):
+    if {"y", "bkps"} <= arrays.keys() and (options.need_labels or options.blanks):
         _refuse_two_partitions(path, y, _of_breakpoints(path, arrays["bkps"], len(X)))
-    if y is not None and how.missing_labels:
-        unlabelled = np.array([_spelled(label, how.missing_labels) for label in y.tolist()])
+    if y is not None and options.missing_labels:
+        unlabelled = np.array([_spelled(label, options.missing_labels) for label in y.tolist()])
         y = known_where(y, ~unlabelled) if unlabelled.any() else y
-    chosen = columns.chosen(path, features, wanted)
+    chosen = options.chosen(path, features, wanted)
     places = {name: j for j, name in enumerate(features)}
     values = X.astype(np.float64)[:, [places[name] for name in chosen]]
     time = _stored_times(path, arrays, len(X))
     whole = Recording(name, np.ascontiguousarray(values), y, chosen, str(path), time=time)
-    return without_gaps([whole], how.missing, in_order=how.in_order)[0]
+    return without_gaps([whole], options.missing, in_order=options.in_order)[0]
 
 
 def _stored_times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | None:
@@ -180,16 +123,13 @@ def _stored_times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> Time
 def read_table(
     path: Path,
     name: str,
-    columns: TableColumns,
-    how: HowToRead = AS_USUAL,
+    options: FileOptions = USUAL,
     wanted: Sequence[str] = (),
 ) -> list[Recording]:
     """Read a table with a header; of the features, those wanted suffice."""
-    frame, written = read_frame(
-        path, how.typed, columns.label, columns.recording, max_bytes=how.max_bytes
-    )
+    frame, written = read_frame(path, options)
     return table_recordings(
-        with_levels(frame, columns), path, name, columns, how, wanted=wanted, written=written
+        with_levels(frame, options), path, name, options, wanted=wanted, written=written
     )
 
 
@@ -197,22 +137,22 @@ def table_recordings(
     frame: Any,
     path: Path,
     name: str,
-    columns: TableColumns,
-    how: HowToRead = AS_USUAL,
+    options: FileOptions = USUAL,
     *,
     wanted: Sequence[str] = (),
     written: TextFormat | None = None,
 ) -> list[Recording]:
     """The recordings of a pandas frame, one unless a column tells several apart."""
+    label_column, time_column, chunk_column, recording_column = options.roles
     headers = [str(column) for column in frame.columns]
     frame.columns = headers
     _refuse_repeated(path, headers)
-    others = [columns.time, columns.chunk, columns.recording]
-    aside = {UNNAMED, columns.label, *others}
-    for column in [columns.label if how.need_labels else None, *others]:
-        if column is None or column in headers or column in columns.optional - {columns.label}:
+    others = [time_column, chunk_column, recording_column]
+    aside = {UNNAMED, label_column, *others}
+    for column in [label_column if options.need_labels else None, *others]:
+        if column is None or column in headers or column in options.optional - {label_column}:
             continue
-        hint = "name another, label_column=" if column == columns.label else "name another"
+        hint = "name another, label_column=" if column == label_column else "name another"
         if written is not None and len(headers) == 1:
             hint = f"read with {written.separator!r} between columns: separator= names another"
         raise DataError(
@@ -220,36 +160,38 @@ def table_recordings(
             f"{_further_down(headers)}"
         )
     there = [column for column in headers if column not in aside]
-    features = columns.chosen(path, there, wanted)
+    features = options.chosen(path, there, wanted)
     if not features or not len(frame):
         there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
         raise DataError(f"{path}: {there_is}: nothing to read")
     lines = _has_lines(path)
     origin = Origin(
-        path, np.arange(len(frame)), lines, written, frame.attrs.get(LINES), how.typed.skip_lines
+        path, np.arange(len(frame)), lines, written, frame.attrs.get(LINES), options.skip_lines
     )
     X = _feature_array(frame, features, origin)
     y = None
-    if columns.label is not None and columns.label in headers:
-        known = _without_blanks(_stripped(frame[columns.label]), how.missing_labels)
-        column = _numbered(known, origin, columns.label)
-        if how.need_labels or how.blanks or not column.isna().any():  # else it is as good as none
-            y = _label_column(origin, columns.label, column, how.blanks)
+    if label_column is not None and label_column in headers:
+        known = _without_blanks(_stripped(frame[label_column]), options.missing_labels)
+        column = _numbered(known, origin, label_column)
+        if (
+            options.need_labels or options.blanks or not column.isna().any()
+        ):  # else it is as good as none
+            y = _label_column(origin, label_column, column, options.blanks)
     chunks = None
-    if columns.chunk is not None:
-        chunks = _codes(_numbered(_without_blanks(frame[columns.chunk]), origin, columns.chunk))
+    if chunk_column is not None:
+        chunks = _codes(_numbered(_without_blanks(frame[chunk_column]), origin, chunk_column))
     whole = Recording(name, X, y, features, str(path), chunks, origin=origin)
-    if columns.time is not None and columns.time in headers:
-        whole = _timed(whole, columns.time, frame[columns.time])
+    if time_column is not None and time_column in headers:
+        whole = _timed(whole, time_column, frame[time_column])
     found = [whole]
-    if columns.recording is not None and columns.recording in headers:
-        found = _apart(whole, columns.recording, frame[columns.recording])
-    return without_gaps(_in_order(found, path), how.missing, in_order=how.in_order)
+    if recording_column is not None and recording_column in headers:
+        found = _apart(whole, recording_column, frame[recording_column])
+    return without_gaps(_in_order(found, path), options.missing, in_order=options.in_order)
 
 
-def with_levels(frame: Any, columns: TableColumns) -> Any:
+def with_levels(frame: Any, options: FileOptions) -> Any:
     """A pandas frame in which the levels of the index that are asked for are columns."""
-    asked = {columns.label, columns.time, columns.chunk, columns.recording} - {None}
+    asked = set(options.roles) - {None}
     levels = [level for level in frame.index.names if level is not None and str(level) in asked]
     return frame.reset_index(level=levels) if levels else frame
 
@@ -425,26 +367,23 @@ def _of_breakpoints(path: Path, bkps: Any, n_samples: int) -> Labels:
 
 def read_frame(
     path: Path,
-    typed: Typed = AS_DETECTED,
-    label_column: str | None = None,
-    recording_column: str | None = None,
+    options: FileOptions = USUAL,
     *,
     as_text: bool = False,
-    max_bytes: int | None = None,
 ) -> tuple[Any, TextFormat | None]:
     """The pandas data frame of a file, and how it is written if it is text."""
     kind = kind_of(path)
     pandas = require("pandas", "files", f"reading {kind} files")
     try:
         if kind == ".parquet":
-            return _parquet_frame(path, max_bytes), None
+            return _parquet_frame(path, options.max_bytes), None
         if kind in EXCEL:
-            return _excel_frame(path, as_text, max_bytes, typed.skip_lines), None
-        text, written = read_text(path, typed, max_bytes)
+            return _excel_frame(path, as_text, options), None
+        text, written = read_text(path, options)
         if as_text:
             return _as_text(text, written), written
-        frame = _text_frame(path, text, written, label_column, recording_column)
-        if typed.decimal is None and (written.separator, written.decimal) == (";", "."):
+        frame = _text_frame(path, text, written, options)
+        if options.decimal is None and (written.separator, written.decimal) == (";", "."):
             _refuse_late_thousands(path, text, written, frame)
         return frame, written
     except pandas.errors.EmptyDataError as error:
@@ -470,15 +409,13 @@ def _parquet_frame(path: Path, max_bytes: int | None) -> Any:
     return pandas.read_parquet(path)
 
 
-def _excel_frame(
-    path: Path, as_text: bool, max_bytes: int | None, skip_lines: Sequence[int]
-) -> Any:
+def _excel_frame(path: Path, as_text: bool, options: FileOptions) -> Any:
     """The first sheet; a warning says so where there are more. Empty rows at its ends are none."""
     pandas = require("pandas", "files", "reading .xlsx files")
     require("openpyxl", "excel", "reading .xlsx files")
     with zipfile.ZipFile(path) as archive:
         expanded = sum(info.file_size for info in archive.infolist())
-    limits.check_bytes(expanded, path.stat().st_size, max_bytes)
+    limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
     more: dict[str, Any] = {"dtype": str} if as_text else {"na_values": [""]}
     with pandas.ExcelFile(path, engine="openpyxl") as book:
         sheets = [str(name) for name in book.sheet_names]
@@ -488,12 +425,14 @@ def _excel_frame(
         if frame.isna().to_numpy().any():
             _warn_of_formulas(path, book.book[sheets[0]])
     there = ~(frame.isna() | (frame == "")).all(axis=1).to_numpy()
-    there[[line - 1 for line in skip_lines if line <= len(frame)]] = False
+    there[[line - 1 for line in options.skip_lines if line <= len(frame)]] = False
     if not there.any():
         raise pandas.errors.EmptyDataError
     lines = np.arange(1, len(frame) + 1)
     first, last = np.flatnonzero(there)[[0, -1]]
-    kept = np.flatnonzero(~np.isin(lines, skip_lines) & (first < lines) & (lines <= last + 1))
+    kept = np.flatnonzero(
+        ~np.isin(lines, options.skip_lines) & (first < lines) & (lines <= last + 1)
+    )
     frame = frame.iloc[kept]
     if len(sheets) > 1 and not as_text:
         warn(
@@ -561,11 +500,11 @@ def _text_frame(
     path: Path,
     text: str,
     written: TextFormat,
-    label_column: str | None,
-    recording_column: str | None,
+    options: FileOptions,
 ) -> Any:
     """A frame of numbers and words; labels and names of recordings are words."""
     pandas = require("pandas", "files", "reading tables")
+    label_column, recording_column = options.label_column, options.recording_column
     text = without_blanks(text, written.separator)
     # pandas looks for missing values after its converters too: a mark in front hides them
     marked = {} if label_column is None else {label_column: lambda text: f"={text.strip()}"}

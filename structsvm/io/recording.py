@@ -31,7 +31,7 @@ class Origin:
     """How the text of the file is written, if it is text."""
     lines: NDArray[np.int64] | None = None
     """The line of each row of the table, where it is not two more than the row."""
-    skip_lines: tuple[int, ...] = ()
+    skip_lines: Sequence[int] = ()
     """Lines that were said to be left out."""
 
     def place(self, start: int, end: int | None = None) -> str:

@@ -19,20 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, warn
+from structsvm.io.options import SPACES, USUAL, FileOptions
 from structsvm.io.recording import listed, repeated_in
 from structsvm.storage import limits
-from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted, is_number_text
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
 SEPARATORS = ("\t", ",", ";", "|")
-SPACES = r"\s+"
-"""What separates columns that stand below each other; pandas reads it so."""
 CALLED = {"\t": "tabs", SPACES: "spaces"}
-TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
-"""Separators as they may be typed."""
 ROWS = 50
 """Of a file, that tell how it is written."""
 CHUNK = 2**20
@@ -101,45 +97,6 @@ class TextFormat:
         return (row for row in reader if row)
 
 
-@dataclass(frozen=True)
-class Typed:
-    """What was said of how text is written; None is found out."""
-
-    separator: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    skip_lines: tuple[int, ...] = ()
-    """Lines that are left out, counted from 1."""
-
-    def __post_init__(self) -> None:
-        """Refuse what no file can have."""
-        if self.separator is not None:
-            separator = TYPED.get(self.separator, self.separator)
-            if len(separator) != 1 and separator != SPACES:
-                raise SettingsError(
-                    f"separator must be one letter, 'tab' or 'space', got {self.separator!r}"
-                )
-            object.__setattr__(self, "separator", separator)
-        if self.decimal not in (None, ".", ","):
-            raise SettingsError(f"decimal must be '.' or ',', got {self.decimal!r}")
-        if self.decimal is not None and self.decimal == self.separator:
-            raise SettingsError(f"{self.decimal!r} cannot be decimal mark and separator at once")
-        wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
-        if wrong:
-            raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")
-        if self.encoding is not None:
-            try:
-                codecs.lookup(self.encoding)
-            except LookupError:
-                raise SettingsError(
-                    f"encoding must be one that Python knows, such as utf-8 or cp1252, got "
-                    f"{self.encoding!r}"
-                ) from None
-
-
-AS_DETECTED = Typed()
-
-
 def kind_of(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if len(suffixes) > 1 and suffixes[-1] in COMPRESSIONS and suffixes[-2] in TEXT_KINDS:
@@ -153,22 +110,20 @@ def stem_of(path: Path) -> str:
     return Path(stem).stem if path.suffix.lower() in COMPRESSIONS else stem
 
 
-def read_text(
-    path: Path, typed: Typed = AS_DETECTED, max_bytes: int | None = None
-) -> tuple[str, TextFormat]:
+def read_text(path: Path, options: FileOptions = USUAL) -> tuple[str, TextFormat]:
     """The text of a file that may be compressed, and how the table in it is written."""
-    content = _content(path, max_bytes)
-    text, encoding = decoded(path, content, typed.encoding)
+    content = _content(path, options.max_bytes)
+    text, encoding = decoded(path, content, options.encoding)
     if "\n" not in text:
         text = text.replace("\r", "\n")  # of a Macintosh, and of what is saved for one
-    whole, text = text, _blanked(text, typed.skip_lines)
-    text, above = _without_comments_above(text, typed)
-    separator = typed.separator or separator_in(text, typed.decimal)
+    whole, text = text, _blanked(text, options.skip_lines)
+    text, above = _without_comments_above(text, options)
+    separator = options.separator or separator_in(text, options.decimal)
     below = _comments_below(text, separator)
     blank = _blank_at_the_end(text, separator)
     text = _blanked(text, (*below, *blank))
-    _warn_about_values(path, whole, text, typed.skip_lines, separator)
-    decimal = typed.decimal or decimal_of(path, text, separator)
+    _warn_about_values(path, whole, text, options.skip_lines, separator)
+    decimal = options.decimal or decimal_of(path, text, separator)
     return text, TextFormat(separator, decimal, encoding, (*above, *below), bool(blank))
 
 
@@ -183,7 +138,7 @@ def _blanked(text: str, lines: Sequence[int]) -> str:
     return "\n".join(found)
 
 
-def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
+def _without_comments_above(text: str, options: FileOptions) -> tuple[str, list[int]]:
     """The text without the comments before its header, and their lines."""
     first = re.search(r"\S", text)
     if first is None or not (text.startswith(COMMENT, first.start()) or OF_EXCEL.match(text)):
@@ -199,7 +154,7 @@ def _without_comments_above(text: str, typed: Typed) -> tuple[str, list[int]]:
     last = lines[above[-1] - 1]
     header = last[len(COMMENT) :].strip() if last[len(COMMENT) :][:1].isspace() else last.strip()
     rest = "\n".join([header, *lines[above[-1] :]])
-    rows = _head(rest, typed.separator or separator_in(rest, typed.decimal))[:2]
+    rows = _head(rest, options.separator or separator_in(rest, options.decimal))[:2]
     named = last.startswith(COMMENT)
     if (
         named

@@ -1,0 +1,134 @@
+"""How files are read: one object from the caller to every reader."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from structsvm.errors import DataError, SettingsError
+from structsvm.io.recording import listed
+from structsvm.support.checks import is_whole
+
+SPACES = r"\s+"
+"""What separates columns that stand below each other; pandas reads it so."""
+TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
+"""Separators as they may be typed."""
+SEQUENCES = ("missing_labels", "features", "ignore", "skip_lines")
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    r"""What :func:`read_recordings` and its like are told of files, by keyword.
+
+    Examples
+    --------
+    >>> from structsvm.io import FileOptions
+    >>> FileOptions(time_column="t", separator="tab").separator
+    '\t'
+    """
+
+    label_column: str | None = "label"
+    """Column of tables; None if there are no labels."""
+    time_column: str | None = None
+    """Column of tables that is no feature, and is kept as ``time``."""
+    recording_column: str | None = None
+    """Column of tables that says of which recording a row is: each of its values is a recording,
+    whose rows are sorted by the time column if there is one (see also :func:`from_long`)."""
+    chunk_column: str | None = None
+    """Column of tables with numbers of rows that belong together."""
+    labels_are: str | None = None
+    """"states" are the labels of samples, and a segment ends where they change; "changes" are 1 at
+    the first sample of every new segment and 0 elsewhere. None takes labels for states, and is an
+    error where they look like changes."""
+    need_labels: bool = True
+    """Whether a recording without labels is an error."""
+    blanks: bool = False
+    """Whether labels in tables may be blank: they are the number -1 then, beside the others."""
+    missing_labels: Sequence[str] = ()
+    """Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
+    "nan" are classes like others."""
+    features: Sequence[str] = ()
+    """Columns that are read alone."""
+    ignore: Sequence[str] = ()
+    """Columns that are left out."""
+    missing: str = "error"
+    """What is done about missing values: "error" says where they are; "interpolate" puts those
+    between them that are before and after them, in time if that is known; "mask" leaves them NaN,
+    for ``ChangePoint(missing="mask")``. A warning says where they are."""
+    separator: str | None = None
+    """"," or ";" or "tab" or "space" between columns of text; found out by default, as the next
+    two; ``origin.format`` of a recording says what was found."""
+    decimal: str | None = None
+    """"." or "," in numbers of text."""
+    encoding: str | None = None
+    """Of text."""
+    skip_lines: Sequence[int] = ()
+    """Lines of text files and sheets that are left out, counted from 1: a title above the header,
+    or units below it. Comments, which begin with ``#``, are left out anyway."""
+    stream: str | None = None
+    """"audio", "video" or "both" of files of sound and moving pictures; what there is by
+    default."""
+    max_bytes: int | None = None
+    """What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
+    read. By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the file,
+    whichever is more."""
+    optional: frozenset[str] = frozenset()
+    """Columns of those above that a table may lack."""
+    in_order: bool = True
+    """Whether rows follow each other in time, so that values can be put between them."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no file can have."""
+        for name in SEQUENCES:
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if self.separator is not None:
+            separator = TYPED.get(self.separator, self.separator)
+            if len(separator) != 1 and separator != SPACES:
+                raise SettingsError(
+                    f"separator must be one letter, 'tab' or 'space', got {self.separator!r}"
+                )
+            object.__setattr__(self, "separator", separator)
+        if self.decimal not in (None, ".", ","):
+            raise SettingsError(f"decimal must be '.' or ',', got {self.decimal!r}")
+        if self.decimal is not None and self.decimal == self.separator:
+            raise SettingsError(f"{self.decimal!r} cannot be decimal mark and separator at once")
+        wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
+        if wrong:
+            raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise SettingsError(
+                    f"encoding must be one that Python knows, such as utf-8 or cp1252, got "
+                    f"{self.encoding!r}"
+                ) from None
+
+    @property
+    def roles(self) -> tuple[str | None, ...]:
+        """The columns that are no features."""
+        return self.label_column, self.time_column, self.chunk_column, self.recording_column
+
+    def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+        """The features among the columns that are nothing else; ``wanted`` are enough."""
+        known: Any = set(there)
+        for option, names in (("features", self.features), ("ignore", self.ignore)):
+            strangers = [name for name in names if name not in known]
+            if strangers:
+                one_by_one = any(set(re.split(r"[,; ]+", name)) <= known for name in strangers)
+                way_out = f"; give {option}= once for each" if one_by_one else ""
+                raise DataError(
+                    f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
+                    f"features are {listed(list(there))}{way_out}"
+                )
+        if wanted and set(wanted) <= known:
+            return tuple(wanted)
+        ignored = set(self.ignore)
+        return tuple(name for name in dict.fromkeys(self.features or there) if name not in ignored)
+
+
+USUAL = FileOptions()
