@@ -29,7 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm import MetricLearner
 from structsvm.features import Columns
 from structsvm.parallel import Backend, Dask, Session
-from structsvm.parallel.base import ShareResult, ShareTask
+from structsvm.parallel.base import ShareTask
 from structsvm.solvers import CuttingPlane, Stopping
 
 Floats = NDArray[np.float64]
@@ -103,10 +103,10 @@ class _Counted(Session):
     def __init__(self, session: Session, rounds: list[int]) -> None:
         self._session, self._rounds = session, rounds
 
-    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        found = self._session.shares(task, argument)
-        asked = len(found) * len(cloudpickle.dumps((task, argument)))
-        self._rounds.append(asked + sum(len(cloudpickle.dumps(share)) for share in found))
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        found = self._session.map_shares(task, argument)
+        asked = 2 * len(cloudpickle.dumps((task, argument)))
+        self._rounds.append(asked + len(cloudpickle.dumps(found)))
         return found
 
 

@@ -34,7 +34,7 @@ from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.masters import simplex_qp
 from structsvm.parallel import Backend, Session
-from structsvm.parallel.base import SerialSession, ShareResult, ShareTask
+from structsvm.parallel.base import SerialSession, ShareTask
 from structsvm.solvers import CuttingPlane, Stopping
 
 N, T, P = 1000, 600, 30
@@ -62,9 +62,9 @@ class _Timed(Session):
     def __init__(self, session: Session, seconds: list[float]) -> None:
         self._session, self._seconds = session, seconds
 
-    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         started = time.process_time()
-        found = self._session.shares(task, argument)
+        found = self._session.map_shares(task, argument)
         self._seconds.append(time.process_time() - started)
         return found
 

@@ -1,13 +1,12 @@
 """A moment without any Dask worker is waited for, and no longer than it says."""
 
-import logging
 import re
 import time
 
 import distributed
 import pytest
 
-from structsvm.errors import SettingsError, StructSVMError
+from structsvm.errors import SettingsError
 from structsvm.parallel import Dask, cluster
 
 
@@ -36,15 +35,14 @@ def test_a_cluster_that_is_about_to_have_a_worker(workers, client):
         assert session.map(add, 1) == [2, 3]
 
 
-def test_a_moment_without_any_worker(workers, client, caplog):
+def test_a_moment_without_any_worker(workers, client):
     workers.scale(1)
     with Dask(client).open([1, 2]) as session:
         assert session.map(add, 1) == [2, 3]
         client.retire_workers(list(client.nthreads()), close_workers=True)
         workers.scale(0)
         client.loop.add_callback(client.loop.call_later, 1.0, workers.scale, 1)
-        with caplog.at_level(logging.WARNING, "structsvm"):
-            assert session.map(add, 2) == [3, 4]
+        assert session.map(add, 2) == [3, 4]
 
 
 def test_no_worker_comes(workers, client, monkeypatch):
@@ -57,12 +55,6 @@ def test_no_worker_comes(workers, client, monkeypatch):
     ):
         pass
     workers.scale(1)
-    with Dask(client).open([1, 2]) as session:
-        session.map(add, 1)
-        workers.scale(0)
-        client.retire_workers(list(client.nthreads()), close_workers=True)
-        with pytest.raises(StructSVMError, match=r"no new one appeared within 0\.5 seconds"):
-            session.map(add, 2)
     assert time.monotonic() < started + 60
 
 

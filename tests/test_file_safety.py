@@ -3,7 +3,6 @@
 import io
 import os
 import resource
-import signal
 import stat
 import subprocess
 import sys
@@ -33,7 +32,6 @@ from structsvm.graphs import GraphOfImage, from_image, images
 from structsvm.io import read_images, read_recordings
 from structsvm.io.regions import read_regions
 from structsvm.learner.files import read_header
-from structsvm.parallel import leftovers
 from structsvm.parallel.local import Processes
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import checkpoint
@@ -150,52 +148,10 @@ class TestCopiesOfRecordings:
         try:
             with Processes(2).open(["some", "recordings"]):
                 (folder,) = temporary.iterdir()
-                modes = [stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()]
                 assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-                assert modes == [0o600, 0o600]
         finally:
             os.umask(before)
         assert not list(temporary.iterdir())
-
-    def test_those_of_a_killed_process_are_removed_by_the_next(self, temporary):
-        code = """
-            import sys, time
-            from structsvm.parallel.local import Processes
-            with Processes(1).open(["precious"]):
-                print("open", flush=True)
-                time.sleep(600)
-        """
-        environment = os.environ | {"TMPDIR": str(temporary)}
-        command = [sys.executable, "-c", textwrap.dedent(code)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        assert process.stdout is not None
-        with process, process.stdout:
-            assert process.stdout.readline() == "open\n"
-            (left,) = temporary.iterdir()
-            leftovers.remove()
-            assert left.exists()  # it is at work
-            os.kill(process.pid, signal.SIGKILL)
-        assert left.exists()
-        with Processes(1).open(["other"]):
-            assert not left.exists()
-
-    def test_a_number_that_another_process_has_now(self, temporary):
-        name = leftovers.prefix()
-        mine = temporary / f"{name}x"
-        before, pid = name.rstrip("-").rpartition("-")[0], os.getpid()
-        assert before.endswith(f"-{pid}")
-        earlier = temporary / f"{before}-1-x"
-        elsewhere = temporary / f"structsvm-00000000-{pid}-1-x"
-        strange = temporary / "structsvm-mine"
-        target = temporary / "target"
-        for folder in (mine, earlier, elsewhere, strange, target):
-            folder.mkdir()
-        link = temporary / f"{before}-2-x"
-        link.symlink_to(target)
-        leftovers.remove()
-        assert not earlier.exists()
-        for path in (mine, elsewhere, strange, target, link):
-            assert path.exists(), path
 
 
 class TestNames:

@@ -1,7 +1,6 @@
 """Calibration, features, baselines and predictions run on the workers, with the same bits."""
 
 import operator
-import threading
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import metrics_in
-from structsvm.parallel import Auto, Processes, Serial, Threads, auto
+from structsvm.parallel import Auto, Processes, Serial, Threads
 from structsvm.parallel.once import spread, working_on
 from structsvm.support.progress import watching
 
@@ -53,13 +52,6 @@ def test_answers_come_in_the_order_of_the_parts(backend: object) -> None:
         assert spread("multiplying", operator.mul, [], 10) == []
 
 
-def test_auto_goes_to_threads_where_there_is_much_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    with working_on(Auto(2)):
-        assert set(spread("asking", _thread, list(range(8)), None)) == {_thread(0, None)}
-        monkeypatch.setattr(auto, "WORTH_THREADS", 0.0)
-        assert _thread(0, None) not in spread("asking", _thread, list(range(8)), None)
-
-
 def test_an_error_comes_out_as_it_is() -> None:
     with working_on(Threads(2)), pytest.raises(DataError, match="part 1"):
         spread("failing", _fail, [0, 1], None)
@@ -77,10 +69,6 @@ def test_workers_are_for_the_block_alone() -> None:
 def test_batches_are_neighbours_with_enough_to_do() -> None:
     assert batches_of([100, 50, 60, 300, 10]) == [(0, 4), (4, 5)]
     assert batches_of([]) == []
-
-
-def _thread(part: int, _: object) -> int:
-    return threading.get_ident()
 
 
 def _fail(part: int, _: object) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +14,6 @@ from structsvm.parallel.base import (
     Serial,
     SerialSession,
     Session,
-    ShareResult,
     ShareTask,
     n_workers,
     work,
@@ -26,22 +24,16 @@ from structsvm.support.checks import among, check_n_jobs
 
 BACKEND_NAMES = ("auto", "serial", "threads", "processes", "dask")
 
-WORTH_THREADS = 0.01
-"""Seconds of work in a round from which on threads are tried: less is done here."""
-WORTH_PROCESSES = 1.0
-"""CPU seconds of a round from which on processes may pay where threads do not. Threads are judged
-after as much work, as the null weight says little."""
-WORTHWHILE = 1.25
-"""CPU seconds per second from which on threads stay, though processes might do more."""
-PAYS = 1.1
-"""The same where no process pays: threads that wait for each other's lock do not reach it."""
-
-logger = logging.getLogger("structsvm")
+WORTHWHILE = 0.01
+"""Seconds of a round from which on threads are used: what they cost is a small part of it."""
 
 
 @dataclass(frozen=True)
 class Auto(Backend):
-    """Threads, processes or neither, according to the CPU time of the first parts and rounds.
+    """Threads, once a round takes long enough for them to pay.
+
+    Oracles written in Python hold the interpreter's lock, so that threads do not help them: use
+    processes.
 
     Examples
     --------
@@ -62,7 +54,7 @@ class Auto(Backend):
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Begin here."""
         with ExitStack() as stack:
-            yield _Chosen(parts, self.n_jobs, stack)
+            yield _Chosen(parts, Threads(self.n_jobs), stack)
 
 
 def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
@@ -106,62 +98,30 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
 
 
 class _Chosen(Session):
-    """Begins here, goes on in threads if there is enough to do, and sees there whether they pay."""
+    """Begins here, and goes on in threads after the first 10 ms that were not enough."""
 
-    def __init__(self, parts: Sequence[Any], n_jobs: int, stack: ExitStack) -> None:
-        self._parts, self._n_jobs, self._stack = parts, n_jobs, stack
-        self._session: Session = SerialSession(parts)
-        self._next: Backend | None = None
-        self._begun = self._settled = False
-        self._work = self._elapsed = 0.0
+    def __init__(self, parts: Sequence[Any], threads: Threads, stack: ExitStack) -> None:
+        self._parts, self._threads, self._stack = parts, threads, stack
+        self._session: Session | None = None
 
-    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        if not self._begun:
-            return [self._first(task, argument)]
-        if self._next is not None:
-            self._session = self._stack.enter_context(self._next.open(self._parts))
-            self._next = None
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         started = time.perf_counter()
-        shares = self._session.shares(task, argument)
-        if not self._settled:
-            self._watch(self._session, shares, time.perf_counter() - started)
-        return shares
-
-    def _first(self, task: ShareTask, argument: Any) -> ShareResult:
-        """The first round: some parts here, and what is left where that suggests."""
-        self._begun = True
-        done, until = ShareResult([], 0.0), time.perf_counter() + WORTH_THREADS
-        while (rest := self._parts[len(done.answers) :]) and time.perf_counter() < until:
-            done = done.and_then(work(task, rest[:1], argument))
-        if not rest:
-            return done
-        backend: Backend = Serial()
-        if done.seconds * len(rest) >= WORTH_THREADS * len(done.answers):
-            self._next = backend = Threads(self._n_jobs)
-        started = time.perf_counter()
-        with backend.open(rest) as session:
-            shares = session.shares(task, argument)
-        self._watch(session, shares, time.perf_counter() - started)
-        return done.and_then(*shares)
-
-    def _watch(self, session: Session, shares: Sequence[ShareResult], elapsed: float) -> None:
-        """Take note of a round, and decide once there is enough to go by."""
-        seconds = sum(done.seconds for done in shares)
-        if not isinstance(session, SerialSession):
-            self._work += seconds
-            self._elapsed += elapsed
-            if self._work >= WORTH_PROCESSES:
-                self._settle(seconds, self._work / self._elapsed)
-        elif seconds >= WORTH_THREADS and len(self._parts) > 1:
-            self._next = Threads(self._n_jobs)
-
-    def _settle(self, seconds: float, speed: float) -> None:
-        """Stay in threads, or go where rounds of so many CPU seconds will be quicker."""
-        self._settled = True
-        if speed >= (WORTHWHILE if seconds >= WORTH_PROCESSES else PAYS):
-            choice = "threads"
-        elif seconds >= WORTH_PROCESSES:
-            choice, self._next = "processes", Processes(self._n_jobs)
+        if self._session is None:
+            answers = self._first(task, argument, started + WORTHWHILE)
+            self._session = SerialSession(self._parts)
         else:
-            choice, self._next = "one thread", Serial()
-        logger.info("a round of oracles takes %.2g CPU seconds: %s", seconds, choice)
+            answers = self._session.map_shares(task, argument)
+        is_long = time.perf_counter() - started >= WORTHWHILE and len(self._parts) > 1
+        if is_long and isinstance(self._session, SerialSession):
+            self._session = self._stack.enter_context(self._threads.open(self._parts))
+        return answers
+
+    def _first(self, task: ShareTask, argument: Any, until: float) -> list[Any]:
+        """Part by part until then, and what is left in threads: there may be no second round."""
+        answers: list[Any] = []
+        while (rest := self._parts[len(answers) :]) and time.perf_counter() < until:
+            answers += work(task, rest[:1], argument)
+        if rest:
+            with self._threads.open(rest) as session:
+                answers += session.map_shares(task, argument)
+        return answers

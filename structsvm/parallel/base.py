@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pickle
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,26 +19,8 @@ from structsvm.support.quiet import without_warnings
 Task = Callable[[Any, Any], Any]
 """Takes a part and the argument."""
 
-ShareTask = Callable[[Iterable[Any], Any], list[Any]]
-"""Takes the parts of a share, once and in order, and the argument; an answer for each part."""
-
-_turn: ContextVar[AbstractContextManager[Any]] = ContextVar("turn", default=nullcontext())  # noqa: B039 (holds nothing)
-
-RETRIES = 3
-"""How often work that was on a worker that died is done again."""
-
-
-@dataclass(frozen=True)
-class ShareResult:
-    """What a worker has done with its share."""
-
-    answers: list[Any]
-    seconds: float
-    """CPU time."""
-
-    def and_then(self, *shares: ShareResult) -> ShareResult:
-        seconds = self.seconds + sum(done.seconds for done in shares)
-        return ShareResult([*self.answers, *in_order(shares)], seconds)
+ShareTask = Callable[[Sequence[Any], Any], list[Any]]
+"""Takes the parts of a share and the argument; an answer for each part."""
 
 
 class Session(ABC):
@@ -58,16 +38,15 @@ class Session(ABC):
     """
 
     @abstractmethod
-    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        """The answers of each share; the first error that a task raises, if one does."""
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        """``task(parts, argument)`` of every share: the answers of all parts, in their order.
+
+        The first error that a task raises, if one does.
+        """
 
     def map(self, task: Task, argument: Any) -> list[Any]:
         """``task(part, argument)`` of every part, in their order."""
         return self.map_shares(partial(_of_each, task), argument)
-
-    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        """``task(parts, argument)`` of every share: the answers of all parts, in their order."""
-        return in_order(self.shares(task, argument))
 
 
 class Backend(ABC):
@@ -107,6 +86,17 @@ class Serial(Backend):
         yield SerialSession(parts)
 
 
+class SerialSession(Session):
+    """A session with a single share, worked on in the calling thread."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self._parts = parts
+
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        """The answers of the only share."""
+        return work(task, self._parts, argument)
+
+
 @contextmanager
 def sendable() -> Iterator[None]:
     """Name the way out where something cannot be sent to another process."""
@@ -117,10 +107,6 @@ def sendable() -> Iterator[None]:
             f"what the workers work on cannot be sent to other processes ({error}): use "
             "backend='threads', or give what can be pickled, such as paths in place of open files"
         ) from error
-
-
-def _of_each(task: Task, share: Iterable[Any], argument: Any) -> list[Any]:
-    return [task(part, argument) for part in share]
 
 
 def n_workers(n_jobs: int) -> int:
@@ -134,35 +120,17 @@ def split_shares(parts: Sequence[Any], n_workers: int) -> list[list[Any]]:
     return [list(parts[k::n]) for k in range(n)]
 
 
-def in_order(shares: Sequence[ShareResult]) -> list[Any]:
+def in_order(shares: Sequence[Sequence[Any]]) -> list[Any]:
     """The answers of all parts, in the order in which they were before they were dealt out."""
-    n, total = len(shares), sum(len(done.answers) for done in shares)
-    return [shares[k % n].answers[k // n] for k in range(total)]
+    n, total = len(shares), sum(map(len, shares))
+    return [shares[k % n][k // n] for k in range(total)]
 
 
-def take_turns(lock: AbstractContextManager[Any]) -> None:
-    """Let this thread hold ``lock`` in what it does :func:`in_turn`."""
-    _turn.set(lock)
-
-
-def in_turn() -> AbstractContextManager[Any]:
-    return _turn.get()
-
-
-def work(task: ShareTask, share: Iterable[Any], argument: Any) -> ShareResult:
-    """Apply a task to a share, and measure the CPU time in seconds."""
-    started = time.thread_time()
+def work(task: ShareTask, share: Sequence[Any], argument: Any) -> list[Any]:
+    """The answers of a share, each call of an oracle with one thread."""
     with single_threaded():
-        answers = task(share, argument)
-    return ShareResult(answers, time.thread_time() - started)
+        return task(share, argument)
 
 
-class SerialSession(Session):
-    """A session with a single share, worked on in the calling thread."""
-
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self._parts = parts
-
-    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        """Return the answers of the only share, a list of one."""
-        return [work(task, self._parts, argument)]
+def _of_each(task: Task, share: Sequence[Any], argument: Any) -> list[Any]:
+    return [task(part, argument) for part in share]

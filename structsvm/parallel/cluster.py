@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
@@ -11,26 +10,25 @@ from typing import Any
 
 from structsvm.errors import MissingExtraError, SettingsError, StructSVMError
 from structsvm.parallel.base import (
-    RETRIES,
     Backend,
     Session,
-    ShareResult,
     ShareTask,
+    in_order,
     sendable,
     split_shares,
     work,
 )
-
-logger = logging.getLogger("structsvm")
+from structsvm.support.quiet import without_warnings
 
 WAIT = 30.0
-"""Seconds for which a cluster without any worker is waited for: a new one is on its way when a
-nanny replaces one that died, and when an adaptive cluster begins."""
+"""Seconds for which a cluster without any worker is waited for: an adaptive one begins so."""
 
 
 @dataclass(frozen=True)
 class Dask(Backend):
     """A backend of the workers of a Dask cluster, one share for each of their threads.
+
+    Where a worker dies, Dask does its work again on another one.
 
     Parameters
     ----------
@@ -49,7 +47,7 @@ class Dask(Backend):
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Scatter the shares, pinned to their workers; those of a lost worker move to another.
+        """Place the shares on the workers.
 
         Raises
         ------
@@ -59,13 +57,16 @@ class Dask(Backend):
         """
         client = self._client()
         _refuse_no_client(client)
-        slots = _slots(client)
-        if not slots:
+        with _answering():
+            with suppress(TimeoutError):  # Dask's own is one
+                client.wait_for_workers(1, timeout=WAIT)
+            n_threads = sum(client.nthreads().values())
+        if not n_threads:
             raise SettingsError(
                 f"the Dask cluster has no workers, and had none for {WAIT:g} seconds: start some"
             )
         with _thread_given_back():
-            yield _OnDask(client, split_shares(parts, len(slots)))
+            yield _OnDask(client, split_shares(parts, n_threads))
 
     def _client(self) -> Any:
         if self.client is not None:
@@ -87,51 +88,25 @@ class Dask(Backend):
 
 class _OnDask(Session):
     def __init__(self, client: Any, shares: Sequence[Sequence[Any]]) -> None:
-        self._client, self._shares = client, shares
-        self._placed = [self._place(k) for k in range(len(shares))]
+        self._client = client
+        # Results of tasks: Dask computes them again if they are lost, and scattered data not.
+        with _answering(), sendable(), without_warnings(UserWarning, beginning="Sending large"):
+            self._placed = [client.submit(_kept, _Share(share), pure=False) for share in shares]
 
-    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        answers = {k: self._submit(task, k, argument) for k in range(len(self._shares))}
-        try:
-            return [self._result(task, k, argument, answers) for k in range(len(self._shares))]
-        except BaseException:
-            with suppress(Exception):  # a cluster that is gone has nothing to cancel
-                self._client.cancel(list(answers.values()))
-            raise
-
-    def _result(
-        self, task: ShareTask, k: int, argument: Any, answers: dict[int, Any]
-    ) -> ShareResult:
-        for retry in range(RETRIES + 1):
-            try:
-                done: ShareResult = answers[k].result()
-                return done
-            except (CancelledError, OSError) as error:
-                if retry == RETRIES or isinstance(error, StructSVMError):
-                    raise
-                logger.warning("the Dask worker of share %d is gone: its work is done again", k)
-                self._placed[k] = self._place(k)
-                answers[k] = self._submit(task, k, argument)
-        raise AssertionError
-
-    def _place(self, k: int) -> tuple[Any, str]:
-        """A share on one of the workers there are now."""
-        slots = _slots(self._client)
-        if not slots:
-            raise StructSVMError(
-                f"the Dask cluster has no workers left, and no new one appeared within {WAIT:g} "
-                "seconds: start some, and give resume=FILE to keep what is learned until then"
-            )
-        address, share = slots[k % len(slots)], _Share(self._shares[k])
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        """The answers of all shares; the first error, if there is one."""
         with _answering(), sendable():
-            (future,) = self._client.scatter([share], workers=[address], hash=False)
-        return future, address
-
-    def _submit(self, task: ShareTask, k: int, argument: Any) -> Any:
-        share, address = self._placed[k]
-        return self._client.submit(
-            _work_on_share, task, share, argument, pure=False, workers=[address]
-        )
+            answers = [
+                self._client.submit(_work_on_share, task, share, argument, pure=False)
+                for share in self._placed
+            ]
+        try:
+            return in_order([answer.result() for answer in answers])
+        except CancelledError as error:
+            raise _lost(error) from error
+        finally:
+            with suppress(Exception):  # a cluster that is gone has nothing to cancel
+                self._client.cancel([answer for answer in answers if not answer.done()])
 
 
 def _refuse_no_client(client: Any) -> None:
@@ -157,25 +132,19 @@ def _thread_given_back() -> Iterator[None]:
         yield
 
 
-def _slots(client: Any) -> list[str]:
-    """The address of each thread of the workers there are, once there is one; none after WAIT."""
-    with _answering():
-        if not client.nthreads():
-            logger.warning("the Dask cluster has no workers: waiting %g seconds for one", WAIT)
-            with suppress(TimeoutError):  # Dask's own is one
-                client.wait_for_workers(1, timeout=WAIT)
-        return [address for address, n in client.nthreads().items() for _ in range(n)]
-
-
 @contextmanager
 def _answering() -> Iterator[None]:
     try:
         yield
     except OSError as error:  # as those of Dask are
-        raise StructSVMError(
-            f"the scheduler of the Dask cluster does not answer ({error}): start another one, and "
-            "give resume=FILE to keep what is learned until then"
-        ) from error
+        raise _lost(error) from error
+
+
+def _lost(error: Exception) -> StructSVMError:
+    return StructSVMError(
+        f"the scheduler of the Dask cluster does not answer ({error}): start another one, and "
+        "give resume=FILE to keep what is learned until then"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,5 +154,9 @@ class _Share:
     parts: Sequence[Any]
 
 
-def _work_on_share(task: ShareTask, share: _Share, argument: Any) -> ShareResult:
+def _kept(share: _Share) -> _Share:
+    return share
+
+
+def _work_on_share(task: ShareTask, share: _Share, argument: Any) -> list[Any]:
     return work(task, share.parts, argument)

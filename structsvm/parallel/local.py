@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import pickle
-from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import parent_process
 from pathlib import Path
-from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from threading import RLock, Thread
 from typing import Any
 
 import cloudpickle
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend import resource_tracker
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from structsvm.errors import StructSVMError
-from structsvm.parallel import leftovers
 from structsvm.parallel.base import (
-    RETRIES,
     Backend,
+    SerialSession,
     Session,
-    ShareResult,
     ShareTask,
+    in_order,
     n_workers,
     sendable,
     split_shares,
-    take_turns,
     work,
 )
-from structsvm.parallel.workers import Workers, WorkersDied
 from structsvm.support.checks import check_n_jobs
-
-logger = logging.getLogger("structsvm")
 
 
 @dataclass(frozen=True)
@@ -59,19 +55,20 @@ class Threads(Backend):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Share the parts with the threads, which need no copies of them."""
-        session = _InThreads(parts, min(len(parts), n_workers(self.n_jobs)))
+        shares = split_shares(parts, n_workers(self.n_jobs))
+        pool = ThreadPoolExecutor(len(shares), "structsvm worker")
         try:
-            yield session
+            yield _Pool(lambda: pool, work, shares)
         finally:
-            session.end()
+            pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for what they do
 
 
 @dataclass(frozen=True)
 class Processes(Backend):
-    """A backend of processes of this machine, which are kept for the next run.
+    """A backend of processes of this machine, which are kept for the next run (by loky).
 
     A worker reads each share it works on from a file, once. The files are readable by their owner
-    alone; those that a killed process leaves are removed when the next one begins.
+    alone, and removed even if this process is killed.
 
     Examples
     --------
@@ -89,117 +86,76 @@ class Processes(Backend):
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Write the shares into a folder that lasts as long as the block."""
-        leftovers.remove()
-        with TemporaryDirectory(prefix=leftovers.prefix()) as folder:
-            shares = split_shares(parts, n_workers(self.n_jobs))
+        """Write the shares into a folder that lasts as long as the block.
+
+        In a process that another one has started they stay here.
+        """
+        n = n_workers(self.n_jobs)
+        if n == 1 or parent_process() is not None:  # such a child would wait for its workers
+            yield SerialSession(parts)
+            return
+        with _temporary_folder() as folder:
+            shares = split_shares(parts, n)
             paths = [str(Path(folder, str(k))) for k in range(len(shares))]
             with sendable():
                 for path, share in zip(paths, shares, strict=True):
-                    _write(path, cloudpickle.dumps(share))
-            with Workers() as workers:
-                yield _InProcesses(paths, workers)
+                    Path(path).write_bytes(cloudpickle.dumps(share))
+            yield _Pool(lambda: get_reusable_executor(n), _work_on_file, paths)
 
 
-def _write(path: str, content: bytes) -> None:
-    """A file that nobody but its owner can read, whatever the umask."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-
-
-class _InThreads(Session):
-    """Threads that take one part after another, and wait for the next call without polling.
-
-    The threads end with the process, so that Ctrl-C need not wait for what they are at.
-    """
-
-    def __init__(self, parts: Sequence[Any], n_threads: int) -> None:
-        self._parts = parts
-        self._calls: list[SimpleQueue[_Call | None]] = [SimpleQueue() for _ in range(n_threads)]
-        turn = RLock()
-        for k, calls in enumerate(self._calls):
-            args, name = (calls, turn), f"structsvm worker {k}"
-            Thread(target=_answer_calls, args=args, name=name, daemon=True).start()
-
-    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        waiting, answers = deque(enumerate(self._parts)), SimpleQueue[_Answer]()
-        for calls in self._calls:  # with a queue of its own: no call gets what another left behind
-            calls.put((task, waiting, argument, answers))
-        found: dict[int, Any] = {}
-        failed: dict[int, BaseException] = {}
-        seconds = []
-        for _ in self._calls:
-            places, result = answers.get()
-            if isinstance(result, ShareResult):
-                found |= dict(zip(places, result.answers, strict=True))
-                seconds.append(result.seconds)
-            else:
-                failed[places[-1] if places else -1] = result
-        if failed:
-            raise failed[min(failed)]
-        return [
-            ShareResult([found[place] for place in range(k, len(found), len(seconds))], each)
-            for k, each in enumerate(seconds)
-        ]
-
-    def end(self) -> None:
-        """Let the threads end, once they have done what they are at."""
-        for calls in self._calls:
-            calls.put(None)
-
-
-_Answer = tuple[list[int], ShareResult | BaseException]
-_Call = tuple[ShareTask, "deque[tuple[int, Any]]", Any, "SimpleQueue[_Answer]"]
-_Turn = AbstractContextManager[Any]
-
-
-def _answer_calls(calls: SimpleQueue[_Call | None], turn: _Turn) -> None:
-    take_turns(turn)
-    while (call := calls.get()) is not None:
-        task, waiting, argument, answers = call
-        places: list[int] = []
+@contextmanager
+def _temporary_folder() -> Iterator[str]:
+    """A folder of this user's own, removed by the tracker of loky if this process is killed."""
+    with TemporaryDirectory(prefix=f"structsvm-{os.getpid()}-") as folder:
+        resource_tracker.register(folder, "folder")
         try:
-            answers.put((places, work(task, _taken(waiting, places), argument)))
-        except BaseException as error:
-            waiting.clear()
-            answers.put((places, error))
-        del call, task, waiting, argument, answers  # nothing is held while this waits
+            yield folder
+        finally:
+            resource_tracker.unregister(folder, "folder")
 
 
-def _taken(waiting: deque[tuple[int, Any]], places: list[int]) -> Iterator[Any]:
-    """One part after another, as long as there are any, and their places."""
-    with suppress(IndexError):
-        while True:
-            place, part = waiting.popleft()
-            places.append(place)
-            yield part
+class _Pool(Session):
+    """Shares that the workers of an executor are given, or told of."""
+
+    def __init__(
+        self,
+        executor: Callable[[], Executor],
+        call: Callable[[ShareTask, Any, Any], list[Any]],
+        shares: Sequence[Any],
+    ) -> None:
+        self._executor, self._call, self._shares = executor, call, shares
+
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        """The answers of all shares, or the error of the first that fails."""
+        executor = self._executor()
+        with sendable():
+            waiting = [executor.submit(self._call, task, share, argument) for share in self._shares]
+        try:
+            return in_order([future.result() for future in waiting])
+        except BrokenProcessPool as error:
+            raise StructSVMError(
+                "a worker process died, as when memory runs out: use fewer workers (n_jobs=) or "
+                "backend='threads'; resume=FILE keeps what is learned until then"
+            ) from error
+        except KeyboardInterrupt:
+            _end(executor)
+            raise
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
-class _InProcesses(Session):
-    def __init__(self, paths: Sequence[str], workers: Workers) -> None:
-        self._paths, self._workers = paths, workers
-
-    def shares(self, task: ShareTask, argument: Any) -> list[ShareResult]:
-        missing = dict(enumerate((_work_on_file, task, path, argument) for path in self._paths))
-        done: dict[int, ShareResult] = {}
-        for retry in range(RETRIES + 1):
-            try:
-                done |= self._workers.run(missing)
-                return [done[k] for k in range(len(self._paths))]
-            except WorkersDied as error:
-                done |= error.done
-                missing = {k: call for k, call in missing.items() if k not in done}
-                if retry == RETRIES:
-                    raise StructSVMError(f"workers keep dying: {error}") from error
-                logger.warning("a worker process died: its work is done again")
-        raise AssertionError
+def _end(executor: Executor) -> None:
+    """End the processes at once; threads cannot be ended, and are not waited for."""
+    if not isinstance(executor, ThreadPoolExecutor):
+        executor.shutdown(wait=False, kill_workers=True)  # type: ignore[call-arg]  # of loky
 
 
 _read: dict[str, list[Any]] = {}
 """The shares this worker has read, by path."""
 
 
-def _work_on_file(task: ShareTask, path: str, argument: Any) -> ShareResult:
+def _work_on_file(task: ShareTask, path: str, argument: Any) -> list[Any]:
     if path not in _read:
         for other in list(_read):
             if Path(other).parent != Path(path).parent:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +14,6 @@ from structsvm.data.gaps import InMetric
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.data.samples import centred
 from structsvm.errors import OracleError, PluginError, SettingsError
-from structsvm.parallel.base import in_turn
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.kept import KeptPartition
 from structsvm.partitions.labelled import SECOND_MOMENT, LabelledSample, Scoring, SearchedSample
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
 
 PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
-
-SMALL = 1024
-"""Entries of a factor up to which the product with samples takes less than what is around it."""
 
 
 class Objective(Contract):
@@ -332,21 +327,18 @@ class MetricScorer(BatchScorer):
     ) -> list[Separation]:
         """Ask the oracles of the samples for their most violated labellings, each oracle once."""
         xs = [x.read() for x in xs]
-        with in_turn() if self.scoring.in_metric.factor.size <= SMALL else nullcontext():
-            objectives = [x.scored(self.scoring) for x in xs]
-        found = ask_together([x.oracle for x in xs], objectives)
-        with in_turn():
-            answers = [found[i] for i in range(len(xs))]
-            features = self.objective.joint_features(xs, [answer.y for answer in answers])
-            return [
-                Separation(
-                    answer.y,
-                    max(0.0, answer.upper_bound - answer.value) / x.n_samples,
-                    answer.quality,
-                    feature,
-                )
-                for x, answer, feature in zip(xs, answers, features, strict=True)
-            ]
+        found = ask_together([x.oracle for x in xs], [x.scored(self.scoring) for x in xs])
+        answers = [found[i] for i in range(len(xs))]
+        features = self.objective.joint_features(xs, [answer.y for answer in answers])
+        return [
+            Separation(
+                answer.y,
+                max(0.0, answer.upper_bound - answer.value) / x.n_samples,
+                answer.quality,
+                feature,
+            )
+            for x, answer, feature in zip(xs, answers, features, strict=True)
+        ]
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -16,7 +15,6 @@ import numpy as np
 
 from structsvm.errors import OracleError, StructSVMError
 from structsvm.masters.working_set import Labellings
-from structsvm.parallel.base import in_turn
 from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Scorer, Separation
 from structsvm.solvers.first_answer import (
     check_buffer,
@@ -305,12 +303,10 @@ def _planes_together(
     found = []
     for block, answers in zip(blocks, known, strict=True):
         n = block.indices.size
-        with in_turn() if len(answers) == n else nullcontext():  # no oracle is called any more
-            found.append(_answers_of(block, query, scorer, range(n), answers))
+        found.append(_answers_of(block, query, scorer, range(n), answers))
     if all(answers is not None for answers in found):
         at_once.raise_fault()
-    with in_turn():
-        return _planes_of(found, query)
+    return _planes_of(found, query)
 
 
 def _answers_of(
