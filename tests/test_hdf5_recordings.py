@@ -19,7 +19,7 @@ def expected():
     return MetricLearner(metric="diagonal").fit(XS, YS)
 
 
-@pytest.mark.parametrize("backend", ["serial", "threads", "processes"])
+@pytest.mark.parametrize("backend", ["serial", "threads"])
 def test_a_group_of_recordings_with_their_labels_and_names(tmp_path, expected, backend):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         for i, (X, y) in enumerate(zip(XS, YS, strict=True)):
@@ -34,7 +34,7 @@ def test_a_group_of_recordings_with_their_labels_and_names(tmp_path, expected, b
     assert list(found.values()) == expected.predict_breakpoints(XS)
 
 
-@pytest.mark.parametrize("backend", ["serial", "processes"])
+@pytest.mark.parametrize("backend", ["serial", "threads"])
 def test_a_file_of_arrays_and_a_stack_of_them(tmp_path, expected, backend):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         for i, X in enumerate(XS):

@@ -4,7 +4,6 @@ import os
 import pickle
 import shutil
 
-import dask.bag
 import numpy as np
 import pandas as pd
 import pytest
@@ -184,11 +183,6 @@ def test_items_with_labels(in_memory):
             found = evaluate(learner, Sequence(items[:2]))
         with pytest.warns(DataWarning):
             assert found.scores == evaluate(in_memory, XS[:2], YS[:2]).scores
-
-
-def test_a_bag_of_dask(in_memory):
-    bag = dask.bag.from_sequence(list(zip(XS, YS, strict=True)), npartitions=4)
-    assert same(MetricLearner(metric="diagonal").fit(bag), in_memory)
 
 
 def test_groups_and_stacks_of_xarray(in_memory):

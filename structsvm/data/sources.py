@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import DataError
-from structsvm.parallel.once import spread
 from structsvm.storage.limits import kept_bytes, npy_shape, read_npz
-from structsvm.support.contract import hook
 from structsvm.support.extras import require
 from structsvm.support.frames import column_names
-
-__all__ = ["Item", "Named", "Source", "source_of"]
 
 LABELS = "label"
 """The column of a table that holds labels, if there is one."""
@@ -42,119 +36,40 @@ class Item:
     """Where it came as a recording with names, which can put its columns in order."""
 
 
-class Source(ABC):
+@dataclass(frozen=True, eq=False)
+class Source:
     """Recordings that are read one at a time, by their number, in any process."""
 
-    @abstractmethod
+    held: Any
+    """Anything that gives them by number, by key, or as the paths of their files."""
+    keys: tuple[Any, ...] | None = None
+    """The name of each, where they have names."""
+    are_files: bool = False
+
     def __len__(self) -> int:
-        """Return the number of recordings."""
-
-    @abstractmethod
-    def get(self, i: int) -> Any:
-        """The recording as whoever holds it gives it."""
-
-    @hook
-    def place(self, i: int) -> str:
-        """Where it is, in words; "" if there is nothing to say but its number."""
-        return ""
-
-    @hook
-    def stamp(self, i: int) -> Any:
-        return None
-
-    def item(self, i: int) -> Item:
-        """The recording, taken apart."""
-        return _taken_apart(self.get(i))
+        if self.keys is not None:
+            return len(self.keys)
+        return int(self.held.shape[0]) if hasattr(self.held, "shape") else len(self.held)
 
     def __getitem__(self, i: int) -> Any:
         """Return the recording as whoever holds it gives it."""
-        return self.get(i)
-
-    def __iter__(self) -> Iterator[Any]:
-        """Go through the recordings."""
-        return (self.get(i) for i in range(len(self)))
-
-
-@dataclass(frozen=True, eq=False)
-class Numbered(Source):
-    """Anything with a length that gives recordings by their numbers."""
-
-    held: Any
-
-    def __len__(self) -> int:
-        return int(self.held.shape[0]) if hasattr(self.held, "shape") else len(self.held)
-
-    def get(self, i: int) -> Any:
-        return self.held[i]
-
-
-@dataclass(frozen=True, eq=False)
-class Named(Source):
-    """Anything that gives recordings by their names, such as a group of zarr."""
-
-    held: Any
-    keys: tuple[Any, ...]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def get(self, i: int) -> Any:
-        """The recording of the ``i``-th name."""
-        return self.held[self.keys[i]]
+        found = self.held[i if self.keys is None else self.keys[i]]
+        return _of_file(Path(found)) if self.are_files else found
 
     def place(self, i: int) -> str:
-        """Its name."""
-        return repr(self.keys[i])
-
-
-@dataclass(frozen=True, eq=False)
-class Files(Source):
-    """Files of arrays and tables. A large array stays on the disk."""
-
-    paths: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def get(self, i: int) -> Any:
-        path = Path(self.paths[i])
-        readers = {".npz": _of_npz, ".npy": _of_npy, ".parquet": _of_parquet}
-        return readers[path.suffix.lower()](path)
-
-    def place(self, i: int) -> str:
-        return self.paths[i]
+        """Where it is, in words; "" if there is nothing to say but its number."""
+        if self.are_files:
+            return str(self.held[i])
+        return "" if self.keys is None else repr(self.keys[i])
 
     def stamp(self, i: int) -> Any:
-        """The size of the file, and when it was written."""
-        found = os.stat(self.paths[i])
-        return found.st_size, found.st_mtime_ns
+        """The size of its file, and when that was written."""
+        found = os.stat(self.held[i]) if self.are_files else None
+        return None if found is None else (found.st_size, found.st_mtime_ns)
 
-
-@dataclass(frozen=True, eq=False)
-class Bag(Source):
-    """The items of a ``dask.bag``, whose partitions are computed where they are read."""
-
-    partitions: tuple[Any, ...]
-    """Delayed lists."""
-    sizes: tuple[int, ...]
-
-    @classmethod
-    def of(cls, bag: Any) -> Bag:
-        """Count the items, one partition after the other."""
-        partitions = tuple(bag.to_delayed())
-        return cls(partitions, tuple(spread("counting", _count, partitions, None)))
-
-    def __len__(self) -> int:
-        return sum(self.sizes)
-
-    def get(self, i: int) -> Any:
-        k = int(np.searchsorted(self._ends, i, side="right"))
-        items = _computed(self.partitions[k])
-        return items[i - int(self._ends[k]) + self.sizes[k]]
-
-    @cached_property
-    def _ends(self) -> Any:
-        return np.cumsum(self.sizes)
+    def item(self, i: int) -> Item:
+        """The recording, taken apart."""
+        return _taken_apart(self[i])
 
 
 def source_of(Xs: Any) -> Source | None:
@@ -162,74 +77,27 @@ def source_of(Xs: Any) -> Source | None:
     if isinstance(Xs, Source):
         return Xs
     if isinstance(Xs, list | tuple) and Xs and all(isinstance(x, str | PathLike) for x in Xs):
-        return Files(tuple(map(_checked, map(os.fspath, Xs))))
+        return Source(tuple(map(_checked, map(os.fspath, Xs))), are_files=True)
     if callable(Xs) and not hasattr(Xs, "__getitem__"):
         raise DataError(
             f"recordings are read again in every round, and {getattr(Xs, '__name__', Xs)!r} makes "
             "them only one after the other: give an object with __len__ and __getitem__"
         )
-    if _is_bag(Xs):
-        return Bag.of(Xs)
-    if type(Xs).__module__.startswith("h5py."):
-        return _of_hdf5(Xs)
     if isinstance(Xs, IN_MEMORY) or hasattr(type(Xs), "columns") or sp.issparse(Xs):
         return None
     if not hasattr(Xs, "__getitem__"):
         return None
-    if isinstance(Xs, Mapping):
-        return Named(Xs, tuple(Xs))
-    if hasattr(Xs, "array_keys"):  # a group of zarr, which has no order
-        return Named(Xs, tuple(sorted(Xs.keys())))
+    if is_group(Xs):
+        return Source(Xs, tuple(Xs.keys()) if isinstance(Xs, Mapping) else tuple(sorted(Xs.keys())))
     if hasattr(Xs, "__array__"):
-        return Numbered(Xs) if hasattr(Xs, "chunks") and Xs.ndim == 3 else None
-    return Numbered(Xs) if hasattr(Xs, "__len__") else None
+        return Source(Xs) if hasattr(Xs, "chunks") and Xs.ndim == 3 else None
+    return Source(Xs) if hasattr(Xs, "__len__") else None
 
 
-@dataclass(frozen=True, eq=False)
-class Hdf5:
-    """A group or a stack of an HDF5 file, which other processes open for themselves."""
-
-    held: Any
-    path: str
-    name: str
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return a member of the group, or an array of the stack."""
-        return self.held[key]
-
-    def __len__(self) -> int:
-        """Return their number."""
-        return len(self.held)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """To other processes it travels as the place where it is read."""
-        return _opened, (self.path, self.name)
-
-
-def _opened(path: str, name: str) -> Hdf5:
-    import h5py
-
-    return Hdf5(h5py.File(path, "r")[name], path, name)
-
-
-def _of_hdf5(held: Any) -> Source | None:
-    """The recordings of a group or a stack (N, T, P) of HDF5; None for an array in memory."""
-    place = Hdf5(held, os.path.abspath(held.file.filename), held.name)
-    if isinstance(held, Mapping):
-        return Named(place, tuple(held))
-    return Numbered(place) if held.ndim == 3 else None
-
-
-def _is_bag(Xs: Any) -> bool:
-    return hasattr(Xs, "to_delayed") and type(Xs).__module__.startswith("dask.bag")
-
-
-def _count(partition: Any, _: None) -> int:
-    return len(_computed(partition))
-
-
-def _computed(partition: Any) -> list[Any]:
-    return list(partition.compute(scheduler="synchronous"))
+def is_group(Xs: Any) -> bool:
+    """Whether this holds recordings by name, as mappings and groups of zarr and h5py do."""
+    by_name = callable(getattr(Xs, "keys", None)) and not hasattr(Xs, "__array__")
+    return by_name and not isinstance(Xs, dict)
 
 
 def _checked(path: str) -> str:
@@ -280,6 +148,11 @@ def _columns(X: Any) -> tuple[str, ...] | None:
     """The names of the columns, if they have names."""
     names = column_names(X)
     return None if names is None else tuple(names)
+
+
+def _of_file(path: Path) -> Any:
+    readers = {".npz": _of_npz, ".npy": _of_npy, ".parquet": _of_parquet}
+    return readers[path.suffix.lower()](path)
 
 
 def _of_npz(path: Path) -> dict[str, Any]:

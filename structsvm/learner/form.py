@@ -33,7 +33,7 @@ from structsvm.data.rows import (
 )
 from structsvm.data.sample import is_prepared
 from structsvm.data.samples import refuse_transposed
-from structsvm.data.sources import Named, source_of
+from structsvm.data.sources import is_group, source_of
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError
@@ -113,9 +113,9 @@ class Form:
         by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
         keys = tuple(Xs) if by_name else None
         single = not by_name and (_is_matrix(Xs) or is_frame(Xs) or _is_recorded(Xs))
-        if (by_name and not isinstance(Xs, dict)) or hasattr(Xs, "array_keys"):  # of zarr
-            group = source_of(Xs)
-            return cls(group, group.keys if isinstance(group, Named) else keys)
+        group = source_of(Xs) if is_group(Xs) and not is_frame(Xs) else None
+        if group is not None:
+            return cls(group, group.keys)
         if in_time and (hasattr(Xs, "isel") or isinstance(Xs, np.ndarray)) and Xs.ndim == 3:
             Xs = list(Xs)
         samples = list(Xs.values()) if by_name else [Xs] if single else Xs
