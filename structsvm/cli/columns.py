@@ -54,7 +54,7 @@ class Reading:
         """The parameters that were typed, and those of the model."""
         own = {name: getattr(args, name, None) for name in OPTIONS}
         typed = {name: value for name, value in own.items() if value is not None}
-        known = parameters_of_files()
+        known = [name for name in parameters_of_files() if name not in OPTIONS]
         for name, text in texts(args, "files").items():
             if name not in known:
                 raise SettingsError(

@@ -65,9 +65,10 @@ def with_counts(
 def unlabelled_samples(given: Given) -> int:
     # What is read later has labels, if it is known by now.
     sizes = [0] * len(given.ys) if given.files is not None else _sizes(given)
+    ys = [y.labels if isinstance(y, PartialLabels) else y for y in given.ys]
     return sum(
         size if y is None else int(unlabelled(np.ravel(y)).sum())
-        for size, y in zip(sizes, given.ys, strict=True)
+        for size, y in zip(sizes, ys, strict=True)
     )
 
 
@@ -103,6 +104,8 @@ def _sizes(given: Given) -> list[int]:
 
 
 def _labels(recording: Recording, regions: Sequence[Any], some: bool) -> Any:
-    if not regions and recording.chunks is None and not (some and recording.y is None):
-        return recording.y
-    return PartialLabels(recording.y, regions=regions, chunks=recording.chunks)
+    y = recording.y
+    is_partial = regions or recording.chunks is not None or (some and y is None)
+    if is_partial or (y is not None and y.dtype.kind in "if" and unlabelled(y).any()):
+        return PartialLabels(y, regions=regions, chunks=recording.chunks)
+    return y

@@ -11,7 +11,9 @@ from typing import Any
 
 from structsvm.cli.settings import value_of
 
-PARAMETER = re.compile(r"\b([a-z_]+)=(?![A-Z=])('[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|-?[\w.]+)?")
+PARAMETER = re.compile(
+    r"(?<!\w\()\b([a-z_]+)=(?![A-Z=])('[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|-?[\w.]+)?"
+)
 """``ignore='b'``, ``skip_lines=[1]``, or ``encoding=`` alone."""
 PHRASES = {"features=HermiteMoments()": "--context moments", "resume=": "checkpoint="}
 

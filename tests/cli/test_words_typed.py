@@ -55,7 +55,10 @@ def test_moments_are_features_of_change_points(run, tmp_path):
         ("normalized-cut train --set solver.master=newton", "solvers of normalized-cut have max"),
         ("clustering train --set problem.segment_count=known", "no setting 'segment_count'"),
         ("change-point train --set solver=cccp", "solver must be a Solver or one of ['auto', 'cut"),
-        ("change-point train --set files.spam=1", "reading has no such parameter, it has label_c"),
+        (
+            "change-point train --set files.spam=1",
+            "reading has no such parameter, it has labels_are",
+        ),
         ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
         ("change-point train --set files.skip_lines=x", "lines to skip are numbers from 1 on"),
     ],
@@ -83,6 +86,7 @@ def test_a_command_that_learns_nothing_sets_files_alone(refused):
         ("min_length=5", "--set problem.min_length=5"),
         ("use features=HermiteMoments().", "use --context moments."),
         ("resume= continues", "--checkpoint continues"),
+        ("PartialLabels(labels=y) says", "PartialLabels(labels=y) says"),
         ("lam=0.2 (K=3)", "--lam 0.2 (K=3)"),
     ],
 )
