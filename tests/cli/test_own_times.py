@@ -124,7 +124,7 @@ def test_regions_in_time(run, place, tmp_path):
         "-o", tmp_path / "none",
     )  # fmt: skip
     assert code == 1
-    assert "has no times: name their column with --time-column" in err
+    assert "has no times: name their column, --time-column" in err
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
