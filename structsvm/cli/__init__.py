@@ -20,14 +20,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     What it needs is imported here, which takes a second or two, so that Ctrl-C is answered during
     that time, too, and ``--version`` at once.
     """
-    _print_whatever_comes()
+    _tolerate_any_stream()
     try:
         status = _run(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         status = 130
     if argv is None:
-        _let_nothing_interrupt_the_end()
+        _ignore_interrupts_at_exit()
     return status
 
 
@@ -44,7 +44,7 @@ def _run(arguments: list[str]) -> int:
         return run(arguments)
 
 
-def _print_whatever_comes() -> None:
+def _tolerate_any_stream() -> None:
     r"""Let nothing fail because stdout is closed, or its encoding lacks a letter.
 
     Such a letter is printed as ``\u65e5``, as Python does on stderr.
@@ -56,8 +56,10 @@ def _print_whatever_comes() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _let_nothing_interrupt_the_end() -> None:
+def _ignore_interrupts_at_exit() -> None:
     """Ignore Ctrl-C while Python ends, when all is done, and let the exit status be ours."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # An interrupt within exec leaves a mark by which `python -m` would end with the signal; another
+    # exec removes it.
     exec("")

@@ -56,11 +56,11 @@ def run(argv: Sequence[str]) -> int:
         hint = [HINT] if _is_of_a_plugin(error) and not args.verbose else []
         from structsvm.cli.words import as_typed
 
-        told = [str(error), *getattr(error, "__notes__", ()), *hint]
-        terminal.error(as_typed("; ".join(told), args))
+        parts = [str(error), *getattr(error, "__notes__", ()), *hint]
+        terminal.error(as_typed("; ".join(parts), args))
     except OSError as error:
-        said = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
-        terminal.error(REMOVED if works_in_removed_folder() else said)
+        message = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
+        terminal.error(REMOVED if works_in_removed_folder() else message)
     except Exception as error:
         named = culprit(error)
         if named is None or args.verbose:
@@ -84,18 +84,20 @@ def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
 
     from structsvm.cli.words import as_typed
 
-    told: set[str] = set()
+    shown: set[str] = set()
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in told:
+        if str(message) not in shown:
             terminal.warn(as_typed(str(message), args))
-        told.add(str(message))
+        shown.add(str(message))
 
     if args.verbose:
         handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
-        log = _heard(logger, logging.DEBUG, handler)
+        log = _handling(logger, logging.DEBUG, handler)
     else:
-        log = _heard(logging.getLogger("structsvm.compiled"), logging.INFO, _Told(terminal))
+        log = _handling(
+            logging.getLogger("structsvm.compiled"), logging.INFO, _LogAsNotes(terminal)
+        )
     with warnings.catch_warnings(), log:
         for category in (CheckpointWarning, DataWarning, ConvergenceWarning):
             warnings.simplefilter("always", category)
@@ -110,8 +112,8 @@ def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
 
 
 @contextmanager
-def _heard(log: logging.Logger, level: int, handler: logging.Handler) -> Iterator[None]:
-    """Hand on what is logged from a level on, in this block."""
+def _handling(log: logging.Logger, level: int, handler: logging.Handler) -> Iterator[None]:
+    """Handle what is logged from a level on, in this block."""
     before = log.level
     log.addHandler(handler)
     log.setLevel(level)
@@ -122,14 +124,14 @@ def _heard(log: logging.Logger, level: int, handler: logging.Handler) -> Iterato
         log.setLevel(before)
 
 
-class _Told(logging.Handler):
-    """Tells what is logged as notes and warnings of a command."""
+class _LogAsNotes(logging.Handler):
+    """Shows what is logged as notes and warnings of a command."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
         self._terminal = terminal
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell one."""
-        tell = self._terminal.warn if record.levelno >= logging.WARNING else self._terminal.note
-        tell(record.getMessage())
+        """Show one."""
+        show = self._terminal.warn if record.levelno >= logging.WARNING else self._terminal.note
+        show(record.getMessage())

@@ -57,7 +57,7 @@ def test_moments_are_features_of_change_points(run, tmp_path):
         ("change-point train --set solver=cccp", "solver must be a Solver or one of ['auto', 'cut"),
         (
             "change-point train --set files.spam=1",
-            "reading has no such parameter, it has labels_are",
+            "reading has no such parameter, it has",
         ),
         ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
         ("change-point train --set files.skip_lines=x", "lines to skip are numbers from 1 on"),
