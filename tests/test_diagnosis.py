@@ -16,12 +16,14 @@ from structsvm import (
     PartialLabels,
     SettingsError,
     diagnose,
+    evaluate,
     load,
     save,
 )
 from structsvm.datasets import relevant_changes
 from structsvm.diagnosis import fit
-from structsvm.features import Components
+from structsvm.errors import DataWarning
+from structsvm.features import Components, HermiteMoments
 from structsvm.graphs import FeatureGraph
 from structsvm.io import arrays_and_labels
 from structsvm.plotting import report_page
@@ -105,7 +107,7 @@ def test_a_number_that_stands_for_a_missing_value():
     Xs[5][:2, 4] = 1e6
     finding = one(diagnose(GOOD, Xs, YS, names=[f"walk {i}" for i in range(12)]), "codes")
     assert finding.values["codes"] == {"x2": [-9999.0], "x4": [1e6]}
-    assert "feature x2 is -9999 in 15 samples (the first is sample 40 of walk 3)" in finding.found
+    assert "x2 is -9999 in 15 samples (the first is sample 40 of walk 3)" in finding.found
     assert "missing" in finding.remedy
 
 
@@ -254,3 +256,26 @@ def test_the_report_has_the_findings_escaped():
     assert "What may make it poor" in page
     assert "&lt;b&gt;one&lt;/b&gt; = two" in page
     assert "<b>one</b>" not in page
+
+
+def test_what_decides_the_result_is_said_by_fit_evaluate_and_predict():
+    spoilt = [X.copy() for X in XS]
+    spoilt[0][20:40, 2] = -9999.0
+    for say in (
+        lambda: MetricLearner(metric="diagonal").fit(spoilt, YS),
+        lambda: GOOD.predict(spoilt[:2]),
+    ):
+        with pytest.warns(DataWarning, match=r"x2 is -9999 in 20 samples \(the first is sample 20"):
+            say()
+    told = [np.column_stack([X, 2.0 * y]) for X, y in zip(XS, YS, strict=True)]
+    with pytest.warns(DataWarning, match="x6 is constant within every labelled segment and not"):
+        learner = MetricLearner(metric="diagonal").fit(told[:6], YS[:6])
+    with pytest.warns(DataWarning, match="x6 is constant within every labelled segment and not"):
+        evaluate(learner, told[6:], YS[6:])
+
+
+def test_moments_of_a_switch_are_counted_once():
+    switch = np.repeat([0.0, 1.0, 0.0], [30, 20, 50])[:, None]
+    (found,) = HermiteMoments().fit_transform([np.c_[switch, XS[0][:100, :1]]])
+    assert np.ptp(found[:, :5], axis=0).tolist()[1:] == [0.0] * 4
+    assert (np.ptp(found[:, 5:], axis=0) > 0).all()

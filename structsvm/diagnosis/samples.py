@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample
 from structsvm.data.samples import is_constant
 from structsvm.data.words import Words
 from structsvm.diagnosis.findings import Finding
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.suspects import codes_in, column_names, explained, labels_in
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of
@@ -25,12 +27,8 @@ SPIKY = 0.5
 """A share of the variance of a feature that is due to its few largest values."""
 FEW_VALUES = 5e-3
 """How many of the values are few."""
-FAR = 10.0
-"""How many ranges of the other values a value is away from them that is none."""
 SAME = 1 - 1e-4
 """A correlation from which on two features say the same."""
-EXPLAINED = 1 - 1e-9
-"""A share of the variance from which on a feature is constant within the labelled parts."""
 ROTATIONS = 39
 """Labels at other places, to compare the labelled places with."""
 BY_CHANCE = 0.05
@@ -147,30 +145,25 @@ def spikes(given: Examined) -> Iterator[Finding]:
 
 def codes(given: Examined) -> Iterator[Finding]:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    values, first = np.vstack(given.unscaled), np.cumsum([0, *map(len, given.unscaled)])
-    found: dict[str, list[float]] = {}
-    told = []
-    for name, column in zip(given.features, values.T, strict=True):
-        for code in sorted({column.min(), column.max()}):
-            rows = np.flatnonzero(column == code)
-            others = column[column != code]
-            far = others.size and np.abs(others - code).min() > FAR * np.ptp(others) > 0
-            if len(rows) < 2 or not far:
-                continue
-            found.setdefault(name, []).append(float(code))
-            i = int(np.searchsorted(first, rows[0], side="right")) - 1
-            told.append(
-                f"feature {name} is {code:.6g} in {len(rows)} {given.words.item}s (the first is "
-                f"{given.words.item} {rows[0] - first[i]} of {given.names[i]})"
-            )
-    if told:
-        yield Finding(
-            "codes",
-            f"{some_of(told, 3)}, far from all other values",
-            "if it stands for a missing value, leave these cells blank (NaN in Python), and use "
-            "missing='interpolate' or 'mask'",
-            {"codes": found},
-        )
+    found = codes_in([filled(sample.X) for sample in given.measured])
+    if not found:
+        return
+    names, item = column_names(given.learner), given.words.item
+    told = [
+        f"{names[code.column]} is {code.value:.6g} in {code.times} {item}s (the first is {item} "
+        f"{code.item} of {given.names[code.sample]})"
+        for code in found
+    ]
+    values: dict[str, list[float]] = {}
+    for code in found:
+        values.setdefault(names[code.column], []).append(code.value)
+    yield Finding(
+        "codes",
+        f"{some_of(told, 3)}, far from all other values",
+        "if it stands for a missing value, leave these cells blank (NaN in Python), and use "
+        "missing='interpolate' or 'mask'",
+        {"codes": values},
+    )
 
 
 def copied_features(given: Examined) -> Iterator[Finding]:
@@ -204,9 +197,7 @@ def labels_among_features(given: Examined) -> Iterator[Finding]:
     known = _known(given)
     if not known:
         return
-    explained = np.array([_explained(X, truth.labels) for X, truth in known])
-    all_of_it = (explained[:, 0] >= EXPLAINED * explained[:, 1]) & (explained[:, 1] > 0)
-    found = np.flatnonzero(all_of_it.all(axis=0))
+    found = labels_in(known)
     if found.size:
         names = given.called(found)
         yield Finding(
@@ -266,20 +257,9 @@ def _known(given: Examined) -> list[tuple[Floats, EquivalenceMatrix]]:
     ]
 
 
-def _explained(X: Floats, labels: Any) -> Floats:
-    """The scatter of each feature between the parts, and in all, (2, P)."""
-    Z = X - X.mean(axis=0)
-    K = int(labels.max()) + 1
-    sizes = np.bincount(labels, minlength=K)
-    sums = np.array([np.bincount(labels, Z[:, j], minlength=K) for j in range(Z.shape[1])]).T
-    between = (sums**2 / np.maximum(sizes, 1)[:, None]).sum(axis=0)
-    total = (Z**2).sum(axis=0)
-    return np.stack([between, np.where(is_constant(X), 0.0, total)])
-
-
 def _shares(known: Sequence[tuple[Floats, EquivalenceMatrix]], labels: Sequence[Any]) -> Floats:
     """The mean share of the scatter of each feature that is between the parts, (P,)."""
-    found = [_explained(X, y) for (X, _), y in zip(known, labels, strict=True)]
+    found = [explained(X, y) for (X, _), y in zip(known, labels, strict=True)]
     shares = [np.divide(b, t, out=np.zeros_like(b), where=t > 0) for b, t in found]
     return np.asarray(np.mean(shares, axis=0))
 

@@ -32,6 +32,7 @@ from structsvm.learner.consensus import samples_with_states, with_consensus
 from structsvm.learner.form import Form
 from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
+from structsvm.learner.suspects import column_names, warn_of_codes, warn_of_labels
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.candidates import BLIND, names_states
@@ -441,6 +442,10 @@ def evaluate(
     if len(names) != len(truths):
         raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
     units_of(groups, len(truths), words)  # refused before anything is partitioned
+    if measured is not None:
+        columns = column_names(learner)
+        warn_of_codes(measured, columns, words)
+        warn_of_labels(measured, truths, columns, words)
     guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
     for name, baseline in (baselines or {}).items():

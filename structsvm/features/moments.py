@@ -54,7 +54,8 @@ class HermiteMoments(RecordingTransformer):
     A change of the distribution of a channel, of its mean, scale or shape, is a change of the mean
     of its moments (Lajugie et al., section "Detecting changes in distribution"); what is learned is
     how much each of them matters. Location and scale of a channel are estimated for each recording
-    by itself, robustly (:func:`robust_scale`).
+    by itself, robustly (:func:`robust_scale`). Of a channel of few values, such as a switch, the
+    moments that would only repeat the others are 0.
 
     Parameters
     ----------
@@ -115,4 +116,16 @@ class HermiteMoments(RecordingTransformer):
 
     def _moments(self, X: Floats) -> Floats:
         location, sigma = robust_scale(X)
-        return hermite_functions((X - location) / sigma, self.n_moments).reshape(X.shape[0], -1)
+        found = hermite_functions((X - location) / sigma, self.n_moments)
+        for j, column in enumerate(X.T):
+            # Of v values, all but v - 1 moments are combinations of these and a constant.
+            found[:, j, max(1, _count_values(column, self.n_moments + 1) - 1) :] = 0.0
+        return found.reshape(X.shape[0], -1)
+
+
+def _count_values(column: Floats, most: int) -> int:
+    """How many different values a column has, up to ``most``."""
+    if column.size <= most:
+        return most
+    some = np.unique(column[:100]).size
+    return most if some >= most else min(most, np.unique(column).size)

@@ -31,8 +31,10 @@ from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
+from structsvm.learner.samples import words_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
+from structsvm.learner.suspects import column_names, warn_of_codes, warn_of_labels
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import heaviest_features
@@ -329,6 +331,11 @@ class MetricLearner(ProblemParameters):
                 DataWarning,
             )
         read = informative(read)
+        names = read.names or [f"x{j}" for j in range(read.n_features)]
+        words = words_of(read.problem, read.samples)
+        warn_of_codes(read.samples, names, words)
+        if not partial:
+            warn_of_labels(read.samples, read.truths, names, words)
         with working_on(settings.backend):
             made = SCORED if are_scores(settings.features) else 0.0
             learned = 1.0 if which is None else (1.0 + made) / 2
@@ -912,6 +919,7 @@ class MetricLearner(ProblemParameters):
         with self._workers():
             if told:
                 warn_of_dead_features(self, measured)
+                warn_of_codes(measured, column_names(self), words_of(self.problem_, measured))
             return self.inputs_.with_features(measured), self.inputs_.standardizer
 
     def _decode(
