@@ -18,6 +18,8 @@ from structsvm.support.plain import some_of
 
 FAR = 10.0
 """How many ranges of the other values a value is away from them that is none."""
+VARIED = 5
+"""Different values that the others have at least: a switch or a class has no codes."""
 EXPLAINED = 1 - 1e-9
 """A share of the variance from which on a feature is constant within the labelled parts."""
 
@@ -52,7 +54,8 @@ def codes_in(Xs: Sequence[Floats]) -> list[Code]:
             count = int(is_code.sum())
             if count < 2 or not others.size:
                 continue
-            if np.abs(others - value).min() > FAR * np.ptp(others) > 0:
+            is_far = np.abs(others - value).min() > FAR * np.ptp(others)
+            if is_far and np.unique(others[:1000]).size >= VARIED:
                 row = int(is_code.argmax())
                 i = int(np.searchsorted(first, row, side="right")) - 1
                 found.append(Code(j, value, count, i, row - int(first[i])))
