@@ -169,14 +169,13 @@ class TestColumns:
 
     def test_time_is_named(self, rng):
         (said,) = self.told(recording(clock=uneven(rng), x=rng.normal(size=50)))
-        assert said.startswith("column 'clock' only rises")
+        assert said.startswith("'clock' only rises")
         assert "time_column='clock'" in said
         assert "time_column=" in said
 
     def test_where_time_is_known_another_column_is_no_time(self, rng):
         one = recording(warmth=uneven(rng), x=rng.normal(size=50))
         (said,) = self.told(replace(one, time=time_axis(np.arange(50.0), 50)))
-        assert "time_column=" not in said
         assert "ignore='warmth'" in said
 
     def test_only_if_it_rises_in_every_recording(self, rng):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -60,38 +60,18 @@ def _warn_about_columns(recordings: Sequence[Recording]) -> None:
             f"features now: if every {number!r} is a recording of its own, give "
             f"recording_column={number!r} and time_column={time!r}"
         )
-    left = [name for name in features if name not in (whole or ())]
-    places = {name: j for j, name in enumerate(features)}
-
-    def odd(test: Callable[[Floats], bool]) -> list[str]:
-        return [name for name in left if all(test(X[:, places[name]]) for X in arrays)]
-
-    rising = odd(_rises)
-    if rising:
-        what = "it was" if len(rising) == 1 else "they were"
-        timed = all(recording.time is not None for recording in recordings)
-        time = "" if timed else f"say time_column={rising[0]!r} if it is the time, or "
+    doubtful = [
+        name
+        for j, name in enumerate(features)
+        if name not in (whole or ()) and all(_is_doubtful(name, X[:, j]) for X in arrays)
+    ]
+    if doubtful:
+        it, first = "it was" if len(doubtful) == 1 else "they were", doubtful[0]
         _warn(
-            f"{_columns(rising)} from the first row to the last, as time and row numbers do, and "
-            f"would be learned from: unless {what} measured, {time}leave it out, "
-            f"ignore={rising[-1]!r}"
-        )
-    predicted = [name for name in left if name.removesuffix(AGAIN) in PREDICTED]
-    found = [name for name in odd(_is_whole) if name in predicted and name not in rising]
-    if found:
-        _warn(
-            f"{listed(found)} is called as predictions call theirs, holds whole numbers, and would "
-            f"be learned from: leave it out, ignore={found[0]!r}, or name it as the "
-            f"labels, label_column={found[0]!r}, unless it was measured"
-        )
-    left = [name for name in left if name not in set(rising) and _is_identifier(name)]
-    numbers = odd(_is_whole)
-    if numbers:
-        _warn(
-            f"{listed(numbers)} is called like an identifier, holds whole numbers, and would be "
-            "learned from: if it says of which recording a row is, give "
-            f"recording_column={numbers[0]!r}, otherwise leave it out, ignore={numbers[0]!r}, "
-            "unless it was measured"
+            f"{listed(doubtful)} only rises, or holds whole numbers and is called as identifiers "
+            f"and predictions are, and would be learned from: unless {it} measured, say what it "
+            f"is, time_column={first!r}, recording_column={first!r} or label_column={first!r}, or "
+            f"leave it out, ignore={first!r}"
         )
 
 
@@ -99,8 +79,10 @@ def _warn(message: str) -> None:
     warn(message, DataWarning)
 
 
-def _columns(names: Sequence[str]) -> str:
-    return f"column {names[0]!r} only rises" if len(names) == 1 else f"{listed(names)} only rise"
+def _is_doubtful(name: str, column: Floats) -> bool:
+    """Whether a feature looks like time, an identifier or what predictions add to a table."""
+    is_called_so = _is_identifier(name) or name.removesuffix(AGAIN) in PREDICTED
+    return _rises(column) or (is_called_so and _is_whole(column))
 
 
 def _are_values(names: Sequence[str]) -> bool:

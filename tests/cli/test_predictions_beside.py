@@ -83,5 +83,8 @@ def test_predictions_that_are_learned_from_are_named(run, tmp_path):
         "diagonal",
     )
     assert code == 0, err
-    assert "'segment' is called as predictions call theirs" in err.replace("\n", " ")
+    assert (
+        "'segment' only rises, or holds whole numbers and is called as identifiers"
+        in err.replace("\n", " ")
+    )
     assert "--ignore segment" in err
