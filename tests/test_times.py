@@ -41,6 +41,7 @@ class TestAxis:
         assert axis.sample_at("2024-03-02") == 24
         assert axis.sample_at("2025-01-01") == 200
         assert axis.is_regular
+        assert axis.sample_at(axis.steps[:3].sum()) == axis.sample_at(axis.text(3))
         with pytest.raises(DataError, match="'soon' is no date, as 'when' is"):
             axis.sample_at("soon")
 

@@ -26,6 +26,8 @@ UNITS = {DATES: " s", "numbers": ""}
 """What times are, and in what their steps are told."""
 ROUNDED = 1e-6
 """Of a step: times that differ by less are the same, written or computed in two ways."""
+SECONDS = 1e7
+"""Numbers from which on, such as 20240105, are dates and no seconds since the start."""
 HOUR = 3600.0
 """By which a clock is put back, in seconds."""
 NAMED = 3
@@ -169,6 +171,8 @@ class TimeAxis:
     def value(self, moment: Any) -> Any:
         """A moment, a number or a date as text, as the axis has it: a float or a datetime64.
 
+        A number among dates is in seconds since the first sample, as tools write events.
+
         Raises
         ------
         DataError
@@ -177,6 +181,8 @@ class TimeAxis:
         try:
             if self.values.dtype.kind == "M" and self.clock:
                 return self._of_day(moment)
+            if self.values.dtype.kind == "M" and (since := _since_start(moment)) is not None:
+                return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
             if self.values.dtype.kind == "M":
                 pandas = require("pandas", "files", "reading times")
                 day_first = self.day_first and not YEAR_FIRST.match(str(moment))
@@ -276,6 +282,15 @@ class TimeAxis:
         steps = self.steps
         usual = float(np.median(steps)) if steps.size else 0.0  # 0 if a time stands for several
         return usual == 0 or bool(0 < steps.min() and steps.max() <= REGULAR * usual)
+
+
+def _since_start(moment: Any) -> float | None:
+    """A number as seconds since the first sample, among dates; None of a date in digits alone."""
+    try:
+        since = float(moment)
+    except (TypeError, ValueError):
+        return None
+    return since if 0 <= since < SECONDS else None
 
 
 def put_back(axis: TimeAxis | None) -> str:

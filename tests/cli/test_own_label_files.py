@@ -270,3 +270,16 @@ def test_samples_in_no_stretch_have_the_label_that_is_typed(run, refused, tmp_pa
     assert f"and {len(table)} segments in all" in err
     code, _, err = run("evaluate labelled.structsvm", *data)  # which remembers it
     assert code == 0, err
+
+
+def test_one_subject_is_chosen(run, refused, tmp_path):
+    names = [f"r{k}" for k in range(3)]
+    paths = [put(tmp_path / f"{n}.csv", r) for n, r in zip(names, TRAIN, strict=False)]
+    table = rows_of(names).assign(subject="mine")
+    labels = tmp_path / "all.tsv"
+    other = table.iloc[:1].assign(subject="other", label="else")
+    pd.concat([table, other]).to_csv(labels, index=False)
+    err = refused(LINE, *paths, "--labels", labels)
+    assert "several subjects, 'mine', 'other': choose one, --set files.subject=mine" in err
+    code, _, err = run(LINE, *paths, "--labels", labels, "--set", "files.subject=mine")
+    assert code == 0, err
