@@ -120,8 +120,34 @@ def _path(objective: TraceObjective, segments: Allowed, constraint: Constraint) 
     return knots[backtrack(previous)] if np.isfinite(F[-1]) else None
 
 
+@dataclass(frozen=True)
+class Lengths:
+    """The rule of segments of at least and at most so many samples, which need not be asked.
+
+    A recording that is shorter may be one segment.
+    """
+
+    min_length: int = 1
+    max_length: int | None = None
+
+    def __call__(self, starts: Ints, end: int, n_samples: int) -> Bools:
+        """Which segments are allowed."""
+        length = end - starts
+        longest = n_samples if self.max_length is None else self.max_length
+        return np.asarray((length >= min(self.min_length, n_samples)) & (length <= longest))
+
+    def allowed(self, n_samples: int) -> Allowed:
+        """All of them."""
+        ends, every = np.arange(n_samples + 1), Allowed.all_of(n_samples)
+        longest = n_samples if self.max_length is None else self.max_length
+        low, high = np.maximum(ends - longest, 0), ends - min(self.min_length, n_samples)
+        return replace(every, low=low, high=np.maximum(high, -1))
+
+
 @lru_cache(maxsize=64)
 def _allowed(rule: Rule, T: int) -> Allowed:
+    if isinstance(rule, Lengths):
+        return rule.allowed(T)
     every = read_only(np.arange(T, dtype=np.int64))
     _check_one_by_one(rule, every)
     found = [every[:0]]
@@ -187,12 +213,12 @@ def _check_one_by_one(rule: Rule, every: Ints) -> None:
 
 
 def _called(rule: Rule) -> str:
-    owner = getattr(rule, "__self__", None)
+    owner = rule if isinstance(rule, Lengths) else getattr(rule, "__self__", None)
     if not is_dataclass(owner):
         return getattr(rule, "__name__", "the rule")
-    told = [
+    told = ", ".join(
         f"{field.name}={getattr(owner, field.name)!r}"
         for field in fields(owner)
         if getattr(owner, field.name) != field.default
-    ]
-    return f"{type(owner).__name__}({', '.join(told)})"
+    )
+    return told if owner is rule else f"{type(owner).__name__}({told})"

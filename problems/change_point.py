@@ -111,17 +111,21 @@ class ChangePoint(SegmentProblem):
         return (length >= min(self.min_length, n_samples)) & (length <= longest)
 
     @property
+    def _allows_lengths(self) -> bool:
+        return not overrides(type(self), "allows", ChangePoint)
+
+    @property
     def _allows_all(self) -> bool:
-        free = self.min_length == 1 and self.max_length is None
-        return free and not overrides(type(self), "allows", ChangePoint)
+        return self.min_length == 1 and self.max_length is None and self._allows_lengths
 
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
         if self._allows_all and not (self.missing == "mask" and sample.has_gaps):
             return _free_search()
-        from structsvm.oracles.allowed_segments import AllowedSegmentsOracle
+        from structsvm.oracles.allowed_segments import AllowedSegmentsOracle, Lengths
 
-        return AllowedSegmentsOracle(self.allows)
+        lengths = Lengths(self.min_length, self.max_length)
+        return AllowedSegmentsOracle(lengths if self._allows_lengths else self.allows)
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """As every :class:`SegmentProblem`; segments are looked at where not all are allowed."""

@@ -114,39 +114,3 @@ def segment_matrices(T: int) -> np.ndarray:
     for M, (s, t) in zip(found, segments, strict=True):
         M[s:t, s:t] = 1.0 / (t - s)
     return found.reshape(len(segments), -1)
-
-
-def dense_maximum(A: np.ndarray) -> tuple[float, list[int]]:
-    """Algorithm 1 of Lajugie et al. on the summed-area table of ``A``, with its slips corrected.
-
-    The score of a first segment is divided by its length, the increment uses both ends, one vector
-    of values is kept, and the backtrack follows the best starts from T to 0.
-    """
-    T = A.shape[0]
-    table = np.zeros((T + 1, T + 1))
-    table[1:, 1:] = A.cumsum(axis=0).cumsum(axis=1)
-    value, start = np.zeros(T + 1), np.zeros(T + 1, dtype=int)
-    for u in range(1, T + 1):
-        t = np.arange(u)
-        block = table[u, u] + table[t, t] - table[t, u] - table[u, t]
-        candidates = value[:u] + block / (u - t)
-        start[u] = candidates.argmax()
-        value[u] = candidates[start[u]]
-    ends = [T]
-    while start[ends[-1]] > 0:
-        ends.append(int(start[ends[-1]]))
-    return float(value[T]), ends[::-1]
-
-
-def dense_maximum_known_k(A: np.ndarray, K: int) -> float:
-    """The same with one layer for each number of segments."""
-    T = A.shape[0]
-    table = np.zeros((T + 1, T + 1))
-    table[1:, 1:] = A.cumsum(axis=0).cumsum(axis=1)
-    value = np.full((K + 1, T + 1), -np.inf)
-    value[0, 0] = 0.0
-    for u in range(1, T + 1):
-        t = np.arange(u)
-        scores = (table[u, u] + table[t, t] - table[t, u] - table[u, t]) / (u - t)
-        value[1:, u] = (value[:-1, :u] + scores).max(axis=1)
-    return float(value[K, T])

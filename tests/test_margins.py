@@ -281,12 +281,12 @@ class TestRules:
                 {"min_length": 30, "n_clusters": 4},
                 OracleError,
                 r"recording 0: no segmentation into 4 segments of 60 samples has only "
-                r"segments that ChangePoint\(min_length=30\) allows: allow more",
+                r"segments that min_length=30 allows: allow more",
             ),
             (
                 {"max_length": 10, "known": PartialLabels(regions=[(0, 60, 0)])},
                 OracleError,
-                r"ChangePoint\(max_length=10\) allows, with changes where they are known to be",
+                r"max_length=10 allows, with changes where they are known to be",
             ),
             (
                 {"known": PartialLabels(n_clusters=3), "n_clusters": 4},

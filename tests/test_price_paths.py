@@ -56,13 +56,6 @@ def test_of_a_long_recording_full_of_ties_every_segmentation_is_a_best_one() -> 
         assert objective.value(M) == pytest.approx(ORACLE.ask(objective).value, rel=1e-12)
 
 
-def test_without_pruning_the_path_is_that_of_looking_at_every_segment() -> None:
-    Z, _, prices = recording(4, 60)
-    plain = SequentialOracle(pruning=False)
-    for price, M in zip(prices, plain.price_path(Z, prices), strict=True):
-        assert M == alone(Z, price)
-
-
 def test_the_losses_are_those_of_the_segmentations_of_the_path() -> None:
     samples = [recording(seed, 200) for seed in range(20)]
     prices = samples[4][2]

@@ -1,7 +1,7 @@
 """Segmentations that keep a rule: exact against enumeration, and learned like any other problem."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from wrong_plugins import recordings
 
 from structsvm import ChangePoint, MetricLearner, PartialLabels, load, save
 from structsvm.errors import DataError, OracleError, PluginError, SettingsError
-from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
+from structsvm.oracles import AllowedSegmentsOracle
 from structsvm.oracles.exhaustive import all_segmentations
 from structsvm.partitions import Constraint, EquivalenceMatrix, Region, TraceObjective
 from structsvm.problems import SegmentProblem
@@ -163,29 +163,6 @@ def test_answers_are_those_of_enumeration(rule: Callable[[Any, Any, int], Any]) 
             answered += 1
     assert answered > 60
     assert refused > 0
-
-
-@pytest.mark.parametrize("shift", [-30.0, -3.0, -0.1])
-@pytest.mark.parametrize("weight", [0.0, 2.0])
-@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
-def test_starts_that_are_left_out_lose_nothing(shift: float, weight: float, scale: float) -> None:
-    """Without a rule, the value is that of the oracle that knows no rules; longer recordings."""
-    rng = np.random.default_rng(1)
-    truth = EquivalenceMatrix.from_breakpoints([70, 90, 160, 300])
-    Z = scale * (rng.standard_normal((300, 2)) + 2.0 * (truth.labels % 2)[:, None])
-    objective = TraceObjective(Z, truth if weight else None, weight, shift)
-    signed = replace(
-        objective, Z=np.column_stack([Z, np.zeros(300)]), signs=np.array([1.0, 1.0, -1.0])
-    )
-    for constraint in (Constraint(), Constraint(forced=(50, 120), forbidden=(70,))):
-        exact = SequentialOracle().ask(objective, constraint)
-        answer = AllowedSegmentsOracle(RULES["anything"]).ask(objective, constraint)
-        assert answer.value == pytest.approx(exact.value, rel=1e-10)
-        dwell = AllowedSegmentsOracle(at_least(8)).ask(objective, constraint)
-        # A column of negative sign, in which there is nothing: no start may be left out then.
-        whole = AllowedSegmentsOracle(at_least(8)).ask(signed, constraint)
-        assert dwell.value == pytest.approx(whole.value, rel=1e-10)
-        assert dwell.y.sizes.min() >= 8
 
 
 def test_no_segment_at_all_is_an_oracle_error() -> None:

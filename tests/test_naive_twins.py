@@ -1,0 +1,113 @@
+"""Every search for segments against its plain twin in ``naive.py``, on recordings of any kind."""
+
+from collections.abc import Callable
+
+import naive
+import numpy as np
+import pytest
+from sequential_cases import random_samples, random_truth
+
+from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
+from structsvm.oracles._segments.boundaries import Boundaries
+from structsvm.oracles._segments.search import SegmentSearch
+from structsvm.oracles.allowed_segments import Lengths
+from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
+from structsvm.partitions.oracle import UNCONSTRAINED
+from structsvm.support.stack import Stack
+
+KINDS = ("gaussian", "ties", "offset", "steps")
+LENGTHS = (1, 2, 15, 16, 17, 33, 257, 600)
+
+
+def objective(kind: str, T: int, truthful: bool, seed: int) -> TraceObjective:
+    rng = np.random.default_rng(1_000 * seed + T)
+    truth = random_truth(rng, T)
+    Z = rng.choice([0.1, 0.5, 2.0]) * random_samples(rng, kind, truth, 1 + seed)
+    weight, shift = (2.0, float(rng.choice([-1.0, 0.5]))) if truthful else (0.0, -1.0)
+    return TraceObjective(Z, truth if truthful else None, weight, shift)
+
+
+def tolerance(A: TraceObjective) -> float:
+    offset, centred = float(np.abs(A.Z).max()), A.Z - A.Z.mean(axis=0)
+    return 1e-11 * max(1.0, float(np.sum(centred**2))) + 1e-13 * offset * float(np.abs(A.Z).sum())
+
+
+def by_tree(A: TraceObjective) -> EquivalenceMatrix:
+    search = SegmentSearch(A, Boundaries.of(UNCONSTRAINED, A.n_samples))
+    return EquivalenceMatrix.from_breakpoints(search.at_price(A.shift)[1][1:])
+
+
+SEARCHES: dict[str, Callable[[TraceObjective], EquivalenceMatrix]] = {
+    "PELT": lambda A: SequentialOracle().maximize(A).y,
+    "many at once": lambda A: SequentialOracle().maximize_all([A, A])[1].y,
+    "tree": by_tree,
+    "tree, lengths": lambda A: AllowedSegmentsOracle(Lengths()).maximize(A).y,
+    "every": lambda A: SequentialOracle(pruning=False).maximize(A).y,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("truthful", [False, True], ids=["decoding", "augmented"])
+def test_all_searches_find_the_best_and_the_same_of_equal_ones(kind: str, truthful: bool) -> None:
+    for T in LENGTHS:
+        for seed in range(4):
+            A = objective(kind, T, truthful, seed)
+            centred = TraceObjective(A.Z - A.Z.mean(axis=0), A.truth, A.truth_weight, A.shift)
+            scores, found = centred.segment_scores(), {k: s(A) for k, s in SEARCHES.items()}
+            expected = naive.best(scores)[0]
+            kappa = (A.truth_weight if truthful else 0.0) - A.shift
+            assert naive.pelt(scores, kappa) == pytest.approx(expected, abs=tolerance(A))
+            for name, M in found.items():
+                assert abs(centred.value(M) - expected) <= tolerance(A), (name, T, seed)
+                assert M == found["PELT"], (name, T, seed)
+
+
+@pytest.mark.parametrize("signs", [None, [1.0, -1.0, 1.0]], ids=["positive", "mixed"])
+@pytest.mark.parametrize("truthful", [False, True], ids=["decoding", "augmented"])
+def test_any_number_of_segments_and_any_signs(signs: list[float] | None, truthful: bool) -> None:
+    for T in LENGTHS[1:-1]:
+        for kind in KINDS[:2]:
+            A = objective(kind, T, truthful, 2)
+            A = TraceObjective(A.Z, A.truth, A.truth_weight, A.shift, signs and np.array(signs))
+            scores, oracle = A.segment_scores(), SequentialOracle()
+            assert oracle.maximize(A).value == pytest.approx(naive.best(scores)[0], rel=1e-9)
+            for K in {1, 2, T // 3 + 1, T}:
+                expected = naive.best_of_known_length(scores, K)
+                assert oracle.maximize(A, Constraint(K)).value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
+@pytest.mark.parametrize("lengths", [(1, 600), (3, 600), (20, 600), (1, 9), (7, 40)], ids=str)
+def test_lengths_with_and_without_missing_values(lengths: tuple[int, int], gaps: bool) -> None:
+    oracle, rule = AllowedSegmentsOracle(Lengths(*lengths)), Lengths(*lengths)
+    asked = AllowedSegmentsOracle(lambda starts, end, n: rule(starts, end, n))
+    for T in (40, 257, 600):
+        for truthful in (False, True):
+            A = objective("steps", T, truthful, 2)
+            if gaps:
+                Z = np.where(np.random.default_rng(T).random(A.Z.shape) < 0.3, np.nan, A.Z)
+                Z[5:30, 0] = np.nan
+                A = TraceObjective(Z, A.truth, A.truth_weight, A.shift, gaps=True)
+            answer = oracle.maximize(A)
+            expected = naive.best(naive.lengths_only(A.segment_scores(), *lengths))[0]
+            assert answer.value == pytest.approx(expected, rel=1e-9)
+            assert asked.maximize(A).y == answer.y
+            assert lengths[0] <= answer.y.sizes.min() <= answer.y.sizes.max() <= lengths[1]
+            if lengths[1] == 600:
+                allowed = naive.lengths_only(A.segment_scores(), *lengths)
+                two = oracle.maximize(A, Constraint(2)).value
+                assert two == pytest.approx(naive.best_of_known_length(allowed, 2), rel=1e-9)
+
+
+def test_every_price_of_many_recordings() -> None:
+    prices = np.geomspace(1e-3, 1e3, 40)
+    oracle = SequentialOracle()
+    for T in LENGTHS:
+        Z = objective("steps", T, False, 3).Z
+        stack = Stack.of([Z, Z[::-1].copy()])
+        for price, M in zip(prices, oracle.price_path(Z, prices), strict=True):
+            A = TraceObjective(Z, shift=-price)
+            expected = naive.best(A.segment_scores())[0]
+            assert A.value(M) == pytest.approx(expected, abs=1e-9 * (1.0 + abs(expected)))
+            (side_by_side, _) = oracle.at_price(stack, float(price))
+            assert side_by_side in (None, M)
