@@ -106,7 +106,7 @@ def calibration() -> list[Goal]:
 
     def twice() -> None:
         for factor in (np.eye(10), learner.metric_.factor):
-            learner.problem_.calibrate(factor, samples, truths)
+            learner.problem_.learning.calibrate(factor, samples, truths)
 
     calibrated, whole = cpu_seconds_in_turns(twice, partial(fitted, "diagonal", data), repeats=3)
     name = "calibration, N = 400, T = 200, P = 10 diagonal | the fit"

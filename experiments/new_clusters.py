@@ -130,7 +130,7 @@ def menu(name: str, folder: Path, seed: int) -> dict[str, float]:
     learner = MetricLearner(Clustering()).fit(X, y)
     samples, truths = learner.prepare([X]), learner.encode([X], [y])
     found: dict[str, float] = {}
-    for candidate in learner.problem_.candidates_for_parts(samples, [y]):
+    for candidate in learner.problem_.comparison.candidates(samples, [y], parts=True):
         options = dict(candidate.settings)
         if candidate.tuned is not None:
             metric = metrics.fit(candidate.tuned, learner.problem_, samples, truths, **options)

@@ -203,7 +203,7 @@ def _in_metric(shows: Shows, factor: Floats) -> Segmenter:
     """With the penalty of smallest loss on the shows to learn from."""
     problem, learn, samples = ChangePoint(), shows.used("learn"), shows.samples
     truths = [shows.truths[i] for i in learn]
-    metric = problem.calibrate(factor, [samples[i] for i in learn], truths).metric(factor)
+    metric = problem.learning.calibrate(factor, [samples[i] for i in learn], truths).metric(factor)
     return lambda which: [metric.decode(problem, samples[i]) for i in which]
 
 

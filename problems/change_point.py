@@ -14,10 +14,12 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import MISSING
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.partitions.candidates import Candidate
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.learning import Learning
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.traits import Traits, refuse_kappa
-from structsvm.problems.segments import SegmentProblem, segmentation
+from structsvm.problems.segments import SegmentComparison, SegmentProblem, segmentation
 from structsvm.support.checks import among, is_whole, refuse_below, refuse_unlisted
 from structsvm.support.contract import overrides
 
@@ -138,20 +140,21 @@ class ChangePoint(SegmentProblem):
         words = self.traits.words
         return read_arrays(Xs, feature_names, n_features, words, self.missing)
 
-    def candidates(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Candidate]:
-        """Metrics without and with context, and the classifiers that apply to the labels.
+    @property
+    def learning(self) -> Learning:
+        """Learning that warns of a single recording, and of changes everywhere."""
+        return ChangeLearning(self)
 
-        Where values are masked, those whose features can do with it.
-        """
-        found = super().candidates(samples, labels, features)
-        if self.missing != "mask":
-            return found
-        stages = [candidate.settings.get("features") for candidate in found]
-        return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]
+    @property
+    def comparison(self) -> Comparison:
+        """As every :class:`SegmentProblem`; where values are masked, what can do with it."""
+        return MaskedComparison(self) if self.missing == "mask" else super().comparison
 
-    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
+
+class ChangeLearning(Learning):
+    """Learning of recordings with changes."""
+
+    def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that there is a change; warn of a single recording, and of changes everywhere.
 
         Raises
@@ -181,6 +184,22 @@ class ChangePoint(SegmentProblem):
                 "measurements, give the states or the change points instead",
                 DataWarning,
             )
+
+
+class MaskedComparison(SegmentComparison):
+    """Comparisons of recordings in which values are missing."""
+
+    def candidates(
+        self,
+        samples: Sequence[Sample],
+        labels: Sequence[Any],
+        features: Any = None,
+        parts: bool = False,
+    ) -> Sequence[Candidate]:
+        """Those whose features can do with missing values."""
+        found = super().candidates(samples, labels, features, parts)
+        stages = [candidate.settings.get("features") for candidate in found]
+        return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]
 
 
 @cache

@@ -28,8 +28,10 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.candidates import Baseline, Candidate
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
+from structsvm.partitions.learning import Learning
 from structsvm.partitions.losses import adjusted_rand_index
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
@@ -142,7 +144,7 @@ class Clustering(PartitionProblem):
     'table'
     """
 
-    needs: ClassVar[Mapping[str, str]] = {"decoder": "training_sample", "partition": "calibrate"}
+    needs: ClassVar[Mapping[str, str]] = {"decoder": "training_sample", "partition": "learning"}
 
     cluster_count: str = "known"
     oracle: str = "auto"
@@ -206,6 +208,39 @@ class Clustering(PartitionProblem):
             )
         return SearchedSample(sample.data, truth, semidefinite)
 
+    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
+        """Return the partition of T rows from a label for each, numbers or names.
+
+        Raises
+        ------
+        DataError
+            When they are not one label of a kind for each row.
+        """
+        n_samples, values = sample.n_samples, label_values(y)
+        if values.ndim != 1 or values.size != n_samples:
+            raise DataError(
+                f"labels of shape {values.shape} for {n_samples} rows: give one to each"
+            )
+        refuse_missing(values, "row")
+        return EquivalenceMatrix.from_labels(values)
+
+    @property
+    def learning(self) -> Learning:
+        """Learning in the units of the scatter within clusters, priced by adjusted Rand index."""
+        return TableLearning(self)
+
+    @property
+    def comparison(self) -> Comparison:
+        """Comparison with classifiers of rows, by the adjusted Rand index if K is unknown."""
+        return TableComparison(self)
+
+
+@dataclass(frozen=True)
+class TableLearning(Learning):
+    """Learning of tables."""
+
+    problem: Clustering
+
     def unit(
         self,
         samples: Sequence[Sample],
@@ -217,7 +252,7 @@ class Clustering(PartitionProblem):
         There is no price then that would have to suit the labels. With K unknown, the calibrated
         one.
         """
-        if self.traits.given_k:
+        if self.problem.traits.given_k:
             changes = [(M.n_clusters - 1) / M.n_samples for M in truths]
             found = of_each("measuring the tables", _scatter, [x.data for x in samples], truths)
             scatter = np.average(found, axis=0, weights=weights)
@@ -240,23 +275,33 @@ class Clustering(PartitionProblem):
         penalties = penalties_for(Zs, truths, weights)
         if penalties is None:
             return super().calibrate(factor, samples, truths, weights)
-        return calibrate_tree(Zs, truths, penalties, weights, self.random_state)
+        return calibrate_tree(Zs, truths, penalties, weights, self.problem.random_state)
 
-    def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
-        """Return the partition of T rows from a label for each, numbers or names.
+    def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
+        """Check that some table has two clusters and, if K is given, some cluster two rows.
 
         Raises
         ------
         DataError
-            When they are not one label of a kind for each row.
+            If none has.
         """
-        n_samples, values = sample.n_samples, label_values(y)
-        if values.ndim != 1 or values.size != n_samples:
+        if self.problem.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
             raise DataError(
-                f"labels of shape {values.shape} for {n_samples} rows: give one to each"
+                "every row has its own label, and any metric clusters them correctly: labels "
+                "say which rows belong together"
             )
-        refuse_missing(values, "row")
-        return EquivalenceMatrix.from_labels(values)
+        if all(truth.n_clusters == 1 for truth in truths):
+            raise DataError(
+                f"all rows of {'the table' if len(truths) == 1 else 'each table'} have the same "
+                "label: there is nothing to distinguish"
+            )
+
+
+@dataclass(frozen=True)
+class TableComparison(Comparison):
+    """Comparisons of tables."""
+
+    problem: Clustering
 
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
@@ -264,13 +309,19 @@ class Clustering(PartitionProblem):
         """Classifiers of rows, where the clusters are known classes."""
         return baselines_of_tables(labels)
 
-    def candidates_for_parts(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+    def candidates(
+        self,
+        samples: Sequence[Sample],
+        labels: Sequence[Any],
+        features: Any = None,
+        parts: bool = False,
     ) -> Sequence[Candidate]:
         """Kinds of metric, how far features are whitened first, and what the metric is shrunk to.
 
         No single one is best for further rows and for new clusters alike (docs/clustering.md).
         """
+        if not parts:
+            return super().candidates(samples, labels, features)
         baselines = [
             Candidate(r.name, baseline=r) for r in self.baselines(samples, labels, features)
         ]
@@ -288,28 +339,9 @@ class Clustering(PartitionProblem):
         """The similarities ``exp(-d^2 / (4 P))`` to rows drawn at random, decorrelated."""
         count = min(LANDMARKS, n_rows // ROWS_PER_LANDMARK)
         kernel = Nystroem(
-            gamma=1 / (4 * n_features), n_components=count, random_state=self.random_state
+            gamma=1 / (4 * n_features), n_components=count, random_state=self.problem.random_state
         )
         return Rows(Pipeline([("scale", StandardScaler()), ("kernel", kernel)]))
-
-    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that some table has two clusters and, if K is given, some cluster two rows.
-
-        Raises
-        ------
-        DataError
-            If none has.
-        """
-        if self.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
-            raise DataError(
-                "every row has its own label, and any metric clusters them correctly: labels "
-                "say which rows belong together"
-            )
-        if all(truth.n_clusters == 1 for truth in truths):
-            raise DataError(
-                f"all rows of {'the table' if len(truths) == 1 else 'each table'} have the same "
-                "label: there is nothing to distinguish"
-            )
 
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """Minus the loss for as many clusters as the truth, else the adjusted Rand index.
@@ -317,7 +349,7 @@ class Clustering(PartitionProblem):
         One single cluster has a loss of K - 1, often less than any other partition: where it is
         possible, the loss would choose it.
         """
-        if self.traits.given_k:
+        if self.problem.traits.given_k:
             return super().agreement(truth, guess)
         return adjusted_rand_index(truth, guess)
 

@@ -31,12 +31,14 @@ from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, Plai
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, CutDecoder, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
 from structsvm.partitions.candidates import Baseline, Candidate
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.learning import Learning
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
-from structsvm.partitions.problem import PartitionProblem, calibrated
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
@@ -103,9 +105,7 @@ class NormalizedCut(PartitionProblem):
 
     needs: ClassVar[Mapping[str, str]] = {
         "decoder": "partition",
-        "partition": "calibrate",
-        "unit": "units",
-        **dict.fromkeys(("training_sample", "loss", "feature_map"), "objective"),
+        **dict.fromkeys(("partition", "training_sample", "loss", "feature_map"), "learning"),
     }
 
     cluster_count: str = "known"
@@ -220,61 +220,12 @@ class NormalizedCut(PartitionProblem):
         """The true partition of the nodes, and how much of each node has each label."""
         return node_labels(y, sample.side)
 
-    def known_labels(self, y: Any, sample: Sample) -> Any:
-        """Labels of the nodes where those of pixels or nodes are known in part."""
-        return node_codes(y, sample.side)
-
-    def item_labels(self, y: Any, sample: Sample) -> Any:
-        """The name of each node, that of most of its pixels if it is a superpixel."""
-        return node_names(y, sample.side)
-
     def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
         """A label map (H, W) for an image, a vector (T,) for another graph."""
         labels = (M.M if isinstance(M, NodeLabels) else M).labels
         assert labels is not None
         graph: FeatureGraph = sample.side
         return graph.label_map(np.array(labels))
-
-    def restrict(self, sample: Sample, rows: Ints) -> Sample:
-        """Return the graph of some of the nodes, with the edges between them."""
-        return Sample(sample.X[rows], sample.side.induced(rows))
-
-    def partly(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
-        """The whole graph, whose eigenvalues are counted, and the labels of some of its nodes."""
-        return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
-
-    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that at least one graph has two labels.
-
-        Raises
-        ------
-        DataError
-            If none has.
-        """
-        if all(truth.n_clusters == 1 for truth in truths):
-            raise DataError(NOTHING_TO_CUT)
-
-    # ---- learning
-
-    def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
-        """Return the scale of each feature at which learning starts, (P, P)."""
-        weights = np.ones(len(samples)) if weights is None else weights
-        return np.diag(start_scale([_graph(sample) for sample in samples], weights))
-
-    def units(
-        self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        untrained: Metric,
-        shrinkage: float | None,
-        weights: Floats | None = None,
-    ) -> LearningUnits:
-        """The features in the untrained metric, which is the identity then."""
-        return LearningUnits(untrained.factor)
-
-    def objective(self, metric: str, n_features: int) -> Objective:
-        """Return the objective, a composite risk of P features."""
-        return CutObjective(self, metric, n_features)
 
     # ---- prediction
 
@@ -315,6 +266,68 @@ class NormalizedCut(PartitionProblem):
             K = rounder.n_clusters(embedding, metric.price)
         return rounder.partition(embedding, K)
 
+    @property
+    def learning(self) -> Learning:
+        """Learning by an objective of its own, in the metric without learning."""
+        return CutLearning(self)
+
+    @property
+    def comparison(self) -> Comparison:
+        """Comparison over pixels, with a grid of scales and a forest."""
+        return CutComparison(self)
+
+
+@dataclass(frozen=True)
+class CutLearning(Learning):
+    """Learning of graphs."""
+
+    needs: ClassVar[Mapping[str, str]] = {"unit": "units"}
+
+    problem: NormalizedCut
+
+    def known_labels(self, y: Any, sample: Sample) -> Any:
+        """Labels of the nodes where those of pixels or nodes are known in part."""
+        return node_codes(y, sample.side)
+
+    def item_labels(self, y: Any, sample: Sample) -> Any:
+        """The name of each node, that of most of its pixels if it is a superpixel."""
+        return node_names(y, sample.side)
+
+    def part(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
+        """The whole graph, whose eigenvalues are counted, and the labels of some of its nodes."""
+        return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
+
+    def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
+        """Check that at least one graph has two labels.
+
+        Raises
+        ------
+        DataError
+            If none has.
+        """
+        if all(truth.n_clusters == 1 for truth in truths):
+            raise DataError(NOTHING_TO_CUT)
+
+    def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
+        """Return the scale of each feature at which learning starts, (P, P)."""
+        weights = np.ones(len(samples)) if weights is None else weights
+        return np.diag(start_scale([_graph(sample) for sample in samples], weights))
+
+    def units(
+        self,
+        samples: Sequence[Sample],
+        truths: Sequence[EquivalenceMatrix],
+        untrained: Metric,
+        shrinkage: float | None,
+        weights: Floats | None = None,
+    ) -> LearningUnits:
+        """The features in the untrained metric, which is the identity then."""
+        return LearningUnits(untrained.factor)
+
+    def objective(self, metric: str, n_features: int) -> Objective:
+        """Return the objective, a composite risk of P features."""
+        return CutObjective(self.problem, metric, n_features)
+
     @single_threaded()
     def calibrate(
         self,
@@ -337,14 +350,14 @@ class NormalizedCut(PartitionProblem):
             If the number of clusters is learned and no label tells it, because all are links.
         """
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
-        if self.traits.given_k:
+        if self.problem.traits.given_k:
             return Calibration.of_counts(truth.n_clusters for truth in truths)
         if not truths:
             raise DataError(
                 "links between nodes do not tell the number of clusters: label some nodes, or "
                 "give n_clusters with the partial labels and let the problem say that it is known"
             )
-        rounder = self.rounder
+        rounder = self.problem.rounder
         most = 2 * max(truth.n_clusters for truth in truths) + 2
         embeddings = [rounder.embed(Similarity.of(_graph(x))(factor), most) for x in samples]
         values = np.unique(np.concatenate([e.values for e in embeddings]))
@@ -361,7 +374,12 @@ class NormalizedCut(PartitionProblem):
         mean_losses = np.average(losses, axis=0, weights=weights)
         return Calibration(cuts, mean_losses, criterion=-agreement, smoothing=0)
 
-    # ---- evaluation
+
+@dataclass(frozen=True)
+class CutComparison(Comparison):
+    """Comparisons of graphs, over pixels if they are of images."""
+
+    problem: NormalizedCut
 
     def baseline(
         self,
@@ -375,7 +393,7 @@ class NormalizedCut(PartitionProblem):
             return None
         labels = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         factor = self._grid(samples, labels, weights)
-        return calibrated(self, factor, samples, truths, weights).metric(factor)
+        return self.problem.learning.calibrate(factor, samples, truths, weights).metric(factor)
 
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
@@ -384,10 +402,14 @@ class NormalizedCut(PartitionProblem):
         return baselines_of_graphs(samples, labels)
 
     def candidates(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+        self,
+        samples: Sequence[Sample],
+        labels: Sequence[Any],
+        features: Any = None,
+        parts: bool = False,
     ) -> Sequence[Candidate]:
         """Metrics; where labels are names that graphs share, also with scores, and the forest."""
-        return candidates_of_graphs(samples, labels, features, self.traits.candidates)
+        return candidates_of_graphs(samples, labels, features, self.problem.traits.candidates)
 
     def agreement(self, truth: Any, guess: Any) -> float:
         """What model selection maximises: minus the loss, or the adjusted Rand index.
@@ -395,9 +417,10 @@ class NormalizedCut(PartitionProblem):
         The index where the number of clusters is unknown: one single cluster has a loss of K - 1,
         less than most cuts of an image into two.
         """
+        given_k = self.problem.traits.given_k
         if isinstance(guess, NodeLabels):  # the truth itself
-            return 0.0 if self.traits.given_k else 1.0
-        return -partition_loss(truth, guess) if self.traits.given_k else region_rand(truth, guess)
+            return 0.0 if given_k else 1.0
+        return -partition_loss(truth, guess) if given_k else region_rand(truth, guess)
 
     def scores(
         self, truth: Any, guess: EquivalenceMatrix, tolerance: int
@@ -426,8 +449,9 @@ class NormalizedCut(PartitionProblem):
             for place in places:
                 scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
                 factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
+                metric = Metric(factor, None)
                 losses = [
-                    partition_loss(truth, self.partition(x, Metric(factor, None), truth.n_clusters))
+                    partition_loss(truth, self.problem.partition(x, metric, truth.n_clusters))
                     for x, truth in zip(samples, truths, strict=True)
                 ]
                 mean = float(np.average(losses, weights=weights))

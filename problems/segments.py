@@ -13,6 +13,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.values import check_vector, label_values, refuse_missing
 from structsvm.errors import DataError
 from structsvm.partitions.candidates import Baseline, Candidate
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem
@@ -81,7 +82,16 @@ class SegmentProblem(PartitionProblem):
                 )
         return M
 
+    @property
     @hook
+    def comparison(self) -> Comparison:
+        """Metrics without and with context, and the classifiers that apply to the labels."""
+        return SegmentComparison(self)
+
+
+class SegmentComparison(Comparison):
+    """Comparisons of recordings."""
+
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
@@ -90,23 +100,22 @@ class SegmentProblem(PartitionProblem):
 
         return baselines_of_recordings(samples, labels, features)
 
-    @hook
     def candidates(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
+        self,
+        samples: Sequence[Sample],
+        labels: Sequence[Any],
+        features: Any = None,
+        parts: bool = False,
     ) -> Sequence[Candidate]:
-        """Metrics without and with context, and the classifiers that apply to the labels."""
-        from structsvm.baselines.recordings import candidates_of_recordings
+        """Metrics and classifiers; of ``parts``, those that see most of what labels tell."""
+        from structsvm.baselines.recordings import (
+            candidates_for_new_states,
+            candidates_of_recordings,
+        )
 
-        return candidates_of_recordings(samples, labels, features, self.traits.candidates)
-
-    @hook
-    def candidates_for_parts(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Candidate]:
-        """Of the candidates, where states are hidden, those that see most of what labels tell."""
-        from structsvm.baselines.recordings import candidates_for_new_states
-
-        return candidates_for_new_states(self.candidates(samples, labels, features))
+        names = self.problem.traits.candidates
+        found = candidates_of_recordings(samples, labels, features, names)
+        return candidates_for_new_states(found) if parts else found
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:

@@ -33,12 +33,12 @@ def test_pca_is_not_fooled_by_few_clusters():
     X = 0.8 * rng.standard_normal((8, 4))[y] + rng.standard_normal((160, 4))
     truths, sample = [EquivalenceMatrix.from_labels(y)], Sample(X)
     problem = Clustering()
-    calibration = problem.calibrate(np.eye(4), [sample], truths)
+    calibration = problem.learning.calibrate(np.eye(4), [sample], truths)
     assert calibration.losses.min() == 7.0 < calibration.loss  # that of one single cluster
     metric = tuned_metrics.fit("pca", problem, [sample], truths)
-    one = problem.calibrate(metric.factor[:, :1], [sample], truths)
+    one = problem.learning.calibrate(metric.factor[:, :1], [sample], truths)
     assert metric.factor.shape[1] == 2
-    assert one.loss < problem.calibrate(metric.factor, [sample], truths).loss
+    assert one.loss < problem.learning.calibrate(metric.factor, [sample], truths).loss
 
 
 def test_lda_finds_the_directions_that_tell_clusters_apart():

@@ -13,6 +13,7 @@ from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.model_selection.candidates import menu
 from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
 from structsvm.problems import ChangePoint
+from structsvm.problems.segments import SegmentComparison
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -118,7 +119,7 @@ def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
     alone = MetricLearner(lam=0.2, **settings).fit([Xs[i] for i in train], [NAMES] * 4)
     held_out, truths = [Xs[i] for i in test], [NAMES] * 2
     losses = [
-        -alone.problem_.agreement(truth, guess)
+        -alone.problem_.comparison.agreement(truth, guess)
         for truth, guess in zip(
             alone.encode(held_out, truths), alone.predict_partitions(held_out), strict=True
         )
@@ -202,7 +203,13 @@ def test_a_baseline_that_fails_in_a_fold_is_named(data):
 class WithMenu(ChangePoint):
     """Change points whose menu depends on the labels."""
 
-    def candidates(self, samples, labels, features=None):
+    @property
+    def comparison(self):
+        return Menu(self)
+
+
+class Menu(SegmentComparison):
+    def candidates(self, samples, labels, features=None, parts=False):
         assert len(samples) == len(labels)
         tuned = [Candidate(name, baseline=name) for name in ("untrained", "pca")]
         return [*tuned, Candidate("own", settings={"metric": "diagonal", "whiten": None})]

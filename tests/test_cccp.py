@@ -28,7 +28,7 @@ def random_risk(seed, objective="normalized", metric="full", oracle="relaxed", l
     samples = [Sample(0.4 * graph.X, graph) for graph in graphs]
     truths = [node_labels(y, graph) for y, graph in zip(labels, graphs, strict=True)]
     omega = SquaredNorm(lam, center=1.0)
-    return problem.objective(metric, 3).risk(samples, truths, omega)
+    return problem.learning.objective(metric, 3).risk(samples, truths, omega)
 
 
 def objective(risk, w):

@@ -33,7 +33,7 @@ class TestCertificates:
         rng = np.random.default_rng(seed)
         truth = EquivalenceMatrix.from_labels([0, 0, 1, 1, 1, 2, 2][:T])
         X = rng.standard_normal((T, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[truth.labels]
-        objective = problem.objective("full", 2)
+        objective = problem.learning.objective("full", 2)
         omega = objective.regularizer(SquaredNorm(), 0.05)
         return objective.risk([Sample(X)], [truth], omega), X, truth
 
@@ -76,7 +76,7 @@ class TestCertificates:
         solution = CuttingPlane(Stopping(tol=1e-3)).solve(risk)
         bound = solution.certified_upper
         assert self.true_objective(risk, X, truth, solution.w) <= bound + 1e-9
-        relaxed = Clustering(oracle="relaxed").objective("full", 2)
+        relaxed = Clustering(oracle="relaxed").learning.objective("full", 2)
         relaxed_risk = relaxed.risk([Sample(X)], [truth], relaxed.regularizer(SquaredNorm(), 0.05))
         (x,), (y,) = relaxed_risk.xs, relaxed_risk.ys
         answer = relaxed.separate(solution.w, x, y)
@@ -198,7 +198,7 @@ class TestModelSelection:
         assert partition_loss(truth, single) < partition_loss(truth, decent)
         rand = Clustering("unknown").agreement
         assert rand(truth, single) == 0.0 < rand(truth, truth) == 1.0
-        assert Clustering().agreement(truth, decent) == -partition_loss(truth, decent)
+        assert Clustering().comparison.agreement(truth, decent) == -partition_loss(truth, decent)
 
     def test_evaluation_reports_the_adjusted_rand_index(self, learner):
         X, y = table(seed=1)
@@ -371,7 +371,7 @@ def test_a_large_table_is_too_much_for_semidefinite_programming():
 def test_risk_of_raw_arrays_prepares_them():
     X, y = table()
     truth = EquivalenceMatrix.from_labels(y)
-    problem = Clustering().objective("full", 4)
+    problem = Clustering().learning.objective("full", 4)
     risk = problem.risk([Sample(X)], [truth], SquaredNorm())
     assert isinstance(risk, RegularizedRisk)
     assert risk.ys[0].n_clusters == 3

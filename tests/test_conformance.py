@@ -12,7 +12,6 @@ import pytest
 from wrong_plugins import Segments, recordings
 
 from structsvm import ChangePoint, NormalizedCut
-from structsvm.data.sample import Sample
 from structsvm.errors import DataError, PluginError
 from structsvm.masters.newton import NewtonMaster
 from structsvm.oracles import ClusteringOracle, ExhaustiveOracle, SequentialOracle, SpectralOracle
@@ -25,9 +24,11 @@ from structsvm.partitions import (
     SearchedSample,
     Traits,
 )
+from structsvm.partitions.comparison import Comparison
+from structsvm.partitions.learning import Learning
 from structsvm.problem import Problem, Separation
 from structsvm.problems import Clustering
-from structsvm.problems.normalized_cut import CutObjective, CutRisk
+from structsvm.problems.normalized_cut import CutLearning, CutObjective, CutRisk
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solution import History
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, ProjectedSubgradient
@@ -48,6 +49,16 @@ def mutant(cls, **definitions):
     name = f"{cls.__name__}{len(globals())}"
     globals()[name] = type(cls)(name, (cls,), {"__module__": __name__, **definitions})
     return globals()[name]
+
+
+def learning(base=Learning, **definitions):
+    kind = mutant(base, **definitions)
+    return {"learning": property(lambda self: kind(self))}
+
+
+def comparison(**definitions):
+    kind = mutant(Comparison, **definitions)
+    return {"comparison": property(lambda self: kind(self))}
 
 
 def caught(complaint, check, *given, **settings):
@@ -229,23 +240,19 @@ OF_SEGMENTS = {
     ),
     "lists": ({"decode": lambda self, M, sample: M.labels.tolist()}, "return one integer for each"),
     "is indulgent": (
-        {"check_training": lambda self, truths: None},
-        "check_training accepted samples of one single cluster",
+        learning(check=lambda self, truths: None),
+        "learning.check accepted samples of one single cluster",
     ),
     "is contrary": (
-        {"agreement": lambda self, truth, guess: float(truth != guess)},
+        comparison(agreement=lambda self, truth, guess: float(truth != guess)),
         "larger must be better",
     ),
     "has no unit": (
-        {"unit": lambda self, samples, truths, weights=None: 0.0},
-        r"unit is 0\.0: return None or a number > 0",
+        learning(unit=lambda self, samples, truths, weights=None: 0.0),
+        r"unit returned 0\.0.*: return None or a number > 0",
     ),
     "ignores weights": (
-        {
-            "unit": lambda self, samples, truths, weights=None: float(
-                sum(x.X.var() for x in samples)
-            )
-        },
+        learning(unit=lambda self, xs, truths, w=None: float(sum(x.X.var() for x in xs))),
         "with that sample twice",
     ),
     "has another gram": (
@@ -266,13 +273,12 @@ OF_SEGMENTS = {
         "contiguous is True, but encode accepts clusters that are no segments",
     ),
     "writes": ({"training_sample": writes}, "training_sample modified (X|its input)"),
-    "has no score": ({"scores": lambda self, *_: {"f1": 1.0}}, "among them 'loss' and 'disagree"),
-    "restricts to nothing": (
-        {"restrict": lambda self, sample, rows: Sample(sample.X[:1])},
-        "restrict returned",
+    "has no score": (
+        comparison(scores=lambda self, *_: {"f1": 1.0}),
+        "among them 'loss' and",
     ),
     "shrinks too much": ({"traits": Traits(contiguous=True, shrinkage=3.0)}, r"shrinkage is 3\.0"),
-    "knows no labels": ({"known_labels": lambda self, y, sample: None}, "known_labels returned N"),
+    "knows no labels": (learning(known_labels=lambda self, y, x: None), "known_labels returned N"),
     "reads lists": ({"read": lambda self, Xs, names=None, n=None: Xs}, "read returned"),
 }
 
@@ -355,7 +361,8 @@ def with_risk(**definitions):
         return kind(**vars(CutObjective.risk(self, *given, **named)))
 
     objective = mutant(CutObjective, risk=risk)
-    return {"objective": lambda self, metric, P: objective(self, metric, P)}
+    own = {"objective": lambda self, metric, P: objective(self.problem, metric, P)}
+    return learning(CutLearning, **own)
 
 
 OF_CUTS = {
@@ -367,7 +374,7 @@ OF_CUTS = {
             "partition": lambda self, x, metric, K=None, c=None: NormalizedCut.partition(
                 self, x, metric, 1 + (K or 2)
             ),
-            "calibrate": lambda self, *given: NormalizedCut.calibrate(self, *given),
+            **learning(CutLearning),
         },
         "partition breaks what was asked for: it has 3 clusters where exactly 2",
     ),
@@ -392,6 +399,18 @@ def test_normalized_cuts_pass(settings):
 # ---- problems with side information
 
 
+class Times(frozenset):
+    """When an instrument was off."""
+
+    def at(self, rows):
+        return Times(i for i, row in enumerate(rows.tolist()) if row in self and i > 0)
+
+
+class Stale(Times):
+    def at(self, rows):
+        return self
+
+
 @dataclass(frozen=True)
 class Quiet(Segments):
     """Segments that do not change where an instrument was off: pairs (X, the times it was)."""
@@ -405,46 +424,31 @@ class Quiet(Segments):
 
     def encode(self, y, sample):
         M = super().encode(y, sample)
-        if set(M.breakpoints) & set(sample.side):
+        if set(M.breakpoints) & sample.side:
             raise DataError("the label changes where the instrument was off")
         return M
-
-    def restrict(self, sample, rows):
-        place = {int(row): i for i, row in enumerate(rows)}
-        off = tuple(place[t] for t in sample.side if t in place and place[t] > 0)
-        return Sample(sample.X[rows], off)
 
 
 @dataclass(frozen=True)
 class QuietOracle(Oracle):
-    off: tuple[int, ...]
+    off: Times
 
     def maximize(self, objective, constraint=UNCONSTRAINED):
         forbidden = tuple(sorted({*self.off, *constraint.forbidden}))
         return EXACT.ask(objective, replace(constraint, forbidden=forbidden))
 
 
-def refuses(self, sample, rows):
-    raise DataError("a part of a recording says nothing")
-
-
-@pytest.mark.parametrize(
-    ("definitions", "complaint"),
-    [
-        (
-            {"restrict": lambda self, x, rows: x.with_features(x.X[rows])},
-            "restrict has to cut the side information down",
-        ),
-        ({"decoder": lambda self, x: EXACT}, "no partition of this family|violates|separate"),
-    ],
-    ids=["stale", "deaf"],
-)
-def test_side_information_goes_with_a_sample(definitions, complaint):
+def test_side_information_goes_with_a_sample():
     Xs, ys = recordings(2)
-    Xs = [(X, (2, 5, 20, 35)) for X in Xs]
-    assert check_problem(Quiet(), Xs, ys).enumerated == {1: 1, 2: 2, 4: 4, 6: 8}
-    assert "made smaller for" in str(check_problem(mutant(Quiet, restrict=refuses)(), Xs, ys))
-    caught(complaint, check_problem, mutant(Quiet, **definitions)(), Xs, ys)
+    off = (2, 5, 20, 35)
+    pairs = [(X, Times(off)) for X in Xs]
+    assert check_problem(Quiet(), pairs, ys).enumerated == {1: 1, 2: 2, 4: 4, 6: 8}
+    whole = str(check_problem(Quiet(), [(X, frozenset(off)) for X in Xs], ys))
+    assert "none of them could be made smaller" in whole
+    stale = [(X, Stale(off)) for X in Xs]
+    caught("at has to cut the side information down", check_problem, Quiet(), stale, ys)
+    deaf = mutant(Quiet, decoder=lambda self, x: EXACT)()
+    caught("no partition of this family|violates|separate", check_problem, deaf, pairs, ys)
 
 
 # ---- problems that are no partitions

@@ -19,9 +19,12 @@ from structsvm.partitions import (
     TraceObjective,
     Traits,
 )
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.labelled import SecondMoment
+from structsvm.partitions.learning import Learning
 from structsvm.problem import Problem, Separation
 from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
+from structsvm.problems.normalized_cut import CutLearning
 from structsvm.testing import check_problem
 from structsvm.weights import Free
 
@@ -70,8 +73,14 @@ class Doubled(MetricObjective):
 
 @dataclass(frozen=True)
 class OtherObjective(Free_):
+    @property
+    def learning(self):
+        return LearningDoubled(self)
+
+
+class LearningDoubled(Learning):
     def objective(self, metric, n_features):
-        return Doubled(self, metric, n_features)
+        return Doubled(self.problem, metric, n_features)
 
 
 @pytest.mark.parametrize(
@@ -214,29 +223,31 @@ def same(*_args, **_kwargs):
 @pytest.mark.parametrize(
     ("base", "name", "partner"),
     [
-        (SegmentProblem, "partition", "calibrate"),
+        (SegmentProblem, "partition", "learning"),
         (Clustering, "decoder", "training_sample"),
-        (Clustering, "partition", "calibrate"),
-        (NormalizedCut, "unit", "units"),
-        (NormalizedCut, "training_sample", "objective"),
-        (NormalizedCut, "loss", "objective"),
-        (NormalizedCut, "feature_map", "objective"),
+        (Clustering, "partition", "learning"),
+        (CutLearning, "unit", "units"),
+        (NormalizedCut, "training_sample", "learning"),
+        (NormalizedCut, "loss", "learning"),
+        (NormalizedCut, "feature_map", "learning"),
         (MetricObjective, "separate", "at"),
     ],
 )
 def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
     ours = {name: property(same) if name in {"loss", "feature_map"} else same}
+    theirs = property(same) if partner == "learning" else same
     said = f"Mine.{name} would not be called: .*Define {partner} as well"
     with pytest.raises(PluginError, match=said):
         type(base)("Mine", (base,), ours)
-    type(base)("Mine", (base,), {**ours, partner: same})
+    type(base)("Mine", (base,), {**ours, partner: theirs})
 
 
 @pytest.mark.parametrize(
     ("base", "name"),
     [
         (ChangePoint, "decoding_objective"),
-        (ChangePoint, "untrained"),
+        (Learning, "untrained"),
+        (Comparison, "loss"),
         (SequentialOracle, "ask"),
         (AllowedSegmentsOracle, "ask_all"),
     ],
@@ -244,6 +255,13 @@ def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
 def test_what_is_no_hook_is_not_replaced(base, name):
     with pytest.raises(PluginError, match=f"Mine.{name} would not always be called"):
         type(base)("Mine", (base,), {name: same})
+
+
+@pytest.mark.parametrize(("name", "part"), [("calibrate", "learning"), ("scores", "comparison")])
+def test_a_hook_of_a_part_is_not_defined_in_the_problem(name, part):
+    said = f"Mine.{name} would not be called: .* the property {part} returns"
+    with pytest.raises(PluginError, match=said):
+        type(ChangePoint)("Mine", (ChangePoint,), {name: same})
 
 
 @pytest.mark.parametrize("kappa", [np.nan, -1.0, 0.0, 5.0, np.inf, "1"])

@@ -146,7 +146,7 @@ def test_three_labels_have_no_jaccard_distance(rng):
     problem, M = NormalizedCut(), EquivalenceMatrix.from_labels(y)
     truth = node_labels(y, graph)
     expected = {"loss": 0.0, "jaccard": None, "adjusted_rand": 1.0, "disagreement": 0.0}
-    assert problem.scores(truth, M, 5) == expected
+    assert problem.comparison.scores(truth, M, 5) == expected
     found = Evaluation.of([truth], {"learned": [M], "untrained": [M]}, ["0"], problem)
     assert found.learned["jaccard"] is None
     assert found.counts == {"loss": 1, "jaccard": 0, "adjusted_rand": 1, "disagreement": 1}
@@ -189,5 +189,5 @@ def test_the_threshold_is_the_best_there_is(graphs):
         cuts = [Metric(factor, threshold).decode(problem, x) for x in samples]
         return np.mean([region_rand(t, M) for t, M in zip(truths, cuts, strict=True)])
 
-    found = problem.calibrate(factor, samples, truths).metric(factor).price
+    found = problem.learning.calibrate(factor, samples, truths).metric(factor).price
     assert agreement(found) >= max(agreement(t) for t in np.linspace(0.3, 1.0, 60)) - 1e-9

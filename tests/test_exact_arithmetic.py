@@ -121,7 +121,7 @@ def instance(seed, offset, scale, regularizer: Regularizer, P=2, N=2):
         steps = rng.normal(size=(T + 1, P))[labels]
         Xs.append(offset + scale * (rng.normal(size=(T, P)) + 2.0 * steps))
         truths.append(EquivalenceMatrix.from_labels(labels))
-    problem = ChangePoint().objective("diagonal", P)
+    problem = ChangePoint().learning.objective("diagonal", P)
     lam = float(10 ** rng.uniform(-2, 0)) * (
         scale**4 if isinstance(regularizer, SquaredNorm) else scale**2
     )

@@ -58,13 +58,12 @@ def test_change_points_bring_context_and_the_boundary_classifier():
 
 def test_where_states_are_hidden_metrics_see_what_classifiers_say():
     samples = [Sample(np.zeros((30, 2)))] * 4
-    found = ChangePoint().candidates_for_parts(samples, [NAMES] * 4)
+    found = ChangePoint().comparison.candidates(samples, [NAMES] * 4, parts=True)
     scored = ["scores-diagonal", "boundaries-diagonal", "scores-boundaries-diagonal"]
     assert [c.name for c in found] == ["untrained", "rca", *CLASSIFIERS, "consensus", *scored]
     # Three recordings are too few for scores: everything else is left to choose from.
-    few = [
-        candidate.name for candidate in ChangePoint().candidates_for_parts(samples[:3], [NAMES] * 3)
-    ]
+    found = ChangePoint().comparison.candidates(samples[:3], [NAMES] * 3, parts=True)
+    few = [candidate.name for candidate in found]
     context = ["lags-diagonal", "lags-full", "moments-diagonal"]
     assert few == [*PLAIN, *CLASSIFIERS, "consensus", *context]
 
@@ -96,9 +95,10 @@ def test_a_rule_of_segments_has_the_same_menu():
             return (end - start) >= 1
 
     samples = [Sample(np.zeros((30, 2)))] * 4
-    found = Even().candidates(samples, [NAMES] * 4)
+    found = Even().comparison.candidates(samples, [NAMES] * 4)
     assert [c.name for c in found] == names_of([NAMES] * 4)
-    assert [c.name for c in ChangePoint().candidates(samples, [NAMES] * 4)] == names_of([NAMES] * 4)
+    found = ChangePoint().comparison.candidates(samples, [NAMES] * 4)
+    assert [c.name for c in found] == names_of([NAMES] * 4)
 
 
 def test_names_of_the_menu_choose_from_it():

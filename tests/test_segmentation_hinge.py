@@ -58,7 +58,7 @@ def weights_of(problem, B, price):
 def test_its_value_is_the_loss_that_oracles_find(name, metric, seed):
     problem, (Xs, ys) = PROBLEMS[name], recordings(seed)
     B, price = drawn_weight(np.random.default_rng(seed), metric)
-    objective = problem.objective(metric, 3)
+    objective = problem.learning.objective(metric, 3)
     samples, _ = problem.read(Xs)
     truths = [EquivalenceMatrix.from_labels(y) for y in ys]
     risk = objective.risk(samples, truths, SquaredNorm())

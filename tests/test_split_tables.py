@@ -161,7 +161,7 @@ def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     learner = MetricLearner(Clustering(), lam=0.1, random_state=0).fit(split.training[k])
     test = split.test(k)
     (guess,) = learner.predict_partitions(test.arrays, test.truths[0].n_clusters)
-    expected = -Clustering().agreement(test.truths[0], guess)
+    expected = -Clustering().comparison.agreement(test.truths[0], guess)
     assert found.losses_[k, -1] == pytest.approx(expected)
 
 
@@ -173,7 +173,8 @@ def test_groups_of_rows_are_scaled_as_what_is_learned_from():
     learner.fit(split.training[1])
     test = split.test(1)
     (guess,) = learner.predict_partitions(test.arrays, 3)
-    assert found.losses_[1, -1] == pytest.approx(-Clustering().agreement(test.truths[0], guess))
+    agreement = Clustering().comparison.agreement(test.truths[0], guess)
+    assert found.losses_[1, -1] == pytest.approx(-agreement)
     assert found.best_estimator_.standardize == "auto"
 
 

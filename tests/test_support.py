@@ -82,7 +82,7 @@ def test_every_method_knows_its_support(method, metric):
 def test_the_bound_follows_from_the_support_alone(method):
     """``sum alpha o + min Omega(w) + <sum alpha psi, w>``, as the definition has it."""
     learner = learned(METHODS[method], metric="diagonal")
-    risk, problem = learner.risk(Xs, YS), learner.problem_.objective("diagonal", 4)
+    risk, problem = learner.risk(Xs, YS), learner.problem_.learning.objective("diagonal", 4)
     offset, slope = 0.0, np.zeros(risk.space.dim)
     for found in learner.solution_.support:
         x, truth = risk.xs[found.sample], risk.ys[found.sample]

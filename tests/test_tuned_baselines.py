@@ -17,6 +17,7 @@ from structsvm.learner.baselines import estimators_in
 from structsvm.partitions import Baseline, EquivalenceMatrix, Sample, partition_loss
 from structsvm.plotting import report_page
 from structsvm.problems import Clustering
+from structsvm.problems.clustering import TableComparison
 
 QUICK = ["equal-segments", "frame-logistic", "boundary-logistic"]
 recordings = partial(recordings_of_states, noise=0.6)
@@ -221,6 +222,12 @@ class Remembering(BaseEstimator):
 class WithBaseline(Clustering):
     """A clustering that declares a baseline of its own."""
 
+    @property
+    def comparison(self):
+        return WithOwn(self)
+
+
+class WithOwn(TableComparison):
     def baselines(self, samples, labels, features=None):
         return [Baseline("own", Remembering())]
 

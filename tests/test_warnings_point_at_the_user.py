@@ -111,7 +111,7 @@ CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
     ),
     "labels that a problem looks at": (
         DataWarning,
-        lambda: ChangePoint().check_training([ChangePoint().encode(YS[0], Sample(XS[0]))]),
+        lambda: ChangePoint().learning.check([ChangePoint().encode(YS[0], Sample(XS[0]))]),
     ),
 }
 

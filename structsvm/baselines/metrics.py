@@ -20,7 +20,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem, calibrated
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.units import within_whitening
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
@@ -69,7 +69,7 @@ def fit(
         When metric-learn is not installed, or does not run with this version of scikit-learn.
     """
     tuned: dict[str, Callable[..., Metric]]
-    tuned = {"untrained": problem.untrained, "pca": partial(_pca, problem)}
+    tuned = {"untrained": problem.learning.untrained, "pca": partial(_pca, problem)}
     if name in tuned:
         return tuned[name](samples, truths, weights, **settings)
     if name in METRIC_LEARN:
@@ -77,11 +77,11 @@ def fit(
     elif name in OWN:
         factor = OWN[name](samples, truths, weights, **settings)
     else:
-        found = problem.baseline(name, samples, truths, weights)
+        found = problem.comparison.baseline(name, samples, truths, weights)
         if found is None:
             raise SettingsError(f"a baseline of this problem is one of {NAMES}, got {name!r}")
         return found
-    return calibrated(problem, factor, samples, truths, weights).metric(factor)
+    return problem.learning.calibrate(factor, samples, truths, weights).metric(factor)
 
 
 def _pca(
@@ -96,7 +96,7 @@ def _pca(
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
     for rank in stage("ranks of PCA", ranks):
         factor = vectors[:, ::-1][:, :rank]
-        calibration = calibrated(problem, factor, samples, truths, weights)
+        calibration = problem.learning.calibrate(factor, samples, truths, weights)
         if calibration.merit < least:
             best, least = calibration.metric(factor), calibration.merit
     assert best is not None

@@ -192,7 +192,7 @@ def _checked(args: argparse.Namespace, terminal: Terminal, kind: Kind) -> Checke
             kind.problem, given.Xs, given.ys, feature_names=given.features, groups=groups
         )
         with without_warnings(DataWarning):
-            kind.problem.check_training(data.truths)
+            kind.problem.learning.check(data.truths)
     return Checked(given, data)
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 from structsvm.data.deferred import Data, Deferred, Step, all_derived, derived, in_memory
 from structsvm.data.gaps import has_gaps
+from structsvm.errors import DataError
 from structsvm.support.arrays import Floats, Ints
 
 
@@ -27,8 +28,9 @@ class Sample:
     data: Data
     """(T, P), finite: an array, or where to read one when it is needed."""
     side: Any = None
-    """What else the problem has to know of it, such as a tree or the edges of a graph. If it knows
-    what the features are, its method ``with_features(X, names)`` makes one that knows others."""
+    """What else the problem has to know of it, such as a tree or the edges of a graph. Its method
+    ``at(rows)`` makes that of some of the items, for labels in part. If it knows what the features
+    are, its method ``with_features(X, names)`` makes one that knows others."""
     states: Floats | None = None
     """(T, C) how probable each named state is, if the features of a learner know states."""
 
@@ -58,9 +60,21 @@ class Sample:
         return self.data.has_gaps if isinstance(self.data, Deferred) else has_gaps(self.data)
 
     def at(self, rows: Ints) -> Sample:
-        """Return some of the items, by their numbers, as a sample of their own."""
-        data = self.data
-        return self.with_features(data.at(rows) if isinstance(data, Deferred) else data[rows])
+        """Return some of the items, by their numbers, as a sample of their own.
+
+        Raises
+        ------
+        DataError
+            If there is side information that has no method ``at``.
+        """
+        data, side = self.data, self.side
+        if side is not None and not hasattr(side, "at"):
+            raise DataError(
+                f"some items of a sample have no meaning without its {type(side).__name__}: give "
+                "the side information a method at(rows), which returns that of these items"
+            )
+        some = data.at(rows) if isinstance(data, Deferred) else data[rows]
+        return replace(self, data=some, side=None if side is None else side.at(rows), states=None)
 
     def made_by(self, step: Step) -> Sample:
         """Return the same items with the features (T, P) that a step makes of these."""

@@ -38,9 +38,8 @@ from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.candidates import BLIND, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem, has_rows, measure
+from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.support.checks import refuse_unlisted
-from structsvm.support.contract import returned
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
@@ -175,15 +174,13 @@ class Evaluation(Printed):
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
             scores = {}
             for metric, found in guesses.items():
-                of_plugin = returned(
-                    problem, "scores", problem.scores(truth, found[i], tolerance), dict
-                )
+                of_plugin = problem.comparison.scores(truth, found[i], tolerance)
                 scores[metric] = of_plugin | _accuracy(named, metric, i)
             rows.append(SampleScores(name, truth.n_clusters, scores))
         numbers = tuple(contents(samples).tolist()) if len(samples) else ()
         words = problem.traits.words if words is None else words
         units = () if groups is None else tuple(units_of(groups, len(rows), words)[1].tolist())
-        judged_by = measure(problem, truths[0])
+        judged_by = problem.comparison.measure(truths[0])
         confusion = {metric: Confusion.total(parts) for metric, parts in named.items()}
         return cls(
             tuple(rows),
@@ -564,7 +561,7 @@ def confusions_of(
         return {}
     sizes = [sample.n_samples for sample in samples]
     pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
-    of_items = [learner.problem_.item_labels(y, sample) for y, sample in pairs]
+    of_items = [learner.problem_.learning.item_labels(y, sample) for y, sample in pairs]
     names = read_names(of_items, sizes, words.whole)
     if names is None:
         return {}

@@ -192,7 +192,7 @@ class FeatureGraph:
             twice = next(name for name in self.nodes if self.nodes.count(name) > 1)
             raise DataError(f"two nodes are called {twice!r}: give each a name of its own")
 
-    def induced(self, nodes: Ints) -> FeatureGraph:
+    def at(self, nodes: Ints) -> FeatureGraph:
         """Return the graph of some of the nodes and the edges between them, without pixels."""
         place = np.full(self.n_samples, -1, dtype=np.int64)
         place[nodes] = np.arange(len(nodes))

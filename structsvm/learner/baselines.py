@@ -30,7 +30,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among
-from structsvm.support.contract import asked, returned_all
+from structsvm.support.contract import asked
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
@@ -167,25 +167,18 @@ def baselines_of(data: TrainingSet, features: RecordingTransformer | None) -> li
     labels = data.item_labels
     if labels is None or data.asks == CLUSTERS:
         return []
-    return _declared("baselines", Baseline, data, labels, features)
+    with asked(data.problem, "comparison"):
+        return list(data.problem.comparison.baselines(data.samples, labels, features))
 
 
 def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
     """The menu of the problem for samples as they were measured, and what is asked about them."""
     labels = _labels(data)
-    asked = data.asks or data.question
-    if asked not in (ROWS, CLUSTERS, STATES):
-        return _declared("candidates", Candidate, data, labels, features)
-    found = _declared("candidates_for_parts", Candidate, data, labels, features)
-    return [c for c in found if c.estimator is None or asked != CLUSTERS]
-
-
-def _declared(
-    method: str, kind: type[Kind], data: TrainingSet, labels: Any, features: Any
-) -> list[Kind]:
-    with asked(data.problem, method):
-        found = getattr(data.problem, method)(data.samples, labels, features)
-        return returned_all(data.problem, method, found, kind)
+    about = data.asks or data.question
+    parts = about in (ROWS, CLUSTERS, STATES)
+    with asked(data.problem, "comparison"):
+        found = data.problem.comparison.candidates(data.samples, labels, features, parts)
+    return [c for c in found if c.estimator is None or about != CLUSTERS]
 
 
 def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
@@ -254,4 +247,4 @@ def _labels(data: TrainingSet) -> list[Any]:
     if (found := data.item_labels) is not None:
         return found
     problem, pairs = data.problem, zip(data.truths, data.samples, strict=True)
-    return [problem.item_labels(problem.decode(M, x), x) for M, x in pairs]
+    return [problem.learning.item_labels(problem.decode(M, x), x) for M, x in pairs]

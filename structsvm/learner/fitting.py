@@ -19,7 +19,6 @@ from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective
-from structsvm.partitions.problem import learning_units
 from structsvm.partitions.units import LearningUnits
 from structsvm.problem import Risk
 from structsvm.solution import Solution
@@ -68,8 +67,8 @@ class FitState:
             _refuse_gaps(data)
         problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
         if untrained is None:
-            untrained = problem.untrained(samples, truths, weights)
-        units = learning_units(problem, samples, truths, untrained, settings.shrinkage, weights)
+            untrained = problem.learning.untrained(samples, truths, weights)
+        units = problem.learning.units(samples, truths, untrained, settings.shrinkage, weights)
         objective = settings.objective(data.n_features)
         scaled = all_made_by(samples, units)
         omega = settings.weighted(objective)
@@ -90,7 +89,7 @@ class FitState:
         data = self.data
         factor = self.units.restore(usable_factor(self.objective, solution, settings))
         calibrated = partial(
-            data.problem.calibrate, factor, data.samples, data.truths, data.weights
+            data.problem.learning.calibrate, factor, data.samples, data.truths, data.weights
         )
         if interrupts is None:
             calibration = calibrated()

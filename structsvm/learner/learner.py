@@ -46,7 +46,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import PartitionProblem, agreement_between, read_samples
+from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
@@ -679,7 +679,7 @@ class MetricLearner(ProblemParameters):
         weights = check_weights(sample_weight, len(truths), traits.words)
         counts = [t.n_clusters for t in truths] if traits.given_k else None
         pairs = zip(truths, self.predict_partitions(samples, counts), strict=True)
-        agreements = [agreement_between(self.problem_, t, g) for t, g in pairs]
+        agreements = [self.problem_.comparison.agreement(t, g) for t, g in pairs]
         return float(np.average(agreements, weights=weights))
 
     # ---- what was learned, at a glance

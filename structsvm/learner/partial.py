@@ -30,7 +30,6 @@ from structsvm.partial_labels.complete import (
 )
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective
-from structsvm.partitions.problem import learning_units, untrained_factor_of
 from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -162,7 +161,7 @@ def _refuse_untaken(data: TrainingSet) -> None:
 
 def check_labels(data: TrainingSet) -> bool:
     if data.is_complete:
-        data.problem.check_training(data.truths)
+        data.problem.learning.check(data.truths)
         return False
     _check_partial(data.labels)
     return True
@@ -271,9 +270,9 @@ def _is_zero(objective: Objective, found: Alternated) -> bool:
 def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
     """The units of learning where no stretch teaches anything by itself."""
     problem, parts = data.problem, data.parts
-    plain = untrained_factor_of(problem, data.samples, data.weights)
+    plain = problem.learning.untrained_factor(data.samples, data.weights)
     if not problem.traits.convex:
-        return learning_units(problem, data.samples, [], Metric(plain, None), None, data.weights)
+        return problem.learning.units(data.samples, [], Metric(plain, None), None, data.weights)
     whitening, unit, seen = None, None, data
     if settings.shrinkage is not None and len(parts):
         shrinkage = settings.shrinkage
@@ -281,7 +280,7 @@ def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
         whitening = within_whitening(stretches, parts.truths, shrinkage, parts.weights)
         seen = data.made_by(LearningUnits(whitening))
     if len(parts) and not problem.traits.contiguous:
-        unit = problem.unit(seen.parts.samples, parts.truths, parts.weights)
+        unit = problem.learning.unit(seen.parts.samples, parts.truths, parts.weights)
     if unit is None:
         known = seen.samples, data.labels, data.weights
         unit = calibrate_partial(problem, plain, *known).penalty
@@ -307,7 +306,7 @@ def _finish(
         return calibrated_or_learned(task, otherwise, units.unit, interrupts)
 
     calibration = calibrated(factor, price)
-    plain = untrained_factor_of(problem, data.samples, data.weights)
+    plain = problem.learning.untrained_factor(data.samples, data.weights)
     if calibration.missing:
         untrained = Metric(plain, units.unit)
     else:

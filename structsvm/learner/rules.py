@@ -18,7 +18,7 @@ from structsvm.partial_labels.labels import PartialLabels, as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
-from structsvm.partitions.problem import PartitionProblem, known_labels_of
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.contract import AtOnce, asked
 
 LENGTHS = ("min_length", "max_length")
@@ -178,7 +178,7 @@ def _constraint(problem: PartitionProblem, sample: Sample, y: Any) -> Constraint
     if y is None:
         return UNCONSTRAINED
     contiguous, T = problem.traits.contiguous, sample.n_samples
-    given = known_labels_of(problem, y, sample)
+    given = problem.learning.known_labels(y, sample)
     partial = as_partial(given, T, problem.traits.words.item)
     if partial is None:
         partial = PartialLabels(partition_of(problem.encode(given, sample)).labels)

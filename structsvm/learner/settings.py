@@ -24,7 +24,7 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.storage.unstored import refuse_unstored
 from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
-from structsvm.support.contract import returned
+from structsvm.support.contract import raise_wrong
 
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
@@ -92,8 +92,7 @@ class Settings:
         )
 
     def objective(self, n_features: int) -> Objective:
-        found = self.problem.objective(self.metric, n_features)
-        return returned(self.problem, "objective", found, Objective)  # type: ignore[type-abstract]
+        return self.problem.learning.objective(self.metric, n_features)
 
     def weighted(self, objective: Objective) -> Regularizer:
         """Omega, times what ``lam`` stands for."""
@@ -118,7 +117,9 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
             f"problem must be a PartitionProblem such as ChangePoint(), got {problem!r}"
             + (f": {way_out}" if way_out else "")
         )
-    returned(problem, "traits", problem.traits, Traits)
+    traits: object = problem.traits
+    if not isinstance(traits, Traits):
+        raise_wrong(problem, "traits", traits, "an instance of Traits")
     if random_state is None:
         return problem
     refuse_bad_seed(random_state)

@@ -135,8 +135,7 @@ class TrainingSet:
         """Return the training set of parts of samples: the number of each, and which of its
         items.
         """
-        truths, restrict = self.truths, self.problem.restrict
-        labels = [truths[i].labels for i, _ in pieces]
+        labels = [self.truths[i].labels for i, _ in pieces]
         parts = [
             EquivalenceMatrix.from_labels(y[rows])
             for y, (_, rows) in zip(labels, pieces, strict=True)
@@ -145,7 +144,7 @@ class TrainingSet:
         given = None if self.given is None else [label_values(y) for y in self.given]
         return replace(
             self,
-            samples=[restrict(self.samples[i], rows) for i, rows in pieces],
+            samples=[self.samples[i].at(rows) for i, rows in pieces],
             labels=[Known.of(M, self.problem.traits.contiguous) for M in parts],
             weights=self.weights[[i for i, _ in pieces]],
             groups=None,
@@ -182,7 +181,7 @@ class TrainingSet:
         if self.given is None:
             return None
         pairs = zip(self.given, self.samples, strict=True)
-        return [self.problem.item_labels(y, sample) for y, sample in pairs]
+        return [self.problem.learning.item_labels(y, sample) for y, sample in pairs]
 
     @property
     def arrays(self) -> list[Floats]:
@@ -235,7 +234,7 @@ class TrainingSet:
         """Everything whose partition is known, as samples of their own."""
         if self.is_complete:
             return self
-        samples, truths = known_parts(self.problem, self.samples, self.labels)
+        samples, truths = known_parts(self.samples, self.labels)
         contiguous = self.problem.traits.contiguous
         labels = [Known.of(truth, contiguous) for truth in truths]
         return replace(

@@ -35,7 +35,6 @@ from structsvm.model_selection.trials import (
 )
 from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import measure
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage
 
@@ -141,7 +140,7 @@ class HeldOut:
             data.weights,
             rule,
             split.words,
-            measure(data.problem, data.truths[0]),
+            data.problem.comparison.measure(data.truths[0]),
             split.numbers,
             split.question,
         )

@@ -254,7 +254,7 @@ def _state_names(data: TrainingSet) -> list[NDArray[Any]]:
             "split='states' hides one state after the other: give a name for each sample, the same "
             "in several recordings; change points have none"
         )
-    data.problem.check_training(data.truths)
+    data.problem.learning.check(data.truths)
     return [np.array(names_of_labels(y)) for y in labels]
 
 
@@ -290,7 +290,7 @@ def _check(data: TrainingSet, n_folds: Any, asked: str) -> None:
             f"neighbours, and are not split like the rows of a table; leave split out, and "
             f"{words.whole}s are held out as a whole"
         )
-    data.problem.check_training(data.truths)
+    data.problem.learning.check(data.truths)
     if data.groups is not None:
         raise SettingsError(
             f"groups are of whole {words.whole}s, which split={asked!r} divides: leave one out"

@@ -23,7 +23,6 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import disagreement
 from structsvm.solvers.memory import Memory
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
@@ -77,9 +76,9 @@ class Fold:
         self, guesses: Sequence[Sequence[EquivalenceMatrix]], seconds: float, **told: Any
     ) -> Trial:
         """The trial of a candidate that gives these partitions, without and with K given."""
-        problem, truths = self.test.problem, self.test.truths
+        truths, compared = self.test.truths, self.test.problem.comparison
         columns = [
-            [disagreement(problem, truth, M) for truth, M in zip(truths, found, strict=True)]
+            [compared.disagreement(truth, M) for truth, M in zip(truths, found, strict=True)]
             for found in guesses
         ]
         ends: Sequence[Sequence[Ints]] = ()
@@ -196,7 +195,7 @@ def try_path(path: Sequence[Settings], seen: SeenFold | Unseen, fold: Fold) -> l
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
         data = seen.train
-        data.problem.check_training(data.truths)
+        data.problem.learning.check(data.truths)
         path[0].check(data.n_features, len(data))
         state = FitState.of(path[0], data, seen.untrained)
         memory = Memory() if data.problem.traits.convex else None

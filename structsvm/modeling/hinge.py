@@ -226,7 +226,7 @@ def _risk(
     if isinstance(problem, PartitionProblem):
         data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
         kind = "full" if weights[0].ndim == 2 else "diagonal"
-        objective = problem.objective(kind, data.n_features)
+        objective = problem.learning.objective(kind, data.n_features)
         found = objective.risk(data.samples, data.truths, SquaredNorm(), None, data.weights)
         if not isinstance(found, RegularizedRisk):
             raise SettingsError(

@@ -34,7 +34,7 @@ from structsvm.partitions.metric import (
 )
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import PartitionProblem, calibrated, known_labels_of, oracle_of
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.support.arrays import Floats
@@ -167,7 +167,7 @@ def read_labels(problem: PartitionProblem, samples: Sequence[Sample], ys: Any) -
                 nothing_written(f"encode, of {words.whole} {i},"),
             ):
                 given = read_only(y) if type(y) is np.ndarray else y
-                known = known_labels_of(problem, given, sample)
+                known = problem.learning.known_labels(given, sample)
                 labels = as_partial(known, sample.n_samples, words.item)
                 if labels is None:
                     found.append(Known.of(_encoded(problem, known, sample), contiguous))
@@ -260,13 +260,13 @@ def _with_known_count(
 
 
 def known_parts(
-    problem: PartitionProblem, samples: Sequence[Sample], labels: Sequence[Known]
+    samples: Sequence[Sample], labels: Sequence[Known]
 ) -> tuple[list[Sample], list[EquivalenceMatrix]]:
     """Everything whose partition is known, as samples of their own."""
     parts, truths = [], []
     for sample, known in zip(samples, labels, strict=True):
         for rows, truth in zip(*known.part, strict=True):
-            parts.append(sample if known.truth is not None else problem.restrict(sample, rows))
+            parts.append(sample if known.truth is not None else sample.at(rows))
             truths.append(truth)
     return parts, truths
 
@@ -278,7 +278,7 @@ def _partly_known(
     for sample, known in zip(samples, labels, strict=True):
         for rows, truth in zip(*known.part, strict=True):
             whole = known.truth is not None
-            found.append((sample, truth) if whole else problem.partly(sample, rows, truth))
+            found.append((sample, truth) if whole else problem.learning.part(sample, rows, truth))
     return [sample for sample, _ in found], [truth for _, truth in found]
 
 
@@ -301,14 +301,14 @@ def calibrate_partial(
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
         parts, truths = _partly_known(problem, samples, labels)
         shares = None if weights is None else part_weights(labels, weights)
-        return calibrated(problem, factor, parts, truths, shares)
+        return problem.learning.calibrate(factor, parts, truths, shares)
     Zs = in_metric(samples, factor)
     scatter = np.average(of_each("measuring the samples", total_scatter, Zs), weights=weights)
     changes = np.average([max(1, known.n_changes) for known in labels], weights=weights)
     if not scatter > 0:
         return Calibration.of_one_cluster([known.n_changes for known in labels], weights)
     penalties = penalty_grid(float(scatter / changes))
-    oracles, losses = [oracle_of(problem, x) for x in samples], [known.loss for known in labels]
+    oracles, losses = [problem.decoder(x) for x in samples], [known.loss for known in labels]
     return calibrate_by(oracles, Zs, losses, penalties, weights)
 
 
@@ -320,7 +320,7 @@ def calibrate_to_rate(
     weights: Floats,
 ) -> Calibration:
     """The price that finds as many changes per second as the labelled stretches have."""
-    parts, shares = known_parts(problem, samples, labels)[1], part_weights(labels, weights)
+    parts, shares = known_parts(samples, labels)[1], part_weights(labels, weights)
     changes = np.dot(shares, [M.n_clusters - 1.0 for M in parts])
     rate = changes / np.dot(shares, [M.n_samples - 1.0 for M in parts])
     expected = rate * np.average([known.n_samples - 1.0 for known in labels], weights=weights)

@@ -2,10 +2,12 @@ from structsvm.data.sample import Sample as Sample
 from structsvm.data.words import Words as Words
 from structsvm.partitions.candidates import Baseline as Baseline
 from structsvm.partitions.candidates import Candidate as Candidate
+from structsvm.partitions.comparison import Comparison as Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
 from structsvm.partitions.kept import KeptPartition as KeptPartition
 from structsvm.partitions.labelled import LabelledSample as LabelledSample
 from structsvm.partitions.labelled import SearchedSample as SearchedSample
+from structsvm.partitions.learning import Learning as Learning
 from structsvm.partitions.losses import adjusted_rand_index as adjusted_rand_index
 from structsvm.partitions.losses import chi_square as chi_square
 from structsvm.partitions.losses import covering as covering

@@ -20,7 +20,7 @@ from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
-from structsvm.support.contract import AtOnce, asked, returned
+from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import counted
 from structsvm.support.stack import Stack
 
@@ -91,8 +91,7 @@ class Metric:
         constraint: Constraint = UNCONSTRAINED,
     ) -> EquivalenceMatrix:
         """Partition a sample into ``n_clusters``, or as many as the price allows."""
-        found = problem.partition(sample, self, n_clusters, constraint)
-        return returned(problem, "partition", found, EquivalenceMatrix)
+        return problem.partition(sample, self, n_clusters, constraint)
 
     def __str__(self) -> str:
         """Its size and its price."""

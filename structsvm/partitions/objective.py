@@ -25,7 +25,7 @@ from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, meant
 from structsvm.support.contract import Contract, asked, overrides
-from structsvm.support.plain import read_only, shown
+from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
@@ -83,7 +83,7 @@ class MetricObjective(Objective, Problem):
     --------
     >>> from structsvm.partitions import MetricObjective
     >>> from structsvm.problems import ChangePoint
-    >>> objective = ChangePoint().objective("diagonal", 3)
+    >>> objective = ChangePoint().learning.objective("diagonal", 3)
     >>> type(objective).__name__, objective.weight_space().dim
     ('MetricObjective', 4)
     """
@@ -265,12 +265,7 @@ class MetricObjective(Objective, Problem):
             asked(problem, "training_sample", where),
             nothing_written(f"{type(problem).__name__}.training_sample"),
         ):
-            found: Any = problem.training_sample(x, y)
-        if not isinstance(found, LabelledSample):
-            raise PluginError(
-                f"{where}: {type(problem).__name__}.training_sample returned {shown(found)}: "
-                "return a LabelledSample, such as SearchedSample(X, truth, oracle)"
-            )
+            found = problem.training_sample(x, y)
         _refuse_pair(problem, found)
         return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +11,10 @@ from numpy.typing import NDArray
 
 from structsvm.data.deferred import BATCH, Step, stack_of
 from structsvm.data.reading import read_arrays
-from structsvm.data.sample import Sample, all_made_by
+from structsvm.data.sample import Sample
 from structsvm.data.samples import centred, far_from_zero
 from structsvm.errors import DataError, DataWarning, PluginError, warn
-from structsvm.partitions.candidates import Baseline, Candidate, named_candidate
+from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import (
     SECOND_MOMENT,
@@ -24,22 +23,9 @@ from structsvm.partitions.labelled import (
     Loss,
     SearchedSample,
 )
-from structsvm.partitions.losses import (
-    Projector,
-    adjusted_rand_index,
-    covering,
-    margin_f1,
-    partition_loss,
-)
-from structsvm.partitions.metric import (
-    Calibration,
-    Metric,
-    calibrate,
-    calibrate_by,
-    in_metric,
-    penalties_for,
-)
-from structsvm.partitions.objective import MetricObjective, Objective
+from structsvm.partitions.learning import Learning
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
     Argmax,
@@ -50,11 +36,8 @@ from structsvm.partitions.oracle import (
 )
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
-from structsvm.partitions.units import LearningUnits, within_whitening
-from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import mapping_of
-from structsvm.support.checks import is_number
-from structsvm.support.contract import Contract, asked, hook, returned
+from structsvm.support.contract import Contract, asked, hook, hooks_of, promises
 from structsvm.support.plain import shown
 
 DOUBT = 0.1
@@ -90,13 +73,26 @@ class PartitionProblem(Contract):
     [2, 3]
     """
 
-    needs: ClassVar[Mapping[str, str]] = {"partition": "calibrate"}
+    needs: ClassVar[Mapping[str, str]] = {"partition": "learning"}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse hooks of :class:`Learning` and :class:`Comparison`, which nothing would call."""
+        super().__init_subclass__(**kwargs)
+        for part, contract in (("learning", Learning), ("comparison", Comparison)):
+            lost = sorted(hooks_of(contract) & vars(cls).keys())
+            if lost:
+                name = contract.__name__
+                raise PluginError(
+                    f"{cls.__qualname__}.{lost[0]} would not be called: it is a hook of {name}. "
+                    f"Define it in a subclass of {name} that the property {part} returns"
+                )
 
     @property
     @abstractmethod
     def traits(self) -> Traits:
         """What is true of the family: words, whether clusters are segments, defaults."""
 
+    @promises(Oracle)
     @abstractmethod
     def decoder(self, sample: Sample) -> Oracle:
         """Maximises ``Tr(A M)`` over the partitions of a sample: prediction, and learning."""
@@ -143,134 +139,22 @@ class PartitionProblem(Contract):
         assert M.labels is not None
         return np.array(M.labels)
 
-    @hook
-    def known_labels(self, y: Any, sample: Sample) -> Any:
-        """Labels as users write them, one for each item if they are labels of something else."""
-        return y
-
-    @hook
-    def item_labels(self, y: Any, sample: Sample) -> Any:
-        """Labels for features and baselines to learn from: the name of each item, if it has one."""
-        return self.known_labels(y, sample)
-
-    @hook
-    def restrict(self, sample: Sample, rows: Ints) -> Sample:
-        """Some of the items of a sample, such as those that are labelled, as one of their own."""
-        return sample.at(rows)
-
-    @hook
-    def partly(
-        self, sample: Sample, rows: Ints, truth: EquivalenceMatrix
-    ) -> tuple[Sample, EquivalenceMatrix]:
-        """Some labelled items of a sample and their partition, as :meth:`calibrate` takes them.
-
-        By default those items alone; the sample as a whole where the price of its parts is
-        another one.
-        """
-        return self.restrict(sample, rows), truth
-
-    @hook
-    def check_training(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that the training labels teach something, and warn if they teach little.
-
-        Raises
-        ------
-        DataError
-            If every sample is one single cluster.
-        """
-        if all(truth.n_clusters == 1 for truth in truths):
-            words = self.traits.words
-            raise DataError(
-                f"each of the {words.wholes(len(truths))} is one single {words.part}: label at "
-                "least one that has two"
-            )
-
     # ---- learning
 
-    @hook
+    @promises(LabelledSample)
     def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
         """A training sample in the units of learning, ready for separation."""
-        return SearchedSample(sample.data, truth, oracle_of(self, sample))
+        return SearchedSample(sample.data, truth, self.decoder(sample))
 
+    @property
     @hook
-    def unit(
-        self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
-    ) -> float | None:
-        """The price in whose units learning sees the metric; None for the calibrated one.
-
-        ``lam`` has no unit as long as the identity divided by this is a sensible metric. A sample
-        of weight 2 counts as if it were there twice; ``weights`` (N,), None for all alike.
-        """
-        return None
-
-    @hook
-    def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
-        """The metric without learning, ``L`` (P, r); the identity by default."""
-        return np.eye(samples[0].n_features)
-
-    @hook
-    def units(
-        self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        untrained: Metric,
-        shrinkage: float | None,
-        weights: Floats | None = None,
-    ) -> LearningUnits:
-        """The features that learning sees: whitened perhaps, and scaled.
-
-        Parameters
-        ----------
-        untrained : Metric
-            The identity with its calibrated price.
-        shrinkage : float or None
-            Of the whitening; None for none.
-        weights : array of shape (N,), optional
-            Of the samples, in all of this.
-
-        Raises
-        ------
-        PluginError
-            If ``unit`` is no number above 0.
-        """
-        whitening = None
-        if shrinkage is not None:
-            whitening = within_whitening([s.data for s in samples], truths, shrinkage, weights)
-            samples = all_made_by(samples, LearningUnits(whitening))
-        unit = self.unit(samples, truths, weights)
-        if unit is not None and not (is_number(unit) and 0.0 < unit < np.inf):
-            raise PluginError(
-                f"{type(self).__name__}.unit is {unit!r}: return None or a number > 0"
-            )
-        if unit is None and whitening is not None:
-            identity = np.eye(whitening.shape[0])
-            unit = calibrated(self, identity, samples, truths, weights).penalty
-        if unit is None:
-            assert untrained.price is not None
-            unit = untrained.price
-        return LearningUnits(whitening, unit)
-
-    @hook
-    def objective(self, metric: str, n_features: int) -> Objective:
-        """What is minimised over a "full" or a "diagonal" metric of P features."""
-        return MetricObjective(self, metric, n_features)
-
-    def untrained(
-        self,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
-    ) -> Metric:
-        """What there is without learning: that metric with the price that suits the labels."""
-        factor = untrained_factor_of(self, samples, weights)
-        return calibrated(self, factor, samples, truths, weights).metric(factor)
+    def learning(self) -> Learning:
+        """How it is learned: what labels teach, units, the objective, the price."""
+        return Learning(self)
 
     # ---- prediction
 
-    @hook
+    @promises(EquivalenceMatrix)
     def partition(
         self,
         sample: Sample,
@@ -280,7 +164,7 @@ class PartitionProblem(Contract):
     ) -> EquivalenceMatrix:
         """The best partition of a sample into ``n_clusters``, or as many as the price allows."""
         objective = self.decoding_objective(sample, metric, n_clusters)
-        answer = oracle_of(self, sample).ask(objective, constraint.with_clusters(n_clusters))
+        answer = self.decoder(sample).ask(objective, constraint.with_clusters(n_clusters))
         if n_clusters is None:
             warn_of_rounding(answer, objective)
         return answer.y
@@ -313,7 +197,7 @@ class PartitionProblem(Contract):
         made: dict[int, Sample] = {}
         for k, X in enumerate(Xs.arrays()):
             sample = Sample(X, samples[short[k]].side, samples[short[k]].states)
-            oracle = oracle_of(self, sample)
+            oracle = self.decoder(sample)
             if oracle.answers_many:
                 together.setdefault(oracle, []).append(k)
             else:
@@ -336,107 +220,18 @@ class PartitionProblem(Contract):
         Z = metric.transform(centred(sample.X))
         return TraceObjective(Z, shift=-price, gaps=True)
 
-    @hook
-    def calibrate(
-        self,
-        factor: Floats,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
-    ) -> Calibration:
-        """The price of a cluster that suits the labels of samples in the metric ``L L^T``."""
-        oracles = []
-        for i, sample in enumerate(samples):
-            with asked(self, "decoder", f"{self.traits.words.whole} {i}"):
-                oracles.append(oracle_of(self, sample))
-        Zs = in_metric(samples, factor)
-        if self.loss is partition_loss:
-            return calibrate(oracles, Zs, truths, weights)
-        losses = [partial(loss_between, self, truth) for truth in truths]
-        penalties = penalties_for(Zs, truths, weights)
-        if penalties is None:
-            ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in truths]
-            found = [loss(one) for loss, one in zip(losses, ones, strict=True)]
-            return Calibration.of_one_cluster(found, weights)
-        return calibrate_by(oracles, Zs, losses, penalties, weights)
-
     # ---- evaluation
 
+    @property
     @hook
-    def baseline(
-        self,
-        name: str,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        weights: Floats | None = None,
-    ) -> Metric | None:
-        """A metric of this problem's own to compare with, by name; None if there is none."""
-        return None
-
-    @hook
-    def baselines(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Baseline]:
-        """Estimators to compare with that are no metrics, as far as they apply to these labels.
-
-        Parameters
-        ----------
-        samples : sequence of Sample
-            As they were measured.
-        labels : sequence of labels of each sample, as :meth:`item_labels` has them
-        features : RecordingTransformer, optional
-            The features that the metric is learned from, not fitted: baselines see them too.
-        """
-        return ()
-
-    @hook
-    def candidates(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Candidate]:
-        """What model selection chooses from, the untrained metric among them.
-
-        Parameters are those of :meth:`baselines`; where features are given, every candidate sees
-        them unless it has its own. By default the candidates that the traits name.
-        """
-        return [named_candidate(name) for name in self.traits.candidates]
-
-    @hook
-    def candidates_for_parts(
-        self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
-    ) -> Sequence[Candidate]:
-        """What model selection chooses from where it holds out rows, clusters, or named states.
-
-        By default the same as :meth:`candidates`. Of baselines of tables, only those that know the
-        clusters take part, and only where rows are held out.
-        """
-        return self.candidates(samples, labels, features)
-
-    @hook
-    def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
-        """What model selection maximises: minus :attr:`loss`, unless that is easily fooled."""
-        return -loss_between(self, truth, guess)
-
-    @hook
-    def scores(
-        self, truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
-    ) -> dict[str, float | None]:
-        """Scores by name; a predicted change is a hit within ``tolerance`` samples of a true one.
-
-        None for a score that does not apply.
-        """
-        segments = self.traits.contiguous
-        return {
-            "loss": loss_between(self, truth, guess),
-            "covering": covering(truth, guess),
-            "adjusted_rand": adjusted_rand_index(truth, guess),
-            "f1": margin_f1(truth, guess, tolerance) if segments else None,
-            "disagreement": disagreement(self, truth, guess),
-        }
+    def comparison(self) -> Comparison:
+        """What it is compared with and chosen from, and by which scores."""
+        return Comparison(self)
 
 
 def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: ConstraintKind) -> Oracle:
     """The decoder of a sample, for questions about other segmentations than the best one."""
-    oracle, name = oracle_of(problem, sample), type(problem).__name__
+    oracle, name = problem.decoder(sample), type(problem).__name__
     if type(problem).partition is not PartitionProblem.partition:
         raise DataError(
             f"margins are those of maxima of Tr(A M), and {name}.partition predicts something else"
@@ -450,83 +245,8 @@ def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: Constrain
     return oracle
 
 
-def oracle_of(problem: PartitionProblem, sample: Sample) -> Oracle:
-    """The decoder of a sample."""
-    return returned(problem, "decoder", problem.decoder(sample), Oracle)  # type: ignore[type-abstract]
-
-
-def untrained_factor_of(
-    problem: PartitionProblem, samples: Sequence[Sample], weights: Floats | None = None
-) -> Floats:
-    found: Any = problem.untrained_factor(samples, weights)
-    P = samples[0].n_features
-    if not (
-        isinstance(found, np.ndarray)
-        and found.dtype.kind in "fiu"
-        and found.ndim == 2
-        and found.shape[0] == P
-        and np.isfinite(found).all()
-    ):
-        raise PluginError(
-            f"{type(problem).__name__}.untrained_factor returned {shown(found)}: return a finite "
-            f"array of shape ({P}, r), as many rows as there are features"
-        )
-    return found
-
-
-def known_labels_of(problem: PartitionProblem, y: Any, sample: Sample) -> Any:
-    known = problem.known_labels(y, sample)
-    if known is None:
-        raise PluginError(
-            f"{type(problem).__name__}.known_labels returned None: return the labels, one for each "
-            f"{problem.traits.words.item}, or labels in part"
-        )
-    return known
-
-
-def calibrated(
-    problem: PartitionProblem,
-    factor: Floats,
-    samples: Sequence[Sample],
-    truths: Sequence[EquivalenceMatrix],
-    weights: Floats | None = None,
-) -> Calibration:
-    found = problem.calibrate(factor, samples, truths, weights)
-    return returned(problem, "calibrate", found, Calibration)
-
-
-def loss_between(problem: PartitionProblem, truth: Projector, guess: Projector) -> float:
-    return _number(problem, "loss", problem.loss(truth, guess))
-
-
-def agreement_between(
-    problem: PartitionProblem, truth: EquivalenceMatrix, guess: EquivalenceMatrix
-) -> float:
-    return _number(problem, "agreement", problem.agreement(truth, guess))
-
-
-def _number(problem: PartitionProblem, method: str, found: Any) -> float:
-    if not isinstance(found, int | float | np.bool_ | np.integer | np.floating) or found != found:
-        raise PluginError(
-            f"{type(problem).__name__}.{method} returned {shown(found)}: return a number"
-        )
-    return float(found)
-
-
 def _is_short(sample: Sample) -> bool:
     return sample.n_samples < BATCH and mapping_of(sample.data) is None
-
-
-def learning_units(
-    problem: PartitionProblem,
-    samples: Sequence[Sample],
-    truths: Sequence[EquivalenceMatrix],
-    untrained: Metric,
-    shrinkage: float | None,
-    weights: Floats | None = None,
-) -> LearningUnits:
-    found = problem.units(samples, truths, untrained, shrinkage, weights)
-    return returned(problem, "units", found, LearningUnits)
 
 
 def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
@@ -566,17 +286,6 @@ def read_samples(
             )
     read: tuple[list[Sample], list[str] | None] = found
     return read
-
-
-def disagreement(
-    problem: PartitionProblem, truth: EquivalenceMatrix, guess: EquivalenceMatrix
-) -> float:
-    agreements = [agreement_between(problem, truth, M) for M in (truth, guess)]
-    return agreements[0] - agreements[1]
-
-
-def measure(problem: PartitionProblem, truth: EquivalenceMatrix) -> str:
-    return "loss" if agreement_between(problem, truth, truth) == 0 else "disagreement"
 
 
 def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:

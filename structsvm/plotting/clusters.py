@@ -93,7 +93,7 @@ def plot_clusters(
     points = values if len(values) > 1 else np.vstack([values, np.zeros(values.shape[1])])
 
     ax = plain(new_axes(ax, width=6.4, height=4.8))
-    labels = None if y is None else learner.problem_.item_labels(y, sample)
+    labels = None if y is None else learner.problem_.learning.item_labels(y, sample)
     titles = cluster_names(found, truth, labels)
     colors, dots = mark_colors(), []
     for k in range(found.n_clusters):

@@ -4,22 +4,67 @@ from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
+from inspect import isfunction
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
 from structsvm.support.folders import REMOVED, works_in_removed_folder
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-Kind = TypeVar("Kind")
 
 
 def hook(method: Method) -> Method:
     """Mark a method of a contract that has a default and that a subclass may define instead."""
     method.__hook__ = True  # type: ignore[attr-defined]
     return method
+
+
+def promises(what: type | Callable[..., str]) -> Callable[[Method], Method]:
+    """Mark a hook that returns something of a type, or what a check has no complaint about.
+
+    The check takes what was returned and the arguments, and says what to return instead. What a
+    subclass returns is looked at wherever it is called.
+    """
+
+    def mark(method: Method) -> Method:
+        method.__promise__ = what  # type: ignore[attr-defined]
+        return hook(method)
+
+    return mark
+
+
+def _kept(name: str, method: Any, promise: type | Callable[..., str]) -> Any:
+    """A method that returns what its contract promises, or raises a PluginError."""
+
+    @wraps(method)
+    def _checked(plugin: Any, *args: Any, **kwargs: Any) -> Any:
+        found = method(plugin, *args, **kwargs)
+        if isinstance(promise, type):
+            wrong = "" if isinstance(found, promise) else f"an instance of {promise.__name__}"
+        else:
+            wrong = promise(found, *args)
+        if wrong:
+            raise_wrong(plugin, name, found, wrong)
+        return found
+
+    _checked.__promise__ = promise  # type: ignore[attr-defined]
+    return _checked
+
+
+def _unbound(definition: Any) -> Any:
+    """A definition as a function of the plugin, which a static method does without."""
+    if not isinstance(definition, staticmethod):
+        return definition
+    static = definition.__func__
+
+    @wraps(static)
+    def _called(_plugin: Any, *args: Any, **kwargs: Any) -> Any:
+        return static(*args, **kwargs)
+
+    return _called
 
 
 class asked:
@@ -82,28 +127,20 @@ class AtOnce:
             raise self._fault
 
 
+def hooks_of(contract: type) -> set[str]:
+    """The names of the definitions of a contract that subclasses may replace."""
+    return {name for name, definition in vars(contract).items() if _is_open(definition)}
+
+
 def overrides(cls: type, name: str, base: type) -> bool:
     return inspect.getattr_static(cls, name) is not inspect.getattr_static(base, name)
 
 
-def returned(plugin: object, method: str, found: Any, kind: type[Kind]) -> Kind:
-    if not isinstance(found, kind):
-        raise _wrong(plugin, method, found, f"an instance of {kind.__name__}")
-    return found
-
-
-def returned_all(plugin: object, method: str, found: Any, kind: type[Kind]) -> list[Kind]:
-    if not isinstance(found, Iterable) or isinstance(found, str):
-        raise _wrong(plugin, method, found, f"a list of {kind.__name__}")
-    return [returned(plugin, method, one, kind) for one in found]
-
-
-def _wrong(plugin: object, method: str, found: Any, instead: str) -> PluginError:
+def raise_wrong(plugin: object, method: str, found: Any, instead: str) -> NoReturn:
+    """Refuse what a method of a plugin returned."""
     from structsvm.support.plain import shown  # loads numpy, which help does without
 
-    return PluginError(
-        f"{type(plugin).__name__}.{method} returned {shown(found)}: return {instead}"
-    )
+    raise PluginError(f"{type(plugin).__name__}.{method} returned {shown(found)}: return {instead}")
 
 
 def culprit(error: BaseException) -> str | None:
@@ -140,6 +177,9 @@ class ContractMeta(ABCMeta):
             for method in sorted(vars(base).keys() & namespace.keys()):
                 if _is_open(vars(base)[method]):
                     _require_shape(cls, base, method, namespace[method])
+                promise = getattr(vars(base)[method], "__promise__", None)
+                if promise is not None and isfunction(unbound := _unbound(namespace[method])):
+                    setattr(cls, method, _kept(method, unbound, promise))
         if any(isinstance(base, ContractMeta) for base in bases):
             for name in sorted(namespace):
                 _require_called(cls, name)

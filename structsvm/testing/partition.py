@@ -16,23 +16,15 @@ from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, SearchedSample
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.objective import MetricObjective, Objective
+from structsvm.partitions.objective import MetricObjective
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, Quality
-from structsvm.partitions.problem import (
-    PartitionProblem,
-    calibrated,
-    known_labels_of,
-    learning_units,
-    oracle_of,
-    read_samples,
-    untrained_factor_of,
-)
+from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.problem import CompositeRisk, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
-from structsvm.support.contract import culprit, returned
+from structsvm.support.contract import culprit
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.support.unchanged import Snapshot
@@ -69,7 +61,7 @@ def check_partition_problem(
     untrained = kit.check_calibration(samples, truths)
     kit.check_unit(samples, truths)
     standard = samples
-    units = learning_units(problem, samples, truths, untrained, None)
+    units = problem.learning.units(samples, truths, untrained, None)
     samples = [sample.with_features(units(sample.X)) for sample in samples]
     kit.check_objectives(rng, samples, truths)
     if not problem.traits.convex:
@@ -170,7 +162,11 @@ class Kit:
         self.require(
             _same_settings(copied, problem), "a pickled copy is not equal: keep plain settings"
         )
-        traits = returned(problem, "traits", problem.traits, Traits)
+        traits: Any = problem.traits
+        self.require(
+            isinstance(traits, Traits),
+            f"traits returned {shown(traits)}: return an instance of Traits",
+        )
         shrinkage = traits.shrinkage
         self.require(
             shrinkage is None or 0 <= shrinkage <= 1, f"shrinkage is {shrinkage!r}: None or 0 to 1"
@@ -198,7 +194,7 @@ class Kit:
         """Each sample has an oracle, if the problem has any, which takes its missing values."""
         convex = self.problem.traits.convex
         for i, sample in enumerate(samples):
-            decoder = oracle_of(self.problem, sample) if convex else None
+            decoder = self.problem.decoder(sample) if convex else None
             self.require(
                 not sample.has_gaps or (decoder is not None and decoder.takes_gaps),
                 f"read left missing values (NaN) in sample {i}: refuse or fill them, unless the "
@@ -213,7 +209,7 @@ class Kit:
         own = type(self.problem).read is not PartitionProblem.read
         for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
             T = sample.n_samples
-            known_labels_of(self.problem, y, sample)
+            self.problem.learning.known_labels(y, sample)
             truth = self._named("encode", i, y, sample)
             M = self.partition(truth)
             self.require(
@@ -288,19 +284,22 @@ class Kit:
     def check_training(self, truths: Sequence[Any]) -> None:
         single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
         with without_warnings(DataWarning):
-            self.problem.check_training(truths)
+            self.problem.learning.check(truths)
             try:
-                self.problem.check_training(single)
+                self.problem.learning.check(single)
             except DataError:
                 pass
             else:
                 self.require(
                     False,
-                    "check_training accepted samples of one single cluster each, from which "
+                    "learning.check accepted samples of one single cluster each, from which "
                     "nothing can be learned: raise DataError",
                 )
         for truth, other in zip(truths, single, strict=True):
-            best, worse = self.problem.agreement(truth, truth), self.problem.agreement(truth, other)
+            best, worse = (
+                self.problem.comparison.agreement(truth, truth),
+                self.problem.comparison.agreement(truth, other),
+            )
             self.require(
                 best > worse if self.partition(truth) != other else best == worse,
                 f"agreement is {best!r} with the truth itself and {worse!r} with one single "
@@ -313,14 +312,12 @@ class Kit:
             T = sample.n_samples
             rows = np.sort(rng.permutation(T)[: (T + 1) // 2])
             try:
-                part = self._named("restrict", i, sample, rows)
-            except PluginError:
-                raise
+                part = sample.at(rows)
             except StructSVMError:
                 continue  # labels in part are refused, then
             self.require(
                 isinstance(part, Sample) and np.array_equal(part.X, sample.X[rows], equal_nan=True),
-                f"restrict returned {shown(part)} for {rows.size} of the items of sample {i}: "
+                f"at returned {shown(part)} for {rows.size} of the items of sample {i}: "
                 "return a Sample of their features, in the order of the rows",
             )
             if part.side is None or not self.problem.traits.convex:
@@ -329,8 +326,8 @@ class Kit:
                 self.problem.decoder(part).ask(TraceObjective(part.X, shift=-1.0, gaps=True))
             except OracleError as error:
                 raise PluginError(
-                    f"{self.name}: the decoder failed on what restrict made of {rows.size} items "
-                    f"of sample {i} ({error}): restrict has to cut the side information down to "
+                    f"{self.name}: the decoder failed on what at made of {rows.size} items "
+                    f"of sample {i} ({error}): at has to cut the side information down to "
                     "these items, or to raise DataError"
                 ) from error
 
@@ -340,8 +337,8 @@ class Kit:
         """
         problem = self.problem
         try:
-            factor = untrained_factor_of(problem, samples)
-            found = calibrated(problem, factor, samples, truths)
+            factor = problem.learning.untrained_factor(samples)
+            found = problem.learning.calibrate(factor, samples, truths)
         except OracleError as error:
             raise PluginError(
                 f"{self.name}: the decoder failed on the samples given, without any constraint: "
@@ -354,8 +351,10 @@ class Kit:
         )
         few, known = samples[:2], truths[:2]
         weights = np.array([2.0, 1.0])[: len(few)]
-        twice = problem.calibrate(factor, [*few, few[0]], [*known, known[0]]).metric(factor)
-        weighed = problem.calibrate(factor, few, known, weights).metric(factor)
+        twice = problem.learning.calibrate(factor, [*few, few[0]], [*known, known[0]]).metric(
+            factor
+        )
+        weighed = problem.learning.calibrate(factor, few, known, weights).metric(factor)
         self.require(
             twice.n_clusters == weighed.n_clusters
             and (twice.price is None) == (weighed.price is None)
@@ -416,7 +415,7 @@ class Kit:
         return found
 
     def _check_scores(self, truth: Any, guess: Any) -> None:
-        found = self.problem.scores(truth, guess, 5)
+        found = self.problem.comparison.scores(truth, guess, 5)
         self.require(
             isinstance(found, dict)
             and {"loss", "disagreement"} <= found.keys()
@@ -430,10 +429,8 @@ class Kit:
     ) -> None:
         gaps = any(sample.has_gaps for sample in samples)
         for metric in ("diagonal",) if gaps else ("diagonal", "full"):
-            objective = self._named("objective", None, metric, samples[0].n_features)
-            risk = returned(self.problem, "objective", objective, Objective).risk(  # type: ignore[type-abstract]
-                samples, truths, SquaredNorm()
-            )
+            objective = self.problem.learning.objective(metric, samples[0].n_features)
+            risk = objective.risk(samples, truths, SquaredNorm())
             if isinstance(risk, CompositeRisk):
                 check_composite(self.name, risk, rng, f"{metric} metric")
                 continue
@@ -466,12 +463,12 @@ class Kit:
 
     def check_unit(self, samples: Sequence[Sample], truths: Sequence[Any]) -> None:
         """The unit of learning, the same for a weight of 2 as for a sample that is twice."""
-        unit = self.problem.unit(samples, truths)
+        unit = self.problem.learning.unit(samples, truths)
         if unit is not None:
-            twice = self.problem.unit([*samples, samples[0]], [*truths, truths[0]])
+            twice = self.problem.learning.unit([*samples, samples[0]], [*truths, truths[0]])
             weights = np.ones(len(samples))
             weights[0] = 2.0
-            weighed = self.problem.unit(samples, truths, weights)
+            weighed = self.problem.learning.unit(samples, truths, weights)
             self.require(
                 twice is not None and weighed is not None and bool(np.isclose(twice, weighed)),
                 f"unit is {weighed!r} with a weight of 2, and {twice!r} with that sample twice",
@@ -515,7 +512,7 @@ class Kit:
         if not large:
             return None
         try:
-            return self.problem.restrict(large[n_items % len(large)], np.arange(n_items))
+            return large[n_items % len(large)].at(np.arange(n_items))
         except StructSVMError:
             return None
 
@@ -553,7 +550,7 @@ class Kit:
         for scale in (0.3, 1.0, 3.0):
             x = sample.with_features(scale * rng.standard_normal(sample.X.shape))
             truth = family[int(rng.integers(len(family)))]
-            objective = self.problem.objective("diagonal", x.n_features)
+            objective = self.problem.learning.objective("diagonal", x.n_features)
             space = objective.weight_space()
             w = space.project(rng.standard_normal(space.dim))
             if isinstance(objective, MetricObjective):

@@ -8,6 +8,7 @@ import pytest
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Oracle, Traits
 from structsvm.problems import SegmentProblem
+from structsvm.problems.segments import SegmentComparison
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,12 @@ class Stumbling(Oracle):
         if objective.n_samples >= self.at:
             raise ZeroDivisionError("no labelling")
         return SequentialOracle().maximize(objective, constraint)
+
+
+class FailingComparison(SegmentComparison):
+    def agreement(self, truth, guess):
+        self.problem._fail("agreement")
+        return super().agreement(truth, guess)
 
 
 @dataclass(frozen=True)
@@ -56,9 +63,9 @@ class Failing(SegmentProblem):
         self._fail("training_sample")
         return super().training_sample(sample, truth)
 
-    def agreement(self, truth, guess):
-        self._fail("agreement")
-        return super().agreement(truth, guess)
+    @property
+    def comparison(self):
+        return FailingComparison(self)
 
     @property
     def traits(self):
@@ -102,7 +109,7 @@ def test_other_commands_do_too(refused, run, installed, tmp_path, monkeypatch, w
     monkeypatch.setattr(Failing, "_fail", lambda self, at: _boom(at == where))
     if where == "agreement":
         error = refused(f"evaluate {model} test -q")
-        assert error.startswith("Failing.agreement raised ZeroDivisionError: boom")
+        assert error.startswith("FailingComparison.agreement raised ZeroDivisionError: boom")
     else:
         error = refused(f"predict {model} test -q -o {tmp_path}/out")
         assert f": Failing.{where} raised ZeroDivisionError: boom" in error

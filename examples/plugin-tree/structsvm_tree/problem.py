@@ -23,6 +23,19 @@ __all__ = ["TreeParts"]
 
 
 @dataclass(frozen=True)
+class Edges:
+    """The side information of a tree: the edges between the numbers of its nodes."""
+
+    pairs: tuple[tuple[int, int], ...]
+
+    def at(self, rows: NDArray[np.int64]) -> "Edges":
+        """The edges between some of the nodes: a forest."""
+        place = {int(row): i for i, row in enumerate(rows)}
+        kept = ((place[i], place[j]) for i, j in self.pairs if i in place and j in place)
+        return Edges(tuple(kept))
+
+
+@dataclass(frozen=True)
 class TreeParts(PartitionProblem):
     """Cut trees into connected parts, as labelled ones are.
 
@@ -48,26 +61,20 @@ class TreeParts(PartitionProblem):
 
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming from the leaves to the roots."""
-        return TreeOracle(sample.side)
+        return TreeOracle(sample.side.pairs)
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """Connected parts of equal labels."""
         labels, T = np.asarray(y), sample.n_samples
         if labels.shape != (T,):
             raise DataError(f"labels of shape {labels.shape} for {T} nodes: one for each")
-        same = [(i, j) for i, j in sample.side if labels[i] == labels[j]]
+        same = [(i, j) for i, j in sample.side.pairs if labels[i] == labels[j]]
         parts = nx.Graph(same)
         parts.add_nodes_from(range(T))
         part = np.empty(T, dtype=np.int64)
         for number, nodes in enumerate(nx.connected_components(parts)):
             part[list(nodes)] = number
         return EquivalenceMatrix.from_labels(part)
-
-    def restrict(self, sample: Sample, rows: NDArray[np.int64]) -> Sample:
-        """Some of the nodes, and the edges between them: a forest."""
-        place = {int(row): i for i, row in enumerate(rows)}
-        kept = tuple((place[i], place[j]) for i, j in sample.side if i in place and j in place)
-        return Sample(sample.X[rows], kept)
 
 
 def _features_and_graph(x: Any, number: int) -> tuple[Any, nx.Graph]:
@@ -84,9 +91,9 @@ def _features_and_graph(x: Any, number: int) -> tuple[Any, nx.Graph]:
     raise DataError(f"tree {number}: give a networkx tree, or a pair of an array (T, P) and a tree")
 
 
-def _edges(graph: nx.Graph, number: int) -> tuple[tuple[int, int], ...]:
+def _edges(graph: nx.Graph, number: int) -> Edges:
     """The edges between numbers of nodes."""
     if graph.is_directed() or not nx.is_forest(graph):
         raise DataError(f"tree {number}: it is directed or has a cycle, so it is no tree")
     place = {node: i for i, node in enumerate(graph)}
-    return tuple((place[a], place[b]) for a, b in graph.edges)
+    return Edges(tuple((place[a], place[b]) for a, b in graph.edges))

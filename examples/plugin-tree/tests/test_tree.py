@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from structsvm_tree import TreeOracle, TreeParts
+from structsvm_tree.problem import Edges
 
 from structsvm import MetricLearner, PartialLabels
 from structsvm.errors import DataError, OracleError
@@ -114,7 +115,7 @@ def test_features_may_stand_in_the_nodes():
     assert np.array_equal(sample.X, X)
     M = TreeParts().encode(y, sample)
     assert M.n_clusters == 2
-    assert TreeParts().restrict(sample, np.arange(3)).side == ((0, 1), (1, 2))
+    assert sample.at(np.arange(3)).side == Edges(((0, 1), (1, 2)))
 
 
 def test_learning_beats_the_untrained_metric_on_new_trees():
@@ -122,7 +123,9 @@ def test_learning_beats_the_untrained_metric_on_new_trees():
     Xs, ys = rivers(seed=1)
     truths = learner.encode(Xs, ys)
     untrained = learner.decode_with(learner.baselines_["untrained"], Xs)
-    before = np.mean([TreeParts().agreement(t, g) for t, g in zip(truths, untrained, strict=True)])
+    before = np.mean(
+        [TreeParts().comparison.agreement(t, g) for t, g in zip(truths, untrained, strict=True)]
+    )
     assert learner.score(Xs, ys) > before
     assert all(connected(tree, y) for (_, tree), y in zip(Xs, learner.predict(Xs), strict=True))
 

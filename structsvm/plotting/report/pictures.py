@@ -219,7 +219,7 @@ def _points(held_out: HeldOut) -> list[dict[str, Any]]:
             ]
             for t in drawn
         ]
-        items = held_out.learner.problem_.item_labels(y, sample)
+        items = held_out.learner.problem_.learning.item_labels(y, sample)
         names = cluster_names(guess, partition_of(truth), items)
         found.append({"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names})
     return found
