@@ -196,7 +196,7 @@ class TestModelSelection:
         single = EquivalenceMatrix.from_labels(np.zeros(40, int))
         decent = EquivalenceMatrix.from_labels(np.repeat(np.arange(8), 5))
         assert partition_loss(truth, single) < partition_loss(truth, decent)
-        rand = Clustering("unknown").agreement
+        rand = Clustering("unknown").comparison.agreement
         assert rand(truth, single) == 0.0 < rand(truth, truth) == 1.0
         assert Clustering().comparison.agreement(truth, decent) == -partition_loss(truth, decent)
 

@@ -71,7 +71,7 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
 
     standardize = Standardizer("recording")
     problem, samples = ChangePoint(), [Sample(standardize(X)) for X in Xs]
-    by_mean = problem.untrained(samples, learner.encode(Xs, ys))
+    by_mean = problem.learning.untrained(samples, learner.encode(Xs, ys))
     unseen = [Sample(standardize(X)) for X in others]
     assert all(by_mean.decode(problem, x).n_clusters == 1 for x in unseen)
 

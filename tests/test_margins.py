@@ -21,6 +21,7 @@ from structsvm import (
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.oracles import SequentialOracle, all_segmentations
 from structsvm.partitions import Constraint, EquivalenceMatrix, MarginRates, Metric, Sample
+from structsvm.partitions.learning import Learning
 from structsvm.partitions.margins import boundary_margins, hits
 from structsvm.partitions.trace_objective import TraceObjective
 
@@ -72,6 +73,8 @@ class Counted(Segments):
 
 @dataclass(frozen=True)
 class Halved(Segments):
+    learning = property(Learning)
+
     def partition(self, sample, metric, n_clusters=None, constraint=None):
         return EquivalenceMatrix.from_breakpoints([sample.n_samples // 2, sample.n_samples])
 

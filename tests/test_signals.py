@@ -14,7 +14,8 @@ import time
 import numpy as np
 import pytest
 
-from structsvm import ChangePoint, MetricLearner, load, save
+from structsvm import MetricLearner, load, save
+from structsvm.partitions.learning import Learning
 from structsvm.partitions.metric import Calibration
 
 MOMENTS = int(os.environ.get("STRUCTSVM_SIGNALS", "2"))
@@ -191,7 +192,7 @@ def test_a_metric_outlives_the_calibration_of_its_penalty(monkeypatch):
     Xs, ys = [X[::10] for X in Xs[:4]], [y[::10] for y in ys[:4]]
     calibrated = MetricLearner(metric="diagonal").fit(Xs, ys)
 
-    calls, calibrate = [], ChangePoint.calibrate
+    calls, calibrate = [], Learning.calibrate
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -199,7 +200,7 @@ def test_a_metric_outlives_the_calibration_of_its_penalty(monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return calibrate(*arguments)
 
-    monkeypatch.setattr(ChangePoint, "calibrate", interrupted)
+    monkeypatch.setattr(Learning, "calibrate", interrupted)
     with pytest.warns(UserWarning, match="interrupted while the price of a cluster"):
         learner = MetricLearner(metric="diagonal").fit(Xs, ys)
     assert learner.calibration_.missing

@@ -65,7 +65,7 @@ def refuse_kappa(kappa: Any, most: float = 1.0) -> None:
     if is_number(kappa) and LEAST_KAPPA <= kappa <= most and kappa < np.inf:
         return
     if most == np.inf:
-        raise SettingsError(f"kappa must be finite and at least {LEAST_KAPPA:g}, got {kappa!r}")
+        raise SettingsError(f"kappa must be at least {LEAST_KAPPA:g}, got {kappa!r}")
     raise SettingsError(
         f"kappa must be from {LEAST_KAPPA:g} to {most:g}, got {kappa!r}: with a larger one the "
         "loss rewards a cluster by more than it costs, and the best metric is zero"
