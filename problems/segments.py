@@ -100,6 +100,7 @@ class SegmentComparison(Comparison):
 
         return baselines_of_recordings(samples, labels, features)
 
+    @hook
     def candidates(
         self,
         samples: Sequence[Sample],
