@@ -295,7 +295,8 @@ def _is_open(method: ast.FunctionDef | ast.AsyncFunctionDef, protocol: bool) -> 
     """Tell whether a subclass has to define a method, or may because it is a hook."""
     made = (d.func if isinstance(d, ast.Call) else d for d in method.decorator_list)
     decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in made}
-    return bool(decorators & {"abstractmethod", "hook", "promises"}) or (protocol and _is_stub(method.body))
+    is_hook = bool(decorators & {"abstractmethod", "hook", "promises"})
+    return is_hook or (protocol and _is_stub(method.body))
 
 
 def _is_stub(body: list[ast.stmt]) -> bool:
