@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from structsvm.cli import one_table
-from structsvm.cli.context import groups_of, taken_to_be_independent
-from structsvm.cli.inputs import measured, read_for
+from structsvm.cli.inputs import groups_of, measured, read_for, taken_to_be_independent
 from structsvm.cli.terminal import Terminal
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.evaluate import (

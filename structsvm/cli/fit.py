@@ -19,9 +19,9 @@ from structsvm.cli.cluster import (
     reads_later,
 )
 from structsvm.cli.columns import Reading
-from structsvm.cli.context import groups_of
 from structsvm.cli.inputs import (
     Given,
+    groups_of,
     read,
     refuse_foreign_options,
     takes_images,

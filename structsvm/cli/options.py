@@ -8,11 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from structsvm.cli.names import CONTEXT, CONTEXT_OF_IMAGES
-
 FIGURES = (".png", ".pdf", ".svg", ".jpg")
 OF_DATA = ("components", "features")
 OF_MODELS = ("weights", "metric", "spectrum", "gap")
+CONTEXT = {
+    "columns": "Columns",
+    "lags": "Lags",
+    "statistics": "MovingStatistics",
+    "moments": "HermiteMoments",
+    "scores": "StateScores",
+    "boundaries": "BoundaryScores",
+}
+CONTEXT_OF_IMAGES = {"columns": "Columns", "regions": "RegionScores"}
+"""Classes of :mod:`structsvm.features`, by name so that help appears at once."""
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,15 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from structsvm.cli.columns import Reading
-from structsvm.cli.context import groups_of, taken_to_be_independent
 from structsvm.cli.evaluate import readable
-from structsvm.cli.inputs import Given, read, refuse_foreign_options, takes_images
+from structsvm.cli.inputs import (
+    Given,
+    groups_of,
+    read,
+    refuse_foreign_options,
+    taken_to_be_independent,
+    takes_images,
+)
 from structsvm.cli.one_table import refuse_groups, refuse_split
 from structsvm.cli.outputs import check_outputs, writer_for
 from structsvm.cli.predict import answers_of
