@@ -142,6 +142,33 @@ def test_variables_with_attributes_keep_them(attributes):
         np.testing.assert_array_equal(value, np.diag(np.diag(value)))
 
 
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of the full program
+def test_complex_variables_that_no_atom_touches_are_passed_on():
+    rng = np.random.default_rng(21)
+    A, c, oracle = family(rng, dim=3)
+    C = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
+    x, X = cp.Variable(3), cp.Variable((3, 3), hermitian=True)
+    z, q = cp.Variable(2, complex=True), cp.Variable(imag=True)
+    rest = (
+        cp.real(cp.trace((C + C.conj().T) @ X))
+        + cp.sum_squares(z - (1 + 2j))
+        + cp.square(cp.abs(q - 1j))
+    )
+    kept = [X >> 0, cp.real(cp.trace(X)) == 1, z[0] == x[0] * 1j, cp.real(z[1]) + x[1] <= 0.1]
+
+    def problem(height):
+        return cp.Problem(cp.Minimize(height + rest + cp.sum_squares(x)), kept)
+
+    best = problem(cp.max(c + A @ x)).solve(solver=cp.CLARABEL)
+    expected = [v.value for v in (x, X, z, q)] + [k.dual_value for k in kept[1:]]
+    ours = problem(OracleMax(x, oracle))
+    assert solved(ours, tol=1e-8) == pytest.approx(best, abs=1e-5)
+    found = [v.value for v in (x, X, z, q)] + [k.dual_value for k in kept[1:]]
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=2e-3)
+    assert solved(ours, tol=1e-6) == pytest.approx(best, abs=1e-5)  # from the values that it has
+
+
 def test_what_is_declared_counts_for_the_rules_of_cvxpy():
     rng = np.random.default_rng(9)
     A, c = np.abs(rng.normal(size=(50, 3))), np.abs(rng.normal(size=50))

@@ -143,7 +143,7 @@ def test_problems_that_are_none_of_this_method_are_refused():
         solve(cp.Problem(cp.Minimize(cp.sum_squares(x))))
     with pytest.raises(SettingsError, match="has no variables"):
         solve(cp.Problem(cp.Minimize(OracleMax(np.ones(3), highest))))
-    with pytest.raises(SettingsError, match="is complex"):
+    with pytest.raises(SettingsError, match=r"OracleMax depends on .* is complex"):
         solve(cp.Problem(cp.Minimize(OracleMax(cp.real(z), highest))))
     with pytest.raises(SettingsError, match="real and the imaginary part"):
         OracleMax(z, highest)
@@ -160,9 +160,10 @@ SETTINGS = {
     "slack": ({"slack": "two"}, "slack must be 'n' or 'one'"),
     "solver": ({"solver": "NOSUCH"}, "solver 'NOSUCH' is not installed; these are: .*CLARABEL"),
     "backend": ({"backend": "gpu"}, "backend must be"),
-    "callback": ({"callback": 3}, "callback must be a function"),
-    "verbose": ({"verbose": "yes"}, "verbose must be True or False"),
     "options": ({"no_such_option": 1}, "no_such_option"),
+    "gp": ({"gp": True}, "gp=True is not for cutting planes"),
+    "qcp": ({"qcp": True}, "qcp=True is not for cutting planes"),
+    "requires_grad": ({"requires_grad": True}, "requires_grad=True is not for cutting planes"),
 }
 
 
@@ -219,6 +220,13 @@ def test_a_problem_without_a_minimum_is_found_out():
         solve(cp.Problem(cp.Minimize(only_one_plane)))
     bounded = cp.Problem(cp.Minimize(only_one_plane), [cp.norm_inf(x) <= 1000])
     assert solve(bounded) == pytest.approx(-3000)
+
+
+def test_integers_and_squares_that_no_solver_takes_name_a_way_out():
+    x = cp.Variable(3, integer=True)
+    problem = cp.Problem(cp.Minimize(OracleMax(x, highest) + cp.sum_squares(x - 0.3)))
+    with pytest.raises(SettingsError, match=r"HIGHS.*write cp.norm1"):
+        solve(problem, solver="HIGHS")
 
 
 def test_integers_without_a_solver_for_them_are_refused(monkeypatch):

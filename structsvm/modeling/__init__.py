@@ -1,8 +1,15 @@
 """Convex functions that are known through oracles, as atoms of cvxpy, and their solver.
 
-Importing a name from here registers ``cvxpy.Problem.solve(method="cutting-plane")``.
+Importing this registers ``cvxpy.Problem.solve(method="cutting-plane")``.
 """
 
-from structsvm.support.lazy import lazy
+from structsvm.modeling.atoms import OracleMax
+from structsvm.modeling.closed_form import segmentation_hinge
+from structsvm.modeling.hinge import StructuredHinge
+from structsvm.modeling.method import register
+from structsvm.modeling.outcome import Certified
+from structsvm.modeling.planes import Plane
 
-__getattr__, __dir__, __all__ = lazy(__name__, __file__)
+__all__ = ["Certified", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge"]
+
+register()

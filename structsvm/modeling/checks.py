@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import cvxpy as cp
@@ -11,8 +11,8 @@ from structsvm.errors import SettingsError
 from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.restricted import mixed_integer_solvers
 from structsvm.modeling.rewriting import atoms_of
-from structsvm.support.checks import among
-from structsvm.support.plain import shown
+
+REWRITINGS = ("gp", "qcp", "requires_grad", "enforce_dpp", "ignore_dpp")
 
 
 def check_problem(problem: cp.Problem) -> None:
@@ -26,11 +26,13 @@ def check_problem(problem: cp.Problem) -> None:
         raise SettingsError(
             "the problem has no variables: the value of an expression is expression.value"
         )
-    for variable in problem.variables():
-        if variable.is_complex():
+    for atom in atoms_of(problem):
+        inside = [v for arg in atom.args for v in arg.variables()]
+        touched = [v.name() for v in inside if v.is_complex()]
+        if touched:
             raise SettingsError(
-                f"variable {variable.name()} is complex: write its real and its imaginary part as "
-                "variables of their own"
+                f"{atom.called} depends on {touched[0]}, which is complex: write its real and its "
+                "imaginary part as variables of their own"
             )
     for parameter in _parameters(problem):
         if parameter.value is None:
@@ -39,24 +41,21 @@ def check_problem(problem: cp.Problem) -> None:
         raise SettingsError(_not_convex(problem))
 
 
-def check_settings(
-    problem: cp.Problem, slack: Any, solver: Any, callback: Any, warm_start: Any, verbose: Any
-) -> None:
-    """Check how a problem is to be solved."""
-    if slack is None or not among(slack, ("n", "one")):
-        raise SettingsError(f"slack must be 'n' or 'one', got {slack!r}")
-    for name, flag in (("warm_start", warm_start), ("verbose", verbose)):
-        if not isinstance(flag, bool):
-            raise SettingsError(f"{name} must be True or False, got {flag!r}")
-    if callback is not None and not callable(callback):
-        raise SettingsError(f"callback must be a function or None, got {shown(callback)}")
-    _check_solver(problem, solver)
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse settings of ``Problem.solve`` that would reach the solver."""
+    for name in REWRITINGS:
+        if options.get(name):
+            raise SettingsError(
+                f"{name}=True is not for cutting planes, which solve convex problems (DCP) without "
+                "derivatives of the solution: leave it out"
+            )
 
 
-def _check_solver(problem: cp.Problem, solver: Any) -> None:
+def check_solver(problem: cp.Problem, solver: str | None) -> None:
+    """Check that a solver is installed, and takes integers where there are some."""
     if solver is not None:
         installed = cp.installed_solvers()
-        if not isinstance(solver, str) or solver.upper() not in installed:
+        if solver.upper() not in installed:
             raise SettingsError(
                 f"solver {solver!r} is not installed; these are: {', '.join(sorted(installed))}"
             )

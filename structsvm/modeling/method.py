@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import LearningError, warn
 from structsvm.masters.bounds import CONIC
-from structsvm.modeling.checks import check_problem, check_settings
+from structsvm.modeling.checks import check_options, check_problem, check_solver
 from structsvm.modeling.conflict import conflicting
 from structsvm.modeling.conic import InfeasibleError, UnboundedError
 from structsvm.modeling.outcome import Certified
@@ -121,7 +121,8 @@ def solve(
     """
     started = time.perf_counter()
     check_problem(problem)
-    check_settings(problem, slack, solver, callback, warm_start, verbose)
+    check_solver(problem, solver)
+    check_options(options)
     damping = 0.0 if problem.is_mixed_integer() else 0.5
     method = CuttingPlane(
         Stopping(tol, max_iter, max_seconds), slack, damping=damping, cached_planes=0

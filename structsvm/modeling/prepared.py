@@ -39,7 +39,12 @@ class Prepared:
         self.rewritten: Rewritten = rewritten(problem, slack)
         self.slack = slack
         self.held: list[Held] = self.rewritten.held
-        self.variables: list[cp.Variable] = [*problem.variables(), *self.rewritten.inner]
+        self.complexes = self.rewritten.complexes
+        self.variables: list[cp.Variable] = [
+            *(v for v in problem.variables() if not v.is_complex()),
+            *(v for split in self.complexes for v in split.parts),
+            *self.rewritten.inner,
+        ]
         self.sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
         self.sizes = [h.heights.size for h in self.held]
         self.mender = Mender.of(self.rewritten, self.variables)
@@ -77,6 +82,8 @@ class Prepared:
 
     def start(self, values_count: bool) -> Floats:
         """The values of the variables, zero where there is none, with their attributes."""
+        for split in self.complexes:
+            split.split()
         pieces = []
         for v in self.variables:
             value = v.value if values_count and v.value is not None else np.zeros(v.shape)
@@ -104,6 +111,8 @@ class Prepared:
         """Give the variables their values, and the heights of the atoms theirs."""
         for v, piece in zip(self.variables, self.split(w), strict=True):
             v.save_value(piece.reshape(v.shape, order="F"))
+        for split in self.complexes:
+            split.join()
         if heights is not None:
             pieces = np.split(heights, np.cumsum(self.sizes)[:-1])
             for held, piece in zip(self.held, pieces, strict=True):

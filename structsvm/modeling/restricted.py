@@ -195,7 +195,7 @@ class ByName(Restricted):
                 solve_by(problem, self.solver, self.options)
         except cp.error.SolverError as error:
             if "failed" not in str(error):  # it was not even tried
-                raise SettingsError(f"solver={self.solver!r}: {error}") from error
+                raise SettingsError(f"solver={self.solver!r}: {error}{self._way_out()}") from error
             raise MasterError(f"{self.solver} failed: {error}") from error
         name = problem.solver_stats.solver_name
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
@@ -215,6 +215,14 @@ class ByName(Restricted):
         multipliers = self.restriction.multipliers(cuts, multipliers)
         w = self.prepared.tidy(self.restriction.values())
         return MasterSolution(w, multipliers, name.lower(), (least, f"as claimed by {name}"))
+
+    def _way_out(self) -> str:
+        if not self.prepared.is_mixed_integer:
+            return ""
+        return (
+            "; with boolean or integer variables write cp.norm1 or cp.norm_inf in place of squares "
+            "and norms, or name a solver that takes both"
+        )
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """None: not every solver takes squares."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import cvxpy as cp
+import numpy as np
 
 from structsvm.errors import SettingsError
 from structsvm.modeling.atoms import OracleAtom
@@ -26,6 +27,46 @@ class Held:
 
 
 @dataclass(eq=False)
+class Complex:
+    """A complex variable, and real variables in its place."""
+
+    variable: cp.Variable
+    real: cp.Expression
+    imag: cp.Expression
+
+    @classmethod
+    def of(cls, variable: cp.Variable) -> Complex:
+        shape = variable.shape
+        if variable.attributes["hermitian"]:
+            n = shape[0]
+            upper = cp.vec_to_upper_tri(cp.Variable(max(1, n * (n - 1) // 2)), strict=True)
+            imag = upper - upper.T if n > 1 else cp.Constant(np.zeros(shape))
+            return cls(variable, cp.Variable(shape, symmetric=True), imag)
+        if variable.attributes["imag"]:
+            return cls(variable, cp.Constant(np.zeros(shape)), cp.Variable(shape))
+        return cls(variable, cp.Variable(shape), cp.Variable(shape))
+
+    @property
+    def parts(self) -> list[cp.Variable]:
+        return [*self.real.variables(), *self.imag.variables()]
+
+    def split(self) -> None:
+        """Give the real variables the value of the complex one, if it has one."""
+        value = self.variable.value
+        for v in self.parts:
+            v.save_value(None)
+        if value is not None:
+            upper = np.imag(value)[np.triu_indices(len(value), 1)] if np.ndim(value) == 2 else None
+            for part, of in ((self.real, np.real(value)), (self.imag, np.imag(value))):
+                for v in part.variables():
+                    v.save_value(of if v.shape == part.shape else upper)
+
+    def join(self) -> None:
+        value: Any = self.real + 1j * self.imag
+        self.variable.save_value(value.value)
+
+
+@dataclass(eq=False)
 class Rewritten:
     """The problem that is left: a minimisation without atoms that only oracles know."""
 
@@ -36,6 +77,7 @@ class Rewritten:
     held: list[Held] = field(default_factory=list)
     inner: list[cp.Variable] = field(default_factory=list)
     """Variables that stand for arguments that are not affine."""
+    complexes: list[Complex] = field(default_factory=list)
 
     @property
     def problem(self) -> cp.Problem:
@@ -73,6 +115,11 @@ def rewritten(problem: cp.Problem, slack: str) -> Rewritten:
     result = Rewritten(cp.Constant(0.0), [])
     standing: dict[int, cp.Expression] = {}
     domain: list[cp.Constraint] = []
+    for variable in problem.variables():
+        if variable.is_complex():
+            split = Complex.of(variable)
+            result.complexes.append(split)
+            standing[id(variable)] = split.real + 1j * split.imag
     for atom in atoms_of(problem):
         arguments = [
             _affine(arg, replaced(arg, standing), atom, i, result, domain)

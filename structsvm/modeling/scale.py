@@ -89,7 +89,7 @@ def size_of_constraint(constraint: cp.Constraint, sizes: Mapping[int, Any]) -> A
 
 def violation(constraint: cp.Constraint, size: Any) -> float:
     """By how much the values of its variables break a constraint, relative to its size."""
-    amount = np.asarray(constraint.violation(), dtype=float)
+    amount = np.abs(np.asarray(constraint.violation()))
     if np.shape(size) != amount.shape:
         size, amount = np.max(size, initial=0.0), np.max(amount, initial=0.0)
     with np.errstate(divide="ignore"):
