@@ -22,7 +22,6 @@ from structsvm.oracles._segments.whole import (
     loss_curves,
     price_path,
     search_all,
-    segment,
     segment_all,
     work_of,
 )
@@ -89,18 +88,16 @@ class SequentialOracle(Oracle):
             not a segmentation.
         """
         T = objective.n_samples
-        bounds, c = truth_of(objective)
-        if constraint.says_nothing:
-            objective = _without_null_columns(objective)
-            if self._is_one_call(objective):
-                found = segment(_samples(objective), bounds, c, float(objective.shift))
-                return _found(objective, found)
+        truth_of(objective)  # a segmentation
+        objective = _without_null_columns(objective)
+        if constraint.says_nothing and self._is_one_call(objective):
+            # Not that of a subclass, which may ask this method for each objective.
+            return SequentialOracle.maximize_all(self, [objective])[0]
         constraint.validate(T)
         boundaries, K = Boundaries.of(constraint, T), constraint.n_clusters
         required = boundaries.required.size - 1
         if K is not None and not boundaries.counted and not required <= K < boundaries.knots.size:
             raise OracleError(_no_segmentation(K))
-        objective = _without_null_columns(objective)
         path = _evident_path(objective, boundaries, K)
         if path is not None:
             y = _segmentation(path)

@@ -73,11 +73,12 @@ class Recordings(NamedTuple):
     @classmethod
     def of(cls, Zs: Sequence[Floats], bounds: Sequence[Ints]) -> Recordings:
         """The recordings (T_i, r_i) and the boundaries of their truths, ``NO_TRUTH`` for none."""
+        alone = len(Zs) == 1  # and not copied
         return cls(
-            samples=read_only(np.concatenate([np.ravel(Z) for Z in Zs])),
+            samples=read_only(Zs[0].ravel() if alone else np.concatenate([Z.ravel() for Z in Zs])),
             first=offsets([Z.size for Z in Zs]),
             lengths=np.array([Z.shape[0] for Z in Zs], dtype=np.int64),
-            bounds=read_only(np.concatenate(bounds)),
+            bounds=read_only(bounds[0] if alone else np.concatenate(bounds)),
             first_bound=offsets([b.size for b in bounds]),
         )
 
@@ -113,26 +114,11 @@ def work_of(Z: Floats) -> float:
     return float(T * T * (r + OVERHEAD))
 
 
-def segment(Z: Floats, bounds: Ints, c: float, shift: float) -> Found:
-    """The best segmentation of one recording (T, r) without null columns.
+def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -> list[Found]:
+    """The best segmentation of each recording without null columns.
 
     ``c > shift``: else every boundary pays; ``shift <= 0`` in the null metric, ``r = 0``.
     """
-    T = Z.shape[0]
-    path, labels = np.empty(T + 1, np.int64), np.empty(T, np.int64)
-    counts, numbers = np.zeros(1, np.int64), np.empty((1, 3))
-    at, first = np.array([0, T]), np.array([0, Z.size, 0, bounds.size])
-    alone = Recordings(Z.reshape(-1), first[:2], at[1:], bounds, first[2:])
-    given = alone, at, c, np.array([shift]), path, labels, counts, numbers, 0, 1
-    _by_pelt(*given)
-    n = int(counts[0])
-    if n == 0:
-        _by_tree(*given)
-        n = int(counts[0])
-    return Found(path[: n + 1].copy(), labels, *numbers[0].tolist())
-
-
-def segment_all(recordings: Recordings, c: float, shifts: Floats, most: float) -> list[Found]:
     found, numbers = search_all(recordings, c, shifts, most)
     pairs = zip(found, numbers.tolist(), strict=True)
     return [Found(path, labels.copy(), *row) for (labels, path), row in pairs]
