@@ -5,7 +5,8 @@ import pytest
 from recording_cases import protocol
 
 from structsvm import MetricLearner, MetricLearnerCV, evaluate, load, save
-from structsvm.baselines import EqualSegments, FixedTimes
+from structsvm.baselines import EqualSegments
+from structsvm.baselines.blind import FixedTimes
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
 from structsvm.io import arrays_and_labels

@@ -1,7 +1,4 @@
 from structsvm.baselines.blind import EqualSegments as EqualSegments
-from structsvm.baselines.blind import FixedTimes as FixedTimes
-from structsvm.baselines.blind import MostFrequent as MostFrequent
-from structsvm.baselines.blind import OnePart as OnePart
 from structsvm.baselines.boundary_classifier import BoundaryClassifier as BoundaryClassifier
 from structsvm.baselines.consensus import Consensus as Consensus
 from structsvm.baselines.frame_classifier import FrameClassifier as FrameClassifier

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -13,10 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.tuning import mean_loss, segment_numbers, stretches_to_tune_on
 from structsvm.data.samples import Counts, cluster_counts
-from structsvm.errors import DataError
 from structsvm.features.boundaries import read_boundaries
 from structsvm.features.checks import read_recordings
-from structsvm.features.names import read_names
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order
 
@@ -113,22 +110,6 @@ class FixedTimes(BaseEstimator):  # type: ignore[misc]
     Of the training segmentations, and of the medians of those with equally many changes, the one of
     least mean loss ``|M - M_i|_F^2`` on the training recordings. Where recordings follow a
     protocol, this is hard to beat, and says nothing of the features.
-
-    Attributes
-    ----------
-    times_ : list of arrays
-        Segmentations as shares of the length of a recording, that of least mean loss first.
-    loss_ : float
-        The mean loss of the first on the training recordings.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.baselines import FixedTimes
-    >>> Xs = [np.zeros((T, 1)) for T in (30, 60, 90)]
-    >>> fixed = FixedTimes().fit(Xs, [[10, 30], [21, 60], [30, 90]])
-    >>> fixed.predict_breakpoints([np.zeros((300, 1))])
-    [[100, 300]]
     """
 
     def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
@@ -172,15 +153,7 @@ class FixedTimes(BaseEstimator):  # type: ignore[misc]
 
 
 class OnePart(BaseEstimator):  # type: ignore[misc]
-    """Everything in one part: for images, no object, and for tables, one cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.baselines import OnePart
-    >>> OnePart().fit([np.zeros((3, 1))], [[0, 0, 1]]).predict([np.zeros((2, 1))])
-    [array([0, 0])]
-    """
+    """Everything in one part: for images, no object, and for tables, one cluster."""
 
     def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
         """Nothing is learned."""
@@ -192,40 +165,18 @@ class OnePart(BaseEstimator):  # type: ignore[misc]
 
 
 class MostFrequent(BaseEstimator):  # type: ignore[misc]
-    """Everything in one part, of the name that most items of the training samples have.
+    """Everything in one part, of the name that most items of the training samples have."""
 
-    Attributes
-    ----------
-    classes_ : array of shape (1,)
-        That name.
+    def __init__(self, name: Any = None) -> None:
+        self.name = name
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.baselines import MostFrequent
-    >>> walks = MostFrequent().fit([np.zeros((3, 1))], [["walk", "rest", "walk"]])
-    >>> walks.predict([np.zeros((2, 1))])[0].tolist()
-    ['walk', 'walk']
-    """
-
-    def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
-        """Count the names.
-
-        Raises
-        ------
-        DataError
-            When no item has a name.
-        """
-        names = read_names(each_in_order(ys, Xs), [len(X) for X in Xs], "sample") or []
-        counts = Counter(name for own in names for name in own if name is not None)
-        if not counts:
-            raise DataError("MostFrequent counts names of items, and none has one")
-        self.classes_: NDArray[Any] = np.array([counts.most_common(1)[0][0]])
-        return self
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """That name, (1,)."""
+        return np.array([self.name])
 
     def predict(self, Xs: Sequence[Any], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return that name for each item of each sample, whatever the number of segments."""
-        check_is_fitted(self)
         return [np.repeat(self.classes_, len(X)) for X in Xs]
 
     predict_states = predict
@@ -247,7 +198,7 @@ def blind_to(
     for one in found.values():
         one.fit(Xs, ends)
     if commonest is not None:
-        found["most-frequent"] = MostFrequent().fit([np.zeros((1, 1))], [[commonest]])
+        found["most-frequent"] = MostFrequent(commonest)
     return found
 
 
