@@ -268,11 +268,13 @@ class HeldOut:
         """How much larger the variance of a mean is than that of independent differences.
 
         Folds share what is learned from (Nadeau and Bengio, 2003): ``1/J + n_test / n_train`` in
-        place of ``1/J`` for J folds.
+        place of ``1/J`` for J folds, which is ``1 + 1 / (1 - p)`` times as much where each holds a
+        share p of the units out.
         """
-        J = len(self.folds) / self.folds.draws
-        sizes = [self.folds.test(k).size / self.folds.train(k).size for k in range(len(self.folds))]
-        return float(1.0 + J * np.mean(sizes))
+        folds = self.folds
+        held_out = [np.unique(folds.units[folds.test(k)]).size for k in range(len(folds))]
+        p = folds.draws * float(np.mean(held_out)) / np.unique(folds.units).size
+        return 1.0 + 1.0 / (1.0 - p)
 
     @property
     def refused(self) -> dict[str, str]:
