@@ -423,7 +423,13 @@ class Oracle(Contract):
         return [answer.y if answer.upper_bound <= answer.value else None for answer in answers]
 
     def ask_at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
-        """The answers of :meth:`at_price`, verified: as many partitions, of so many samples."""
+        """The answers of :meth:`at_price`, verified: as many partitions, of so many samples.
+
+        Raises
+        ------
+        OracleError, PluginError
+            As :meth:`ask`.
+        """
         found = _answers(self, "at_price", len(Zs), Zs, price)
         for M, T in zip(found, np.diff(Zs.first).tolist(), strict=True):
             if M is not None and M.n_samples != T:

@@ -164,31 +164,6 @@ def check_truth(
             continue
 
 
-def check_prediction(problem: Problem, x: Any, y: Any, found: Separation, sample: int) -> None:
-    """Check that ``predict`` finds nothing worse than the truth, if ``separate`` is exact."""
-    if found.quality is not Quality.EXACT:
-        return
-    # Along its own joint features the truth has a large score, so that a wrong answer shows.
-    w = problem.weight_space().project(problem.joint_feature(x, y))
-    try:
-        predicted = problem.predict(w, x)
-    except StructSVMError:  # a problem that only learns
-        return
-    except Exception as error:
-        raise failure(problem, "predict", error, sample) from error
-    try:
-        phi = problem.joint_feature(x, predicted)
-    except Exception:  # predict speaks of other labellings, as for slack rescaling
-        return
-    reached, true = float(w @ phi), float(w @ problem.joint_feature(x, y))
-    if reached < true - ALIKE * (1.0 + abs(reached) + abs(true)):
-        raise PluginError(
-            f"{_asked(problem, 'predict', sample)} found a labelling of the score {reached:.6g}, "
-            f"and the truth has {true:.6g}: maximise <w, joint_feature(x, y)>, without the loss, "
-            "or return Quality.HEURISTIC from separate if inference is not exact"
-        )
-
-
 def check_no_better(
     problem: Problem, x: Any, y: Any, found: Separation, other: Separation, sample: int, w: Floats
 ) -> None:

@@ -20,7 +20,6 @@ from structsvm.solvers.first_answer import (
     check_buffer,
     check_feature,
     check_loss,
-    check_prediction,
     check_same,
     check_separation,
     check_truth,
@@ -180,7 +179,6 @@ class Block:
         if answer.feature is not None:
             check_same(self.problem, phi, self._feature(j, answer.y, dim), "feature", sample)
         check_truth(self.problem, x, y, answer, sample, w)
-        check_prediction(self.problem, x, y, answer, sample)
 
     def _answered(self, j: int, answer: Separation, phi: Floats) -> _Answered:
         """The answer for the ``j``-th sample, and what its plane is made of."""
