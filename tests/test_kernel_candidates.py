@@ -69,9 +69,9 @@ def test_rows_that_are_all_alike_do_no_harm():
 
 def test_show_names_the_features_on_one_line(search, tmp_path):
     save(search.best_estimator_, tmp_path / "rings.structsvm")
-    settings = describe(load(tmp_path / "rings.structsvm"), tmp_path)["problem"]["settings"]
-    assert "Nystroem(" in settings["transformer"]
-    assert "\n" not in settings["transformer"]
+    features = describe(load(tmp_path / "rings.structsvm"), tmp_path)["features"]
+    assert "Nystroem(" in features
+    assert "\n" not in features
 
 
 def test_a_candidate_that_is_not_in_the_menu_is_refused_by_name():
