@@ -7,12 +7,10 @@ synthetic recordings. Times are CPU seconds on one thread. With a word, only tha
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from unittest import mock
@@ -22,11 +20,7 @@ from har_spsw import split
 
 from structsvm import ChangePoint, MetricLearner
 from structsvm.io import arrays_and_labels
-from structsvm.masters.auto import AutoMaster
-from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request
-from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
-from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solution import Solution
@@ -64,62 +58,6 @@ def solved(risk: RegularizedRisk, tol: float, **settings: object) -> tuple[Solut
         warnings.simplefilter("ignore")
         solution = solver.solve(risk)
     return solution, time.process_time() - started
-
-
-# -------------------------------------------------------------------------------------- masters
-
-
-@dataclass(frozen=True, eq=False)
-class Timed(Master):
-    """The usual master, which times both fast ones on every working set that it is given."""
-
-    usual: Master = field(default_factory=AutoMaster)
-    times: dict[str, list[float]] = field(default_factory=dict)
-    cuts: list[int] = field(default_factory=list)
-
-    def solve(
-        self, risk: RegularizedRisk, cuts: WorkingSet, request: Request = DEFAULT_REQUEST
-    ) -> MasterSolution:
-        """Ask each master the same, and pass on what the usual one answers."""
-        self.cuts.append(len(cuts))
-        for master in (NewtonMaster(), InteriorPointMaster()):
-            started = time.process_time()
-            master.solve(risk, cuts, request)
-            took = 1e3 * (time.process_time() - started)
-            self.times.setdefault(type(master).__name__, []).append(took)
-        return self.usual.solve(risk, cuts, request)
-
-    def cell(self) -> str:
-        """Median milliseconds of both, and the median number of cuts."""
-        newton, interior = (statistics.median(times) for times in self.times.values())
-        return f"{_two(newton)} / {_two(interior)} ({statistics.median(self.cuts):.0f})"
-
-
-def _two(number: float) -> str:
-    return f"{number:.1f}" if number < 10 else f"{number:.0f}"
-
-
-MASTERS: dict[str, tuple[Callable[[str], RegularizedRisk], float]] = {
-    "har_spsw, P = 32, N = 40": (lambda r: activities(40, "diagonal", r), 1e-2),
-    "har_spsw, P = 32, N = 95": (lambda r: activities(95, "diagonal", r), 1e-2),
-    "P = 300, N = 10": (lambda r: synthetic(10, 600, 300, "diagonal", r), 1e-3),
-    "P = 10, N = 200": (lambda r: synthetic(200, 200, 10, "diagonal", r), 1e-3),
-    "P = 300, N = 200": (lambda r: synthetic(200, 200, 300, "diagonal", r), 1e-3),
-}
-
-
-def masters() -> Iterator[Row]:
-    """Newton and interior points on the working sets that whole runs go through."""
-    for name, (make, tol) in MASTERS.items():
-        row: Row = {"diagonal metric": name}
-        for regularizer in REGULARIZERS:
-            risk = make(regularizer)
-            for slack, word in SLACKS.items():
-                timed = Timed()
-                solved(risk, tol, slack=slack, master=timed)
-                row |= {f"{regularizer}, {word}": timed.cell()}
-                print(name, row, flush=True)
-        yield row
 
 
 # ------------------------------------------------------------- damping, proximal term, recalls
@@ -199,7 +137,6 @@ def known_labellings() -> Iterator[Row]:
 
 
 TABLES: dict[str, Callable[[], Iterator[Row]]] = {
-    "masters": masters,
     "damping": damping,
     "following": following,
     "proximal": proximal,

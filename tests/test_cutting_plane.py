@@ -451,10 +451,10 @@ class TestProximal:
         assert asked[0].proximal is None  # nothing is known to stay near to
 
     @pytest.mark.parametrize("case", FLATTER)
-    def test_by_default_it_is_for_full_metrics_without_curvature(self, case):
+    def test_by_default_it_is_for_regularizers_without_curvature(self, case):
         asked, _ = self.requests(case=case)
         near = [request for request in asked if request.proximal is not None]
-        assert bool(near) == (case == "full-trace")
+        assert bool(near) == ("trace" in case)
 
     @pytest.mark.parametrize("slack", ["n", "one"])
     def test_a_start_that_is_hard_to_beat_does_not_hold_it_back(self, slack):

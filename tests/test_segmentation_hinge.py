@@ -7,7 +7,6 @@ import pytest
 from structsvm import MetricLearner
 from structsvm.errors import DataError, SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling import StructuredHinge, segmentation_hinge
 from structsvm.modeling.closed_form import Graph, PathHinge
@@ -106,11 +105,6 @@ def test_its_value_is_the_definition_over_all_segmentations(known):
 
 METHODS = {
     "newton": (CuttingPlane(Stopping(tol=1e-6), master=NewtonMaster()), "squared", METRICS),
-    "interior": (
-        CuttingPlane(Stopping(tol=1e-6), master=InteriorPointMaster()),
-        "squared",
-        ("diagonal",),
-    ),
     "cvxpy": (CuttingPlane(Stopping(tol=1e-6), master=CvxpyMaster("CLARABEL")), "squared", METRICS),
     "trace": (CuttingPlane(Stopping(tol=1e-6)), "trace", METRICS),
     "one slack": (CuttingPlane(Stopping(tol=1e-6), slack="one"), "squared", METRICS),

@@ -255,7 +255,7 @@ examples:
   structsvm compare change-point recordings/ --json > history.json
   structsvm compare change-point recordings/ -o gaps.png
 
-After a slash, a cutting-plane method may name its master: interior, newton, clarabel, scs, ...
+After a slash, a cutting-plane method may name its master: newton, clarabel, scs, ...
 Every solver runs on one thread for up to a minute, until its certified relative gap is at most
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 For normalized-cut, which is not convex and has no gap, quasi-newton and cccp are compared by

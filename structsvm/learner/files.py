@@ -40,7 +40,6 @@ from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.interior import InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.parallel import Auto, Processes, Serial, Threads
 from structsvm.partitions.kept import KeptPartition
@@ -68,7 +67,7 @@ LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy"
 CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(MetricLearner, StructuredSVM, AutoMaster, CvxpyMaster, InteriorPointMaster, NewtonMaster),
+        *(MetricLearner, StructuredSVM, AutoMaster, CvxpyMaster, NewtonMaster),
         *(CCCP, BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, QuasiNewton, Stopping),
         *(SquaredNorm, Trace, GraphOfImage, Auto, Processes, Serial, Threads),
         *(

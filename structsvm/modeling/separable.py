@@ -46,7 +46,7 @@ class Form(Regularized):
 
 
 class FastMaster(Restricted):
-    """By interior points for vectors and Newton's method for matrices; Clarabel if they fail."""
+    """By Newton's method; Clarabel if it fails."""
 
     def __init__(
         self, restriction: Restriction, form: Form, box: Box, options: Mapping[str, Any]

@@ -1,6 +1,5 @@
 from structsvm.masters.auto import AutoMaster as AutoMaster
 from structsvm.masters.cvxpy import CvxpyMaster as CvxpyMaster
-from structsvm.masters.interior import InteriorPointMaster as InteriorPointMaster
 from structsvm.masters.newton import NewtonMaster as NewtonMaster
 from structsvm.solvers.auto import solver_from as solver_from
 from structsvm.solvers.base import Solver as Solver

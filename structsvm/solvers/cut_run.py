@@ -41,11 +41,6 @@ class CutRun(ABC):
 
     @property
     @abstractmethod
-    def has_matrices(self) -> bool:
-        """Whether the weight has semi-definite blocks."""
-
-    @property
-    @abstractmethod
     def state(self) -> Mapping[str, NDArray[Any]] | None:
         """Where the solver begins, if not anew."""
 

@@ -52,7 +52,7 @@ class CuttingPlane(ConvexSolver):
     slack : {"n", "one"}
         "n" needs fewer oracle calls, "one" keeps the master small when samples are many.
     master : Master or str
-        Or its name, "auto", "interior", "newton" or that of a solver of cvxpy.
+        Or its name, "auto", "newton" or that of a solver of cvxpy.
     damping : float
         The oracles are called between the best weight (1) and the master's (0), which keeps the
         weight from jumping (Ben-Ameur and Neto, 2007); at the master's once the gap is below 0.01
@@ -63,8 +63,8 @@ class CuttingPlane(ConvexSolver):
         The master adds ``rho / 2 * |w - best|^2``, ``rho`` being so many times the distance of the
         bounds over ``|best|^2``, halved with each round since that weight was found: a proximal
         bundle method. Not where a conic solver is the master, by name or because nothing else
-        applies. 0 for none. None: 0.1 for full metrics whose regularizer has no curvature (a
-        trace), where masters are several times faster so, else 0.
+        applies. 0 for none. None: 0.1 where the regularizer has no curvature (a trace), of which
+        Newton's method is several times faster so, else 0.
     max_idle : int
         Cuts whose multiplier stays zero for this many rounds are dropped.
     max_cuts : int or None
@@ -229,16 +229,12 @@ class CuttingPlane(ConvexSolver):
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
         if tol <= PRECISE or isinstance(self.master, CvxpyMaster):
             return None
+        certificate, center, omega = run.certificate, run.center, run.form
+        if center is None or omega is None or not run.stays_near:
+            return None
         share = self.proximal
         if share is None:
-            share = 0.1 if run.has_matrices else 0.0
-        if share == 0 or not run.stays_near:
-            return None
-        certificate, center, omega = run.certificate, run.center, run.form
-        if center is None or omega is None:
-            return None
-        if self.proximal is None and omega.curvature.min() > 0:
-            return None
+            share = 0.0 if omega.curvature.min() > 0 else 0.1
         in_vain = sum(entry.upper <= certificate.upper for entry in certificate.entries)
         rho = share * 0.5**in_vain * (certificate.upper - certificate.lower)
         size = float(center @ center)

@@ -137,11 +137,6 @@ class ProgramRun(CutRun):
         return None
 
     @property
-    def has_matrices(self) -> bool:
-        """False: no master asks."""
-        return False
-
-    @property
     def state(self) -> Mapping[str, NDArray[Any]] | None:
         """None: what earlier runs have left are cuts, which :meth:`start` gives."""
         return None

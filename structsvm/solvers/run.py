@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from structsvm.errors import MasterError, OracleWarning, SettingsError, warn
 from structsvm.masters.base import Master, MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.cvxpy import CvxpyMaster, largest_order
+from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
@@ -95,11 +95,6 @@ class Run(CutRun):
     def form(self) -> Quadratic | None:
         """Omega, where masters other than conic ones apply."""
         return None if self.risk.constraints is not None else self.risk.quadratic
-
-    @property
-    def has_matrices(self) -> bool:
-        """Whether the weight has semi-definite blocks."""
-        return largest_order(self.risk.space) > 0
 
     @property
     def stays_near(self) -> bool:
