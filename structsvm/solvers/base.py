@@ -25,7 +25,7 @@ from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import is_watched, tell
 
-__all__ = ["AnyRun", "ConvexSolver", "DescentSolver", "Run", "Solver", "Step", "Stopping"]
+__all__ = ["AnyRun", "Run", "Solver", "Step", "Stopping"]
 
 Callback = Callable[[HistoryEntry], None]
 AnyRun = Run | Descent | ProgramRun
@@ -204,61 +204,6 @@ class Solver(ABC):
         if len(certificate.entries) >= self.stopping.max_iter:
             return Status.MAX_ITER
         return None
-
-
-class ConvexSolver(Solver):
-    """A solver of convex risks, which improves certified bounds from both sides."""
-
-    @abstractmethod
-    def check_convex(self, risk: Outline) -> None:
-        """Raise SettingsError if this solver cannot minimise such a convex risk."""
-
-    def check(self, risk: Outline) -> None:
-        """Check that the risk is convex and has what the method needs.
-
-        Raises
-        ------
-        SettingsError
-            If it is not, or lacks it.
-        """
-        if not risk.is_convex:
-            raise SettingsError(
-                f"{type(self).__name__} is for convex objectives, and this one is not: use "
-                "QuasiNewton (solver='quasi-newton') or CCCP (solver='cccp')"
-            )
-        self.check_convex(risk)
-
-
-class DescentSolver(Solver):
-    """A solver of composite risks, whose objective never rises; it ends in a local minimum."""
-
-    @abstractmethod
-    def check_composite(self, risk: Outline) -> None:
-        """Raise SettingsError if this solver cannot descend such a risk."""
-
-    @abstractmethod
-    def descend(self, run: Descent, done: StepDone) -> None:
-        """Descend, and call ``done`` after each step."""
-
-    def check(self, risk: Outline) -> None:
-        """Check that the risk is composite and has what the method needs.
-
-        Raises
-        ------
-        SettingsError
-            If it is convex, or lacks it.
-        """
-        if risk.is_convex:
-            raise SettingsError(
-                f"{type(self).__name__} is for objectives that are not convex, and this one is: "
-                "use CuttingPlane (solver='cutting-plane'), which certifies its answer"
-            )
-        self.check_composite(risk)
-
-    def iterate(self, run: AnyRun, done: StepDone) -> None:
-        """Descend from the start of the risk."""
-        assert isinstance(run, Descent)
-        self.descend(run, done)
 
 
 def parts_of(risk: Risk | Program) -> Sequence[Any]:

@@ -10,9 +10,10 @@ import numpy as np
 from structsvm.errors import LearningError, SettingsError
 from structsvm.problem import Outline
 from structsvm.regularizers import Quadratic, SquaredNorm
-from structsvm.solvers.base import DescentSolver, Step, StepDone, Stopping
+from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import Descent, quadratic
+from structsvm.solvers.requirements import require_composite
 from structsvm.solvers.stopping import check_stopping
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -35,7 +36,7 @@ FINEST = 1e-9
 
 
 @dataclass(frozen=True)
-class CCCP(DescentSolver):
+class CCCP(Solver):
     """The concave-convex procedure for a :class:`~structsvm.problem.CompositeRisk`.
 
     Each round replaces what is not convex by its tangent at the current weight, solves the convex
@@ -88,7 +89,7 @@ class CCCP(DescentSolver):
         if not (is_number(self.proximal) and self.proximal > 0):
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 
-    def check_composite(self, risk: Outline) -> None:
+    def check(self, risk: Outline) -> None:
         """Check that the regularizer is quadratic, with the same curvature everywhere.
 
         Raises
@@ -96,12 +97,14 @@ class CCCP(DescentSolver):
         SettingsError
             If it is not.
         """
+        require_composite(risk, "CCCP")
         omega = quadratic(risk, "CCCP")
         if not np.all(omega.curvature == omega.curvature[0]):
             raise SettingsError("CCCP needs a regularizer of the same curvature everywhere")
 
-    def descend(self, run: Descent, done: StepDone) -> None:
+    def iterate(self, run: AnyRun, done: StepDone) -> None:
         """Solve one convex model in each iteration."""
+        assert isinstance(run, Descent)
         state = _Rounds(self, run)
         done(Step("start"))
         while True:

@@ -14,14 +14,18 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Outline
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import AnyRun, ConvexSolver, Step, StepDone, Stopping
-from structsvm.solvers.cut_run import CutRun
+from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping
 from structsvm.solvers.damping import Damping
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes, together
+from structsvm.solvers.program import ProgramRun
+from structsvm.solvers.requirements import require_convex
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import among, is_number, is_whole, refuse_below
+
+CutRun = Run | ProgramRun
+"""What improves by cuts: those of a risk, or of a program."""
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
@@ -40,7 +44,7 @@ A guess for cheap oracles (docs/solvers.md); with a clock answers would depend o
 
 
 @dataclass(frozen=True)
-class CuttingPlane(ConvexSolver):
+class CuttingPlane(Solver):
     """Cutting planes: oracles give cuts, and a master gives the weight.
 
     Joachims, Finley and Yu (2009). The n-slack and the 1-slack method are the same one for two
@@ -117,14 +121,15 @@ class CuttingPlane(ConvexSolver):
         refuse_below(1, "max_idle", self.max_idle)
         refuse_below(0, "cached_planes", self.cached_planes)
 
-    def check_convex(self, risk: Outline) -> None:
-        """Check that ``max_cuts`` leaves two cuts for each slack.
+    def check(self, risk: Outline) -> None:
+        """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack.
 
         Raises
         ------
         SettingsError
             If it leaves fewer.
         """
+        require_convex(risk, "CuttingPlane")
         n_groups = risk.n_samples if self.slack == "n" else 1
         if self.max_cuts is not None and self.max_cuts < 2 * n_groups:
             raise SettingsError(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import AnyRun, ConvexSolver, Run, Step, StepDone, Stopping
+from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
@@ -27,7 +27,7 @@ CACHED_PASSES = 5
 
 
 @dataclass(frozen=True)
-class BlockFrankWolfe(ConvexSolver):
+class BlockFrankWolfe(Solver):
     """Block Frank-Wolfe: one oracle call for each step, for many samples and a moderate tolerance.
 
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), with the cached planes of Shah, Kolmogorov
@@ -68,7 +68,7 @@ class BlockFrankWolfe(ConvexSolver):
         refuse_below(0, "cached_planes", self.cached_planes)
         refuse_bad_seed(self.random_state)
 
-    def check_convex(self, risk: Outline) -> None:
+    def check(self, risk: Outline) -> None:
         """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "BlockFrankWolfe")
 

@@ -18,7 +18,6 @@ from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import Checkpoint
-from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
@@ -110,7 +109,7 @@ class Program(ABC):
         """Keep the cuts for runs to come."""
 
 
-class ProgramRun(CutRun):
+class ProgramRun:
     """What the iterations of the cutting-plane method work with, for a program."""
 
     def __init__(self, program: Program, stopping: Stopping, session: Session) -> None:

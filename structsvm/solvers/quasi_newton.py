@@ -9,15 +9,16 @@ from scipy.optimize import minimize as scipy_minimize
 
 from structsvm.errors import SettingsError
 from structsvm.problem import Outline
-from structsvm.solvers.base import DescentSolver, Step, StepDone, Stopping
+from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping
 from structsvm.solvers.descent import Descent, quadratic
+from structsvm.solvers.requirements import require_composite
 from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, WeightSpace
 
 
 @dataclass(frozen=True)
-class QuasiNewton(DescentSolver):
+class QuasiNewton(Solver):
     """L-BFGS over a factor ``L`` of ``B = L L^T``, for a :class:`~structsvm.problem.CompositeRisk`.
 
     The factor makes the cone go away, and costs nothing: the metrics of interest have full rank.
@@ -52,7 +53,7 @@ class QuasiNewton(DescentSolver):
         """Check the stopping rule."""
         check_stopping(self.stopping)
 
-    def check_composite(self, risk: Outline) -> None:
+    def check(self, risk: Outline) -> None:
         """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.
 
         Raises
@@ -60,12 +61,14 @@ class QuasiNewton(DescentSolver):
         SettingsError
             If they are not.
         """
+        require_composite(risk, "QuasiNewton")
         if not isinstance(risk.space, PSD | Nonnegative):
             raise SettingsError(f"QuasiNewton needs a metric, full or diagonal, not {risk.space}")
         quadratic(risk, "QuasiNewton")
 
-    def descend(self, run: Descent, done: StepDone) -> None:
+    def iterate(self, run: AnyRun, done: StepDone) -> None:
         """L-BFGS from the start of the risk; one accepted step in each iteration."""
+        assert isinstance(run, Descent)
         factor = _Factor(run.risk.space)
 
         def value(x: Floats) -> tuple[float, Floats]:

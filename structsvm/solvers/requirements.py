@@ -15,8 +15,27 @@ ADMISSIBLE = 1e-6
 accuracy only."""
 
 
+def require_convex(risk: Outline, solver: str) -> None:
+    """Refuse what is not convex, naming solvers that take it."""
+    if not risk.is_convex:
+        raise SettingsError(
+            f"{solver} is for convex objectives, and this one is not: use "
+            "QuasiNewton (solver='quasi-newton') or CCCP (solver='cccp')"
+        )
+
+
+def require_composite(risk: Outline, solver: str) -> None:
+    """Refuse what is convex, naming the solver that certifies its answer."""
+    if risk.is_convex:
+        raise SettingsError(
+            f"{solver} is for objectives that are not convex, and this one is: "
+            "use CuttingPlane (solver='cutting-plane'), which certifies its answer"
+        )
+
+
 def strongly_convex(risk: Outline, solver: str) -> Quadratic:
     """Omega as a strongly convex quadratic, over a cone alone."""
+    require_convex(risk, solver)
     remedy = (
         "use CuttingPlane, which takes every regularizer and constraint (solver='cutting-plane')"
     )

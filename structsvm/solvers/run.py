@@ -24,7 +24,6 @@ from structsvm.regularizers import Quadratic
 from structsvm.solution import Solution
 from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.checkpoint import SAME, Checkpoint, Saved
-from structsvm.solvers.cut_run import CutRun
 from structsvm.solvers.memory import Memory
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes
@@ -53,7 +52,7 @@ BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 
 
-class Run(CutRun):
+class Run:
     """What the iterations of any solver work with."""
 
     def __init__(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from structsvm.problem import Outline
-from structsvm.solvers.base import AnyRun, ConvexSolver, Run, Step, StepDone, Stopping
+from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping
 from structsvm.solvers.requirements import strongly_convex
 from structsvm.solvers.stopping import check_stopping
 
@@ -16,7 +16,7 @@ EVERY = 10
 
 
 @dataclass(frozen=True)
-class ProjectedSubgradient(ConvexSolver):
+class ProjectedSubgradient(Solver):
     """The averaged subgradient method, with steps of length ``1 / (lambda t)``.
 
     Lajugie et al., section "Optimization"; the weights are those of Lacoste-Julien, Schmidt and
@@ -49,7 +49,7 @@ class ProjectedSubgradient(ConvexSolver):
         """Check the stopping rule."""
         check_stopping(self.stopping)
 
-    def check_convex(self, risk: Outline) -> None:
+    def check(self, risk: Outline) -> None:
         """Check that the regularizer is strongly convex and that there are no constraints."""
         strongly_convex(risk, "ProjectedSubgradient")
 
