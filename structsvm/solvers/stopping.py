@@ -99,7 +99,14 @@ def check_stopping(stopping: Any) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """What an iteration has to say of itself."""
+    """What an iteration has to say of itself.
+
+    Examples
+    --------
+    >>> from structsvm.solvers import Step
+    >>> Step("subgradient").label
+    'subgradient'
+    """
 
     label: str
     """Who did the work, for the history."""
