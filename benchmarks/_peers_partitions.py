@@ -22,6 +22,7 @@ from structsvm import EquivalenceMatrix, MetricLearner, NormalizedCut, interop
 from structsvm.baselines import FrameClassifier
 from structsvm.datasets import fetch_har_spsw, relevant_changes
 from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner.steps import decode_with, prepare
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import TraceObjective
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
@@ -178,7 +179,7 @@ def _ours(kind: str, learn: Sequence[Recording], test: Sequence[Recording]) -> l
     metric = "diagonal" if kind == "diagonal" else "full"
     learner = MetricLearner(metric=metric).fit(*arrays_and_labels(learn))
     use = learner.baselines_["untrained"] if kind == "untrained" else learner.metric_
-    return [M.breakpoints for M in learner.decode_with(use, [r.X for r in test])]
+    return [M.breakpoints for M in decode_with(learner, use, [r.X for r in test])]
 
 
 def _priced(
@@ -339,4 +340,4 @@ def _by_colour(sigma: float, rag: Any) -> Any:
 
 def _cut(cutter: MetricLearner, use: str, rag: Any) -> EquivalenceMatrix:
     metric = cutter.metric_ if use == "learned" else cutter.baselines_[use]
-    return cutter.decode_with(metric, cutter.prepare([rag]), [2])[0]
+    return decode_with(cutter, metric, prepare(cutter, [rag]), [2])[0]

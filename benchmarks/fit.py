@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_recordings
+from structsvm.learner.steps import encode, prepare
 from structsvm.oracles._segments.table import NO_TRUTH
 from structsvm.oracles._segments.whole import Recordings, segment_all, work_of
 from structsvm.partitions.losses import partition_loss
@@ -102,7 +103,7 @@ def calibration() -> list[Goal]:
     """The part of a fit in which penalties are calibrated."""
     data = recordings(400, 200, 10)
     learner = fitted("diagonal", data)
-    samples, truths = learner.prepare(data[0]), learner.encode(*data)
+    samples, truths = prepare(learner, data[0]), encode(learner, *data)
 
     def twice() -> None:
         for factor in (np.eye(10), learner.metric_.factor):
@@ -117,13 +118,13 @@ def predictions() -> list[Goal]:
     Xs, ys = recordings(1_000, 200, 10)
     learner = fitted("diagonal", (Xs[:50], ys[:50]))
     Zs = learner.transform(Xs)
-    assert learner.penalty_ is not None
-    theirs = partial(predicted_by_ruptures, Zs, learner.penalty_)
+    assert learner.metric_.price is not None
+    theirs = partial(predicted_by_ruptures, Zs, learner.metric_.price)
     assert theirs() == learner.predict_breakpoints(Xs)
     times = cpu_seconds_in_turns(partial(learner.predict, Xs), theirs)
     return [
         Goal.at_least("predict, N = 1,000, T = 200, P = 10 | ruptures (C)", *times, goal=5),
-        _searches_alone(Zs, learner.penalty_),
+        _searches_alone(Zs, learner.metric_.price),
     ]
 
 

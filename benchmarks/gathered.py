@@ -26,6 +26,7 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import BoundaryScores, StateScores
 from structsvm.learner.baselines import fit_baseline
 from structsvm.learner.inputs import Inputs
+from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Dask
 from structsvm.partitions.candidates import Baseline
@@ -61,7 +62,7 @@ class Generated:
 def read(n: int) -> TrainingSet:
     """The recordings, each looked at once."""
     data = Generated(n)
-    return MetricLearner().read(data, [data.names(i) for i in range(n)])
+    return read_training(MetricLearner(), data, [data.names(i) for i in range(n)])
 
 
 def learned(what: Any) -> None:

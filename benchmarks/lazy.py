@@ -28,6 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import MetricLearner
 from structsvm.features import Columns
+from structsvm.learner.steps import read_training
 from structsvm.parallel import Backend, Dask, Session
 from structsvm.parallel.base import ShareTask
 from structsvm.solvers import CuttingPlane, Stopping
@@ -139,7 +140,7 @@ def constants(client: Any) -> list[Goal]:
     """What one value costs on one thread, in nanoseconds of CPU time, and a round by itself."""
     data = Generated(2)
     every = MetricLearner(metric="diagonal", features=Columns(which=range(0, P, EVERY)))
-    read = every.read(data, [data.ends(i) for i in range(2)])
+    read = read_training(every, data, [data.ends(i) for i in range(2)])
     risk = every.risk(read)
     scorer, x, y = risk.problem.at(risk.start), risk.xs[0], risk.ys[0]
     held = [x.read()]

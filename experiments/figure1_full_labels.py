@@ -15,6 +15,7 @@ from _report import publish
 from structsvm import MetricLearner
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.datasets import relevant_changes
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import Metric
 from structsvm.partitions.losses import partition_loss
 
@@ -27,16 +28,16 @@ def losses(rank: int | None, seed: int) -> dict[str, float]:
     recordings = relevant_changes(20, rank=rank, random_state=seed)
     Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
     learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10])
-    learn, test = learner.prepare(Xs[:10]), learner.prepare(Xs[10:])
-    truths = learner.encode(test, ys[10:])
+    learn, test = prepare(learner, Xs[:10]), prepare(learner, Xs[10:])
+    truths = encode(learner, test, ys[10:])
     counts = [truth.n_clusters for truth in truths]
 
     def loss(metric: Metric, given: list[int] | None) -> float:
-        guesses = learner.decode_with(metric, test, given)
+        guesses = decode_with(learner, metric, test, given)
         return float(np.mean([partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]))
 
     def fitted(name: str) -> Metric:
-        return tuned_metrics.fit(name, learner.problem_, learn, learner.encode(learn, ys[:10]))
+        return tuned_metrics.fit(name, learner.problem_, learn, encode(learner, learn, ys[:10]))
 
     return {
         "learned, diagonal": loss(learner.metric_, None),

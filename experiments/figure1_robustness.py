@@ -29,6 +29,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.settings import Settings
+from structsvm.learner.steps import read_training
 from structsvm.partial_labels.alternate import alternate
 from structsvm.partial_labels.complete import (
     PartialRisk,
@@ -121,7 +122,7 @@ def from_principal_components(trial: Trial) -> Metric:
     """
     learner = MetricLearner(metric="diagonal")
     settings = Settings.of(learner.get_params(deep=False))
-    read = learner.read(trial.Xs[:10], trial.partial)
+    read = read_training(learner, trial.Xs[:10], trial.partial)
     _, data = Inputs.fit(settings.features, settings.standardize, read)
     objective = settings.objective(data.n_features)
     units = FitState.of(settings, data.parts).units

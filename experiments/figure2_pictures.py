@@ -21,6 +21,7 @@ from skimage import color, data, transform
 from table3_horses import Setting, fit, learners, scores
 
 from structsvm.graphs import node_labels
+from structsvm.learner.steps import decode_with, prepare
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -84,7 +85,7 @@ def main(n_test: int, seed: int) -> None:
     images, masks = ([pair[k] for pair in pictures] for k in (0, 1))
     fit(learner, images[:N_LEARN], masks[:N_LEARN])
     seconds = time.perf_counter() - start
-    samples = learner.prepare(images[N_LEARN:])
+    samples = prepare(learner, images[N_LEARN:])
     graphs = [sample.side for sample in samples]
     truths = [node_labels(y, g) for y, g in zip(masks[N_LEARN:], graphs, strict=True)]
     metrics = {
@@ -92,7 +93,7 @@ def main(n_test: int, seed: int) -> None:
         "grid": learner.baselines_["grid"],
         "start of learning": learner.baselines_["untrained"],
     }
-    cuts = {name: learner.decode_with(metric, samples) for name, metric in metrics.items()}
+    cuts = {name: decode_with(learner, metric, samples) for name, metric in metrics.items()}
     rows: list[Row] = []
     for name, found in cuts.items():
         values = np.array(scores(truths, found))

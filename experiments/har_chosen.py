@@ -29,6 +29,7 @@ from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner.baselines import estimators_in
+from structsvm.learner.consensus import partition_with
 from structsvm.partitions.losses import partition_loss
 
 Ints = NDArray[np.int64]
@@ -58,7 +59,7 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
             for use in ("learned", "best")
         }
         rivals = {
-            name: losses(search.partition_with(name, samples, counts), truths)
+            name: losses(partition_with(search, name, samples, counts), truths)
             for name in estimators_in(search.baselines_)
         }
         found[given] = both | rivals

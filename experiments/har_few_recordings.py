@@ -17,6 +17,7 @@ from structsvm import MetricLearner
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.losses import partition_loss
 
 SIZES = (5, 10, 20, 40)
@@ -33,15 +34,15 @@ def losses(learn: list[Recording], test: list[Recording]) -> dict[str, float]:
     metrics = {
         "untrained": full.baselines_["untrained"],
         "RCA, half shrunk": tuned_metrics.fit(
-            "rca", full.problem_, full.prepare(Xs), full.encode(Xs, ys)
+            "rca", full.problem_, prepare(full, Xs), encode(full, Xs, ys)
         ),
         "learned, diagonal": diagonal.metric_,
         "learned, full": full.metric_,
     }
-    samples, truths = full.prepare(X_test), full.encode(X_test, y_test)
+    samples, truths = prepare(full, X_test), encode(full, X_test, y_test)
     found = {}
     for name, metric in metrics.items():
-        guesses = full.decode_with(metric, samples)
+        guesses = decode_with(full, metric, samples)
         pairs = zip(truths, guesses, strict=True)
         found[name] = float(np.mean([partition_loss(t, g) for t, g in pairs]))
     return found

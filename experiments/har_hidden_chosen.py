@@ -32,6 +32,7 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording
 from structsvm.learner.baselines import estimators_in
+from structsvm.learner.consensus import partition_with
 from structsvm.partitions import Candidate, Sample
 
 N_LEARN = 20
@@ -65,7 +66,9 @@ def run(
     guesses: dict[str, list[EquivalenceMatrix]] = {
         use: search.predict_partitions(new, use=use) for use in CHOSEN
     }
-    guesses |= {name: search.partition_with(name, new) for name in estimators_in(search.baselines_)}
+    guesses |= {
+        name: partition_with(search, name, new) for name in estimators_in(search.baselines_)
+    }
     means = search.cv_results_["mean_criterion"]
     return {
         "learned": f"{search.best_learned_}, lam={search.best_lam_:g}",

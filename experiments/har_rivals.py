@@ -32,6 +32,7 @@ from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning
 from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.losses import partition_loss
 
 DRAWS, FEW = 5, 5
@@ -114,11 +115,11 @@ def not_learned(
     """Segmentations in the untrained metric and in PCA's, whose penalties are tuned on labels."""
     Xs, ys = arrays_and_labels(learn)
     learner = MetricLearner(standardize="recording").fit(Xs, ys)
-    samples, truths = learner.prepare(Xs), learner.encode(Xs, ys)
+    samples, truths = prepare(learner, Xs), encode(learner, Xs, ys)
     pca = tuned_metrics.fit("pca", learner.problem_, samples, truths)
-    unseen = learner.prepare([r.X for r in test])
+    unseen = prepare(learner, [r.X for r in test])
     metrics = dict(zip(NEEDS, (learner.baselines_["untrained"], pca), strict=True))
-    return {name: learner.decode_with(metric, unseen) for name, metric in metrics.items()}
+    return {name: decode_with(learner, metric, unseen) for name, metric in metrics.items()}
 
 
 if __name__ == "__main__":

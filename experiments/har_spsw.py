@@ -18,6 +18,7 @@ from _report import PAPER, SHARED, Row, publish
 from structsvm import MetricLearner
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.io import Recording, arrays_and_labels, read_recordings
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import EquivalenceMatrix, Metric
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
 
@@ -44,9 +45,9 @@ def row(
 ) -> Row:
     """Held-out scores of one metric, given the true number of segments and not."""
     Xs, ys = arrays_and_labels(test)
-    samples, truths = learner.prepare(Xs), learner.encode(Xs, ys)
-    known = learner.decode_with(metric, samples, [truth.n_clusters for truth in truths])
-    unknown = scores(truths, learner.decode_with(metric, samples))
+    samples, truths = prepare(learner, Xs), encode(learner, Xs, ys)
+    known = decode_with(learner, metric, samples, [truth.n_clusters for truth in truths])
+    unknown = scores(truths, decode_with(learner, metric, samples))
     return {
         "metric": name,
         "loss, K known": scores(truths, known)["loss"],
@@ -67,7 +68,7 @@ def main(folder: Path) -> None:
         seconds = time.perf_counter() - start
         rows.append(row(f"learned, {kind}", learner, learner.metric_, test, seconds))
     rivals = {"untrained": "untrained", "PCA": "pca", "RCA, half shrunk": "rca"}
-    samples, truths = learner.prepare(Xs), learner.encode(Xs, ys)
+    samples, truths = prepare(learner, Xs), encode(learner, Xs, ys)
     for shown, name in rivals.items():
         start = time.perf_counter()
         metric = tuned_metrics.fit(name, learner.problem_, samples, truths)

@@ -22,6 +22,7 @@ from structsvm.errors import DataWarning
 from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
+from structsvm.learner.steps import decode_with
 from structsvm.partitions import state_matching_score, weighted_adjusted_rand_index
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
 
@@ -83,7 +84,7 @@ def measured(learn: Sequence[Recording], test: Sequence[Recording]) -> list[Row]
         learner = MetricLearner(metric=metric, standardize="recording")
         learner.fit([cuts[i].X for i in several], [ys[i] for i in several])
         chosen = learner.metric_ if use == "learned" else learner.baselines_[use]
-        guesses = learner.decode_with(chosen, [found.X for found in new])
+        guesses = decode_with(learner, chosen, [found.X for found in new])
         ends = [w.breakpoints(g.breakpoints) for w, g in zip(new, guesses, strict=True)]
         rows.append(scored(name, test, ends))
     return rows

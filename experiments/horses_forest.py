@@ -28,6 +28,7 @@ from structsvm.errors import DataWarning
 from structsvm.features import Columns, RegionScores, Union
 from structsvm.graphs import FeatureGraph, NodeLabels, node_labels
 from structsvm.io import read_images
+from structsvm.learner.steps import decode_with
 
 SETTING = Setting("b", SEGMENTS[1])
 SCORED, CUT = "learned cut, features and scores", "learned cut, features"
@@ -77,7 +78,7 @@ def draw(number: int, graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabel
         found[name] = scores(ys_test, cuts)
         print(f"draw {number} {name}: {np.mean(found[name], axis=0).round(3)}, {seconds:.1f} s")
         if name == SCORED:
-            untrained = model.decode_with(model.baselines_["untrained"], Xs_test)
+            untrained = decode_with(model, model.baselines_["untrained"], Xs_test)
             found[START] = scores(ys_test, untrained)
     return found
 

@@ -31,13 +31,14 @@ def main(folder: Path) -> None:
         learner = MetricLearner(features=features, random_state=0).fit(Xs, ys)
         learner.margin_rates_ = margin_rates(learner, Xs, ys, groups=people, tolerance=TOLERANCE)
         rates, right = [], []
-        found = learner.predict_changes([recording.X for recording in test])
+        tables = learner.predict_segments([recording.X for recording in test])
+        found = [table[1:] for table in tables]
         for recording, changes in zip(test, found, strict=True):
             y = np.asarray(recording.y)
             true = np.flatnonzero(y[1:] != y[:-1]) + 1
             for change in changes:
                 rates.append(change["rate"])
-                right.append(np.abs(true - change["at"]).min() <= TOLERANCE)
+                right.append(np.abs(true - change["start"]).min() <= TOLERANCE)
         rows += table(name, np.array(rates), np.array(right))
     publish("margin_rates", rows)
 

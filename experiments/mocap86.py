@@ -20,6 +20,7 @@ from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
+from structsvm.learner.steps import decode_with
 from structsvm.partitions.losses import partition_loss
 
 RATE, WINDOW, HOP = 120.0, 0.5, 0.125
@@ -43,7 +44,7 @@ def main(folder: Path) -> None:
             learner = MetricLearner(metric=metric, standardize="recording")
             learner.fit([cuts[j].X for j in others], [ys[j] for j in others])
             chosen = learner.metric_ if use == "learned" else learner.baselines_[use]
-            (guess,) = learner.decode_with(chosen, [cuts[i].X])
+            (guess,) = decode_with(learner, chosen, [cuts[i].X])
             found.setdefault(name, []).append(cuts[i].breakpoints(guess.breakpoints))
     found["no change anywhere"] = [[len(session.X)] for session in sessions]
     found["the true changes"] = [labels_to_breakpoints(session.y) for session in sessions]

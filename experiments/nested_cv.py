@@ -32,6 +32,7 @@ from structsvm.errors import VerdictWarning
 from structsvm.evaluation.contrast import standard_error
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
+from structsvm.learner.steps import decode_with, encode
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import ChangePoint
 
@@ -75,11 +76,11 @@ def losses(
 ) -> dict[str, list[float]]:
     """Of each recording, with the number of segments given ("k") and not ("u")."""
     plain, search = models["plain"], models["search"]
-    truths = plain.encode(Xs, ends)
+    truths = encode(plain, Xs, ends)
     found = {}
     for given, counts in (("k", [truth.n_clusters for truth in truths]), ("u", None)):
         if metric in plain.baselines_:
-            guesses = plain.decode_with(plain.baselines_[metric], Xs, counts)
+            guesses = decode_with(plain, plain.baselines_[metric], Xs, counts)
         else:
             guesses = search.predict_partitions(Xs, counts, use=metric)
         pairs = zip(truths, guesses, strict=True)

@@ -34,6 +34,8 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
 from structsvm.learner.baselines import estimators_in
+from structsvm.learner.consensus import partition_with
+from structsvm.learner.steps import decode_with
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -87,9 +89,9 @@ class Nested:
             counts = [len(self.pooled(self.ends[i])) for i in test] if given == "known" else None
             guesses = {use: search.predict_partitions(new, counts, use=use) for use in CHOSEN}
             for metric in ("untrained", "rca"):
-                guesses[metric] = plain.decode_with(plain.baselines_[metric], new, counts)
+                guesses[metric] = decode_with(plain, plain.baselines_[metric], new, counts)
             for rival in estimators_in(search.baselines_):
-                guesses[rival] = search.partition_with(rival, new, counts)
+                guesses[rival] = partition_with(search, rival, new, counts)
             found[given] = {name: self.losses(test, Ms) for name, Ms in guesses.items()}
         chosen = f"{search.best_learned_}, {search.best_candidate_}"
         print(k, chosen, {m: np.mean(v).round(2) for m, v in found["unknown"].items()}, flush=True)

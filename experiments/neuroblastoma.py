@@ -27,6 +27,7 @@ from structsvm.errors import LearningError
 from structsvm.features import HermiteMoments
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.settings import Settings
+from structsvm.learner.steps import read_training
 from structsvm.partial_labels.complete import calibrate_partial
 
 SAMPLE = SHARED / "neuroblastoma"
@@ -41,7 +42,7 @@ def penalty_only(
     """The untrained metric with the penalty of fewest errors on the other profiles."""
     learner = MetricLearner(features=features)
     settings = Settings.of(learner.get_params(deep=False))
-    read = learner.read([p.recording.X for p in learn], [p.labels for p in learn])
+    read = read_training(learner, [p.recording.X for p in learn], [p.labels for p in learn])
     inputs, data = Inputs.fit(settings.features, settings.standardize, read)
     identity = np.eye(data.n_features)
     metric = calibrate_partial(data.problem, identity, data.samples, data.labels).metric(identity)

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from structsvm import Clustering, EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.baselines import metrics
 from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.losses import adjusted_rand_index
 
 Floats = NDArray[np.float64]
@@ -95,7 +96,7 @@ def default(name: str, folder: Path, seed: int) -> dict[str, Any]:
     seconds = time.process_time() - start
     found = {"default": draw.scores(learner.predict_partitions)}
     for rival in RIVALS:
-        found[rival] = draw.scores(partial(learner.decode_with, learner.baselines_[rival]))
+        found[rival] = draw.scores(partial(decode_with, learner, learner.baselines_[rival]))
     return {"scores": found, "seconds": {"default": seconds}}
 
 
@@ -128,13 +129,13 @@ def menu(name: str, folder: Path, seed: int) -> dict[str, float]:
     draw = Draw.of(name, folder, seed)
     X, y = draw.learn
     learner = MetricLearner(Clustering()).fit(X, y)
-    samples, truths = learner.prepare([X]), learner.encode([X], [y])
+    samples, truths = prepare(learner, [X]), encode(learner, [X], [y])
     found: dict[str, float] = {}
     for candidate in learner.problem_.comparison.candidates(samples, [y], parts=True):
         options = dict(candidate.settings)
         if candidate.tuned is not None:
             metric = metrics.fit(candidate.tuned, learner.problem_, samples, truths, **options)
-            find = partial(learner.decode_with, metric)
+            find = partial(decode_with, learner, metric)
             found[str(candidate)] = draw.scores(find)[QUESTIONS[0]]
         for lam in candidate.lams:
             own = MetricLearner(Clustering(), lam=lam, **options).fit(X, y)

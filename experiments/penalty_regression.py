@@ -27,6 +27,7 @@ from structsvm.errors import DataWarning
 from structsvm.evaluation.contrast import Contrast
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording, arrays_and_labels, read_recordings
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions import Metric, Sample
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import calibrate
@@ -99,7 +100,7 @@ def held_out(
     """Losses of the test recordings by metric and penalty."""
     learner = MetricLearner(metric="diagonal", standardize="recording")
     learner.fit([Xs[i] for i in train], [ends[i] for i in train])
-    samples, truths = learner.prepare(list(Xs)), learner.encode(list(Xs), list(ends))
+    samples, truths = prepare(learner, list(Xs)), encode(learner, list(Xs), list(ends))
     found: dict[tuple[str, str], list[float]] = {}
     metrics = {"untrained": learner.baselines_["untrained"], "learned": learner.metric_}
     for name, metric in metrics.items():
@@ -114,7 +115,7 @@ def held_out(
         for kind in ("learner's own", *rules):
             prices = [metric.price if kind not in rules else rules[kind](features[i]) for i in test]
             guesses = [
-                learner.decode_with(Metric(metric.factor, price), [samples[i]])[0]
+                decode_with(learner, Metric(metric.factor, price), [samples[i]])[0]
                 for i, price in zip(test, prices, strict=True)
             ]
             pairs = zip((truths[i] for i in test), guesses, strict=True)

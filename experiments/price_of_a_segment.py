@@ -20,6 +20,7 @@ from nested_cv import Nested
 from numpy.typing import NDArray
 
 from structsvm import ChangePoint, MetricLearner
+from structsvm.learner.steps import encode
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -42,7 +43,7 @@ def held_out_losses(name: str, folder: Path) -> Losses:
         learner = MetricLearner(ChangePoint(penalty=price), metric, lam=lam, standardize=None)
         learner.fit([nested.pooled[i][0] for i in train], [nested.pooled[i][1] for i in train])
         Zs, ends = [nested.Zs[i] for i in test], [nested.ends[i] for i in test]
-        truths = learner.encode(Zs, ends)
+        truths = encode(learner, Zs, ends)
         for given, counts in (("k", [M.n_clusters for M in truths]), ("u", None)):
             key = f"{short}{mark} {lam:g} {given}"
             values = found.setdefault(key, [0.0] * len(nested.Zs))

@@ -30,6 +30,7 @@ from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels, read_recordings
+from structsvm.learner.steps import decode_with, prepare
 from structsvm.partitions.losses import partition_loss
 
 Floats = NDArray[np.float64]
@@ -200,7 +201,7 @@ def metric(
     learner = MetricLearner(metric="full" if kind == "untrained" else kind, standardize=None)
     learner.fit(list(Zs), list(ends))
     use = learner.baselines_["untrained"] if kind == "untrained" else learner.metric_
-    return list(learner.decode_with(use, learner.prepare(list(test))))
+    return list(decode_with(learner, use, prepare(learner, list(test))))
 
 
 METHODS = {

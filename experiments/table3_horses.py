@@ -28,6 +28,7 @@ from structsvm.errors import VerdictWarning
 from structsvm.graphs import FeatureGraph, GraphOfImage, NodeLabels, node_labels
 from structsvm.graphs.labels import jaccard_distance
 from structsvm.io import LabelledImage, read_images
+from structsvm.learner.steps import decode_with, prepare
 from structsvm.partitions.losses import partition_loss
 
 DRAWS, N_TRAIN = 10, 10
@@ -105,7 +106,7 @@ def draw(
             flush=True,
         )
     for name, metric in learner.baselines_.items():
-        found[name] = scores(ys_test, learner.decode_with(metric, Xs_test))
+        found[name] = scores(ys_test, decode_with(learner, metric, Xs_test))
     return found
 
 
@@ -263,12 +264,12 @@ def pictures(images: Sequence[LabelledImage], found: Mapping[Setting, Sequence[S
     for axes, (name, k) in zip(rows, shown.items(), strict=True):
         image = images[test[k]]
         metrics = {"grid": learner.baselines_["grid"], "learned": learner.metric_}
-        samples = learner.prepare(image.image)
+        samples = prepare(learner, image.image)
         graph = samples[0].side
         truth = node_labels(image.labels, graph)
         panels: dict[str, Any] = {f"{name}: {image.name}": None, "truth": image.labels}
         for metric_name, metric in metrics.items():
-            cut = learner.decode_with(metric, samples)[0]
+            cut = decode_with(learner, metric, samples)[0]
             loss = partition_loss(truth, cut)
             panels[f"{metric_name}, loss {loss:.2f}"] = graph.label_map(np.array(cut.labels))
         for ax, (title, labels) in zip(axes, panels.items(), strict=True):

@@ -26,6 +26,7 @@ from sklearn.model_selection import KFold
 
 from structsvm import EquivalenceMatrix, MetricLearner, PartialLabels
 from structsvm.errors import DataWarning
+from structsvm.learner.steps import decode_with
 from structsvm.partitions.losses import covering
 
 Floats = NDArray[np.float64]
@@ -137,7 +138,7 @@ def segmented(series: Sequence[Annotated], label: Labelling) -> dict[str, list[l
             ("untrained", learner.baselines_["untrained"]),
             ("learned", learner.metric_),
         ):
-            guesses = learner.decode_with(metric, [Xs[i] for i in test])
+            guesses = decode_with(learner, metric, [Xs[i] for i in test])
             for i, guess in zip(test, guesses, strict=True):
                 found[use][i] = guess.breakpoints
     return found

@@ -24,6 +24,7 @@ from structsvm.evaluation.contrast import Contrast
 from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
+from structsvm.learner.steps import decode_with
 from structsvm.partitions.losses import covering, partition_loss
 
 WINDOWS, HOPS = 40, 400
@@ -63,7 +64,7 @@ def segmented(series: Sequence[Recording]) -> dict[str, list[list[int]]]:
         for name, (kind, use) in METHODS.items():
             learner = learners[kind]
             metric = learner.metric_ if use == "learned" else learner.baselines_[use]
-            guesses = learner.decode_with(metric, [cuts[i].X for i in test])
+            guesses = decode_with(learner, metric, [cuts[i].X for i in test])
             for i, guess in zip(test, guesses, strict=True):
                 found[name][i] = cuts[i].breakpoints(guess.breakpoints)
     return found

@@ -11,12 +11,12 @@ from structsvm.learner.files import save as save
 from structsvm.learner.learner import MetricLearner as MetricLearner
 from structsvm.learner.partial import Alternation as Alternation
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
+from structsvm.learner.suggest import suggest_labels as suggest_labels
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
 from structsvm.model_selection.margin_rates import margin_rates as margin_rates
 from structsvm.model_selection.rows import evaluate_rows as evaluate_rows
 from structsvm.model_selection.stability import weight_stability as weight_stability
 from structsvm.partial_labels.labels import PartialLabels as PartialLabels
-from structsvm.partial_labels.suggest import suggest_labels as suggest_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
 from structsvm.partitions.oracle import Region as Region
 from structsvm.problems.change_point import ChangePoint as ChangePoint

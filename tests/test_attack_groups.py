@@ -38,9 +38,9 @@ def test_groups_and_weights_by_name_are_those_of_the_recordings_of_that_name(dat
     with pytest.raises(DataError, match="samples and groups are given by different names: 'ann'"):
         folds(Xs, ys, {"ann": 1})
     learner = MetricLearner(metric="diagonal")
-    expected = learner.fit(*data, sample_weight=[1, 2, 1, 1, 1, 3]).penalty_
+    expected = learner.fit(*data, sample_weight=[1, 2, 1, 1, 1, 3]).metric_.price
     weights = dict(zip(reversed(names), [3, 1, 1, 1, 2, 1], strict=True))
-    assert learner.fit(Xs, ys, sample_weight=weights).penalty_ == expected
+    assert learner.fit(Xs, ys, sample_weight=weights).metric_.price == expected
 
 
 @pytest.mark.parametrize("unknown", [None, np.nan, pd.NA, ""], ids=["None", "NaN", "NA", "blank"])

@@ -48,7 +48,7 @@ def test_what_can_be_gone_through_only_once(data):
     learner = MetricLearner(metric="diagonal").fit(Xs, ys)
     again = MetricLearner(metric="diagonal")
     again.fit(iter(Xs), iter(ys), sample_weight=iter([1.0] * 4), groups=iter("abcd"))
-    assert again.penalty_ == learner.penalty_
+    assert again.metric_.price == learner.metric_.price
     assert again.score(iter(Xs), iter(ys)) == learner.score(Xs, ys)
     candidates = ("untrained", "diagonal")
     search = MetricLearnerCV(lams=(0.1,), candidates=candidates, cv=2, random_state=0)

@@ -23,6 +23,7 @@ from structsvm.io import (
     read_recordings,
     with_labels,
 )
+from structsvm.learner.steps import encode
 
 SHOW = Recording("show", np.zeros((20, 1)), None, ("x",), time=TimeAxis("s", np.arange(20.0) / 2))
 
@@ -179,7 +180,7 @@ class TestIndex:
         np.testing.assert_array_equal(learner.solution_.w, w)
         named = {"one": X}, {"one": y.iloc[shuffled]}
         assert learner.score(*named) == learner.score(X, y) == learner.score([X], [self.Y])
-        assert learner.encode(X, y.iloc[shuffled])[0].breakpoints == [20, 40, 60]
+        assert encode(learner, X, y.iloc[shuffled])[0].breakpoints == [20, 40, 60]
         known = y.where(np.arange(60) < 50, -1)
         found = learner.predict([X], known=[known.iloc[shuffled]])[0]
         assert np.flatnonzero(np.diff(found))[:2].tolist() == [19, 39]
@@ -211,7 +212,7 @@ class TestIndex:
     def test_by_the_order_where_an_index_says_nothing(self, rows, labels):
         y = pd.Series(self.Y, index=labels)
         learner = MetricLearner(metric="diagonal").fit([self.frame(rows)] * 2, [y, self.Y])
-        assert learner.encode([self.frame(rows)], [y])[0].breakpoints == [20, 40, 60]
+        assert encode(learner, [self.frame(rows)], [y])[0].breakpoints == [20, 40, 60]
 
     @pytest.mark.parametrize(
         ("rows", "labels"),

@@ -8,6 +8,7 @@ from structsvm import MetricLearner, MetricLearnerCV, diagnose, evaluate_states
 from structsvm.errors import DataError
 from structsvm.features import StateScores
 from structsvm.io import Recording
+from structsvm.learner.steps import encode
 from structsvm.plotting import report_page
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -43,18 +44,18 @@ def test_a_score(kind, request):
     assert one.score(BY_NAME, LABELS) == one.score(NEW, TRUE)
     weighted = one.score(NEW, TRUE, sample_weight=[3, 0, 1])
     assert one.score(BY_NAME, LABELS, sample_weight={5: 0, 4: 1, 3: 3}) == weighted
-    assert one.encode(BY_NAME, LABELS) == one.encode(NEW, TRUE)
+    assert encode(one, BY_NAME, LABELS) == encode(one, NEW, TRUE)
     with pytest.raises(DataError, match="'stranger' is only in one of them"):
         one.score(BY_NAME, {**LABELS, "stranger": TRUE[0]})
 
 
 def test_what_is_known_of_one_of_them(learner):
     known = np.repeat([-1, 0, 1], [38, 1, 1])
-    found = learner.predict_changes(BY_NAME, known={5: known})
+    found = learner.predict_segments(BY_NAME, known={5: known})
     assert found == dict(
-        zip(BY_NAME, learner.predict_changes(NEW, known=[None, known, None]), strict=True)
+        zip(BY_NAME, learner.predict_segments(NEW, known=[None, known, None]), strict=True)
     )
-    assert found[5][-1]["at"] == 39
+    assert found[5][-1]["start"] == 39
 
 
 def test_groups_of_a_diagnosis(learner):

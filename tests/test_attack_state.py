@@ -1,7 +1,5 @@
 """What was found out of other data is forgotten, and what is not known yet is not made up."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -32,28 +30,12 @@ def test_rates_of_margins_do_not_outlive_the_recordings_they_were_measured_on(tm
     learner.margin_rates_ = margin_rates(learner, Xs, ys, cv=2)
     learner.columns_ = {"label": "state"}
     save(learner, tmp_path / "before")
-    assert "rate" in learner.predict_changes(Xs)[0][0]
+    assert "rate" in learner.predict_segments(Xs)[0][0]
     again = load(tmp_path / "before")
     for one in (learner, again):
         one.fit(*recordings(1))
-        assert "rate" not in one.predict_changes(Xs)[0][0]
+        assert "rate" not in one.predict_segments(Xs)[0][0]
         assert not hasattr(one, "columns_")
-
-
-@pytest.mark.parametrize("metric", ["diagonal", "full"])
-@pytest.mark.parametrize("way", ["learned", "loaded", "unpickled"])
-def test_who_scales_the_components_for_a_picture_does_not_change_the_metric(way, metric, tmp_path):
-    learner = MetricLearner(metric=metric).fit(*recordings(0))
-    save(learner, tmp_path / "model")
-    learner = {
-        "learned": learner,
-        "loaded": load(tmp_path / "model"),
-        "unpickled": pickle.loads(pickle.dumps(learner)),
-    }[way]
-    with pytest.raises(ValueError, match="read-only"):
-        learner.components_[:] /= np.abs(learner.components_).max()
-    learner.get_mahalanobis_matrix()[:] = 0.0
-    assert len(np.unique(learner.predict(recordings(1)[0][0]))) > 1
 
 
 def test_a_choice_alone_leaves_no_learner_of_the_choice_before():

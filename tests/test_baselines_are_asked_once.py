@@ -6,6 +6,8 @@ import pytest
 from structsvm import ChangePoint, MetricLearner, evaluate
 from structsvm.baselines import Consensus, FrameClassifier
 from structsvm.learner.baselines import ask
+from structsvm.learner.consensus import partition_with
+from structsvm.learner.steps import as_measured
 from structsvm.plotting.report.held_out import HeldOut
 
 NAMES = np.repeat(["rest", "walk", "rest"], [10, 15, 10])
@@ -35,7 +37,7 @@ def test_in_an_evaluation(asked, judge, n_clusters):
     found = judge(learner, recordings(2, seed=1), [NAMES] * 2, n_clusters=n_clusters)
     evaluation = getattr(found, "evaluation", found)
     assert asked == [2]
-    expected = learner.partition_with("frame-logistic", recordings(2, seed=1), n_clusters)
+    expected = partition_with(learner, "frame-logistic", recordings(2, seed=1), n_clusters)
     segments = learner.baselines_["frame-logistic"].predict(recordings(2, seed=1), n_clusters)
     for M, labels in zip(expected, segments, strict=True):
         np.testing.assert_array_equal(M.labels, labels)
@@ -62,7 +64,7 @@ def test_what_is_missing_is_filled_whatever_it_is_asked():
     Xs[0][3, 1] = np.nan
     learner = MetricLearner(ChangePoint(missing="mask"), metric="diagonal")
     learner.fit(Xs, [NAMES] * 5, baselines=["frame-logistic"])
-    baseline, measured = learner.baselines_["frame-logistic"], learner.measured(Xs)
+    baseline, measured = learner.baselines_["frame-logistic"], as_measured(learner, Xs)
     tables = ask(baseline, "predict_segments", measured, None)
-    found = learner.partition_with("frame-logistic", Xs)
+    found = partition_with(learner, "frame-logistic", Xs)
     assert [[row["end"] for row in table] for table in tables] == [M.breakpoints for M in found]

@@ -10,6 +10,7 @@ from structsvm.baselines import FrameClassifier
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.features import Lags, RecordingTransformer, StateScores
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.model_selection.candidates import menu
 from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
 from structsvm.problems import ChangePoint
@@ -121,7 +122,7 @@ def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
     losses = [
         -alone.problem_.comparison.agreement(truth, guess)
         for truth, guess in zip(
-            alone.encode(held_out, truths), alone.predict_partitions(held_out), strict=True
+            encode(alone, held_out, truths), alone.predict_partitions(held_out), strict=True
         )
     ]
     np.testing.assert_allclose(model.losses_[test, 1], losses)
@@ -176,7 +177,7 @@ def test_a_baseline_is_chosen_and_predicts(data):
     assert found.predict_breakpoints(Xs) == found.best_estimator_.predict_breakpoints(Xs)
     assert list(found.baselines_) == ["untrained", "frames"]
     with pytest.raises(SettingsError, match="frames partitions samples as they are"):
-        found.predict(found.prepare(Xs), use="best")
+        found.predict(prepare(found, Xs), use="best")
     assert "frames" in found.verdict_.contrasts
 
 
@@ -186,10 +187,10 @@ def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
     found = search(lags).fit(Xs, ys)
     assert found.best_candidate_ == "untrained"
     plain = MetricLearner(metric="diagonal").fit(Xs, ys)
-    expected = plain.decode_with(plain.baselines_["untrained"], Xs)
+    expected = decode_with(plain, plain.baselines_["untrained"], Xs)
     assert found.predict_partitions(Xs, use="best") == expected
     with pytest.raises(SettingsError, match="untrained sees other features than the learned"):
-        found.predict(found.prepare(Xs), use="best")
+        found.predict(prepare(found, Xs), use="best")
 
 
 def test_a_baseline_that_fails_in_a_fold_is_named(data):
@@ -227,8 +228,8 @@ def test_baselines_of_a_learner_with_scores_are_tuned_on_cross_fitted_ones(data)
     learner = MetricLearner(metric="diagonal", features=StateScores("logistic", n_folds=2))
     learner.fit(Xs, ys, baselines="quick")
     prices = {name: metric.price for name, metric in learner.baselines_.items() if name == "rca"}
-    leaky = learner.prepare(Xs)
-    truths = learner.encode(leaky, ys)
+    leaky = prepare(learner, Xs)
+    truths = encode(learner, leaky, ys)
     assert tuned_metrics.fit("rca", learner.problem_, leaky, truths).price != prices["rca"]
 
 

@@ -15,6 +15,7 @@ from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation
+from structsvm.learner.steps import encode, prepare
 from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.losses import partition_loss
 from structsvm.problem import RegularizedRisk
@@ -172,7 +173,7 @@ class TestPredicting:
         problems = [MetricLearner(Clustering(), random_state=s).fit(X, y).problem_ for s in (3, 3)]
         assert problems[0] == problems[1] == Clustering(random_state=3)
         again = [MetricLearner(Clustering(), random_state=3).fit(X, y) for _ in range(2)]
-        np.testing.assert_array_equal(again[0].components_, again[1].components_)
+        np.testing.assert_array_equal(again[0].metric_.factor.T, again[1].metric_.factor.T)
 
 
 class TestManyTables:
@@ -251,7 +252,7 @@ class TestWhitening:
         assert plain.whitening_ is None
         assert MetricLearner(Clustering(), "diagonal").fit(*data).whitening_ is None
         whitened = MetricLearner(Clustering(), whiten=0.0, lam=1e4).fit(*data)
-        given = Clustering(), plain.prepare(data[0]), whitened.encode(*data)
+        given = Clustering(), prepare(plain, data[0]), encode(whitened, *data)
         rca = tuned_metrics.fit("rca", *given, shrinkage=0.0)
         assert whitened.whitening_ == pytest.approx(rca.factor)
 

@@ -10,6 +10,7 @@ from tables import table
 
 from structsvm import Clustering, MetricLearner, MetricLearnerCV
 from structsvm.errors import DataError, LearningError, VerdictWarning
+from structsvm.learner.steps import decode_with, encode
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
 
@@ -62,8 +63,8 @@ def test_losses_are_those_of_as_many_clusters_as_the_truth_has(fitted):
     train = [i for i in range(24) if search.fold_[i] != held_out]
     again = MetricLearner(Clustering(), lam=search.candidates_[-1].lam)
     again.fit([Xs[i] for i in train], [ys[i] for i in train])
-    truth = again.encode(Xs[:1], ys[:1])[0]
-    guess = again.decode_with(again.baselines_["untrained"], Xs[:1], n_clusters=3)[0]
+    truth = encode(again, Xs[:1], ys[:1])[0]
+    guess = decode_with(again, again.baselines_["untrained"], Xs[:1], n_clusters=3)[0]
     assert search.losses_[0, j] == pytest.approx(partition_loss(truth, guess))
 
 
@@ -74,7 +75,7 @@ def test_one_single_cluster_is_no_candidate_to_fall_for():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
         search = MetricLearnerCV(problem, lams=(0.1,), cv=2).fit(Xs, ys)
-    truths, guesses = search.encode(Xs, ys), search.predict_partitions(Xs)
+    truths, guesses = encode(search, Xs, ys), search.predict_partitions(Xs)
     losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
     assert np.mean(losses) > 5  # what one single cluster would have
     assert min(g.n_clusters for g in guesses) > 1

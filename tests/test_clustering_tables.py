@@ -17,6 +17,7 @@ from tables import table
 from structsvm import Clustering, MetricLearner
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.learner.files import load, save
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.losses import partition_loss
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -91,14 +92,14 @@ class TestRealTables:
             for seed in range(2):
                 train, test = halves(X, y, seed)
                 learner = MetricLearner(Clustering()).fit(*train)
-                truths, samples = learner.encode(*train), learner.prepare(train[0])
-                (truth,) = learner.encode(*test)
+                truths, samples = encode(learner, *train), prepare(learner, train[0])
+                (truth,) = encode(learner, *test)
                 losses.append([-learner.score(*test)])
                 for name in ("lda", "rca"):
                     baseline = tuned_metrics.fit(
                         name, learner.problem_, samples, truths, shrinkage=1e-3
                     )
-                    guess = learner.decode_with(baseline, test[0], truth.n_clusters)[0]
+                    guess = decode_with(learner, baseline, test[0], truth.n_clusters)[0]
                     losses[-1].append(partition_loss(truth, guess))
             ours, *baselines = np.array(losses).T
             assert ours.mean() <= target
@@ -110,8 +111,8 @@ class TestRealTables:
         X = np.hstack((X, np.random.default_rng(0).standard_normal((len(y), 13)) ** 3))
         train, test = halves(X, y, 0)
         learner = MetricLearner(Clustering()).fit(*train)
-        untrained = learner.decode_with(learner.baselines_["untrained"], test[0], 3)[0]
-        truth = learner.encode(*test)[0]
+        untrained = decode_with(learner, learner.baselines_["untrained"], test[0], 3)[0]
+        truth = encode(learner, *test)[0]
         assert -learner.score(*test) < 0.7 * partition_loss(truth, untrained)
 
 
@@ -152,5 +153,5 @@ class TestScikitLearn:
             )
             assert copy.problem_ == learner.problem_
             assert copy.certified_upper_ == learner.certified_upper_ == learner.solution_.upper
-            assert copy.calibration_.penalty == learner.penalty_
+            assert copy.calibration_.penalty == learner.metric_.price
             np.testing.assert_array_equal(copy.whitening_, learner.whitening_)

@@ -148,8 +148,8 @@ def right():
 @pytest.mark.parametrize(("Xs", "ys"), CONTAINERS.values(), ids=CONTAINERS)
 def test_every_container_gives_the_same_bits(Xs, ys, right):
     learner, ends = fitted(Xs, ys)
-    assert np.array_equal(learner.components_, right[0].components_)
-    assert learner.penalty_ == right[0].penalty_
+    assert np.array_equal(learner.metric_.factor.T, right[0].metric_.factor.T)
+    assert learner.metric_.price == right[0].metric_.price
     assert ends == right[1]
 
 
@@ -157,7 +157,7 @@ def test_one_series_is_one_feature():
     one, _ = fitted([pd.Series(X[:, 0], name="flow") for X in XS], YS)
     assert one.feature_names_in_.tolist() == ["flow"]
     known, _ = fitted([X[:, :1] for X in XS], YS)
-    assert np.array_equal(one.components_, known.components_)
+    assert np.array_equal(one.metric_.factor.T, known.metric_.factor.T)
 
 
 @pytest.fixture(scope="module")
@@ -182,14 +182,14 @@ def test_files_give_them_too(files, kind, right):
         later = RecordingFiles(files / kind, time_column=None if kind == "npz" else "time")
     for Xs in (read, later):
         learner, ends = fitted(Xs, None)
-        assert np.array_equal(learner.components_, right[0].components_)
+        assert np.array_equal(learner.metric_.factor.T, right[0].metric_.factor.T)
         assert ends == right[1]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "index"])
 def test_paths_of_tables_are_sorted_by_their_times(files, kind, right):
     learner, ends = fitted(sorted(map(str, (files / kind).iterdir())), None)
-    assert np.array_equal(learner.components_, right[0].components_)
+    assert np.array_equal(learner.metric_.factor.T, right[0].metric_.factor.T)
     assert ends == right[1]
 
 
@@ -259,14 +259,14 @@ class TestMinusOne:
     def test_may_be_a_class(self):
         one = MetricLearner(metric="diagonal").fit([self.X] * 3, [self.y] * 3, unlabelled=None)
         other = MetricLearner(metric="diagonal").fit([self.X] * 3, [self.y + 1] * 3)
-        assert np.array_equal(one.components_, other.components_)
+        assert np.array_equal(one.metric_.factor.T, other.metric_.factor.T)
 
     def test_another_number_may_mean_none(self):
         marked = np.where(self.y == -1, 9, self.y)
         one = MetricLearner(metric="diagonal").fit([self.X], [marked], unlabelled=9)
         with pytest.warns(DataWarning, match="without a label"):
             other = MetricLearner(metric="diagonal").fit([self.X], [self.y])
-        assert np.array_equal(one.components_, other.components_)
+        assert np.array_equal(one.metric_.factor.T, other.metric_.factor.T)
 
 
 @pytest.mark.parametrize("n", [1, 2])

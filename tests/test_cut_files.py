@@ -15,6 +15,7 @@ from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import region_rand
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
@@ -42,7 +43,7 @@ def test_a_model_comes_back_as_it_was(learner, graphs, tmp_path):
     assert found.solution_.history == learner.solution_.history
     assert found.training_data_ == learner.training_data_
     assert found.predict_partitions(graphs[0]) == learner.predict_partitions(graphs[0])
-    grid = [m.decode_with(m.baselines_["grid"], graphs[0]) for m in (found, learner)]
+    grid = [decode_with(m, m.baselines_["grid"], graphs[0]) for m in (found, learner)]
     assert grid[0] == grid[1]
 
 
@@ -100,8 +101,8 @@ def test_verdicts(untrained, learned, answer):
 
 def test_one_single_cluster_is_no_cut_to_fall_for(learner, graphs):
     """It has a loss of K - 1 = 1, less than most cuts into two: its index is 0."""
-    Xs, ys = learner.prepare(graphs[0][6:]), graphs[1][6:]
-    truths = learner.encode(Xs, ys)
+    Xs, ys = prepare(learner, graphs[0][6:]), graphs[1][6:]
+    truths = encode(learner, Xs, ys)
     one = [EquivalenceMatrix.from_labels(np.zeros(g.n_samples, dtype=int)) for g in Xs]
     rng = np.random.default_rng(0)
     poor = []

@@ -16,6 +16,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_adjacency
 from structsvm.learner.baselines import metrics_in
+from structsvm.learner.steps import as_measured, decode_with, encode, prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
@@ -58,12 +59,12 @@ def test_learning_to_cut_images(painter, pictures):
     assert [label_map.shape for label_map in found] == [mask.shape for mask in masks[5:]]
     assert all(set(np.unique(label_map)) == {0, 1} for label_map in found)
     learned = -painter.score(images[5:], masks[5:])
-    truths = painter.encode(images[5:], masks[5:])
+    truths = encode(painter, images[5:], masks[5:])
     baselines = {
         name: np.mean(
             [
                 partition_loss(t, g)
-                for t, g in zip(truths, painter.decode_with(m, images[5:]), strict=True)
+                for t, g in zip(truths, decode_with(painter, m, images[5:]), strict=True)
             ]
         )
         for name, m in metrics_in(painter.baselines_).items()
@@ -76,7 +77,7 @@ def test_learning_to_cut_images(painter, pictures):
 def test_what_is_learned_is_described(painter):
     assert painter.feature_names_in_[:3].tolist() == ["L", "a", "b"]
     assert painter.metric_.n_clusters == 2
-    assert painter.components_.shape[1] == painter.n_features_in_ == 10
+    assert painter.metric_.factor.T.shape[1] == painter.n_features_in_ == 10
     B = painter.get_mahalanobis_matrix()
     assert np.linalg.eigvalsh(B)[0] >= -1e-12
     assert painter.solution_.upper < painter.solution_.null
@@ -94,16 +95,16 @@ def test_one_image_has_one_answer(painter, pictures):
     np.testing.assert_array_equal(alone, by_name["seventh"])
     np.testing.assert_array_equal(alone, painter.predict(images[6:8])[1])
     assert painter.score(images[7], masks[7]) == painter.score([images[7]], [masks[7]])
-    graph = painter.prepare(images[7])
+    graph = prepare(painter, images[7])
     np.testing.assert_array_equal(alone, painter.predict(graph)[0])
-    assert painter.transform(graph)[0].shape == (graph[0].n_samples, len(painter.components_))
-    raw = [sample.side for sample in painter.measured(images[7])]
+    assert painter.transform(graph)[0].shape == (graph[0].n_samples, len(painter.metric_.factor.T))
+    raw = [sample.side for sample in as_measured(painter, images[7])]
     np.testing.assert_array_equal(alone, painter.predict(raw)[0])
 
 
 def test_predictions_are_what_the_metric_says(painter, pictures):
     """The Euclidean similarity of transformed features is the learned one."""
-    graph = painter.prepare(pictures[0][6])[0]
+    graph = prepare(painter, pictures[0][6])[0]
     plain = FeatureGraph(painter.transform([graph])[0])
     euclidean = Metric(np.eye(plain.n_features), None)
     expected = euclidean.decode(painter.problem_, Sample(plain.X, plain), 2)
@@ -193,16 +194,16 @@ def test_it_is_a_scikit_learn_estimator(rng, painter):
     assert search.best_score_ > -1
     assert clone(painter).get_params()["lam"] == 0.02
     again = pickle.loads(pickle.dumps(painter))
-    np.testing.assert_array_equal(again.components_, painter.components_)
+    np.testing.assert_array_equal(again.metric_.factor.T, painter.metric_.factor.T)
     with pytest.raises(NotFittedError):
         MetricLearner(NormalizedCut()).predict(graphs)
 
 
 def test_refitting_forgets(rng, painter, pictures):
     learner = clone(painter).fit(*(part[:3] for part in pictures), baselines="quick")
-    first = learner.components_.copy()
+    first = learner.metric_.factor.T.copy()
     learner.fit(*(part[:3] for part in pictures))
-    np.testing.assert_array_equal(learner.components_, first)
+    np.testing.assert_array_equal(learner.metric_.factor.T, first)
     assert set(learner.baselines_) == {"untrained"}
 
 
@@ -257,7 +258,7 @@ def test_more_clusters_than_nodes(painter, pictures):
         match=r"it cannot have 500 clusters \(of an image: raise n_superpixels of GraphOfImage",
     ):
         painter.predict(pictures[0][0], 500)
-    node = painter.prepare(pictures[0][0])[0].X[:1]
+    node = prepare(painter, pictures[0][0])[0].X[:1]
     one = FeatureGraph(node, features=tuple(painter.feature_names_in_))
     with pytest.raises(DataError, match="graph 0 has 1 node: it cannot have 2 clusters"):
         painter.predict(one)
@@ -375,7 +376,7 @@ def test_the_refused_kappa_does_collapse(rng):
 def test_labels_and_partitions_agree(painter, pictures):
     M = painter.predict_partitions(pictures[0][8])
     label_map = painter.predict(pictures[0][8])
-    graph = painter.prepare(pictures[0][8])[0]
+    graph = prepare(painter, pictures[0][8])[0]
     assert M == EquivalenceMatrix.from_labels(
         [label_map[graph.side.regions == node][0] for node in range(graph.n_samples)]
     )

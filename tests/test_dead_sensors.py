@@ -8,9 +8,10 @@ import pytest
 from structsvm import MetricLearner, evaluate
 from structsvm.errors import DataWarning
 from structsvm.learner.dead import warn_of_dead_features
+from structsvm.learner.steps import as_measured, prepare
 
 Y = np.repeat([0, 1, 0, 1], 30)
-WAYS = ["predict", "predict_partitions", "predict_breakpoints", "predict_changes"]
+WAYS = ["predict", "predict_partitions", "predict_breakpoints", "predict_segments"]
 
 
 def recordings(n):
@@ -45,7 +46,7 @@ def test_nobody_is_told_of_a_feature_that_does_not_count():
     Xs, ys = recordings(6)
     learner = MetricLearner(metric="diagonal", regularizer="trace").fit(Xs, ys)
     Xs[0][:, 1] = 7.0
-    shares = learner.components_**2
+    shares = learner.metric_.factor.T**2
     assert shares[:, 1].sum() < 0.05 * shares.sum()
     assert told_by(lambda: learner.predict(Xs)) == []
 
@@ -75,12 +76,12 @@ class Counted:
         return self.Xs[i]
 
 
-@pytest.mark.parametrize("way", ["measured", "prepare"])
+@pytest.mark.parametrize("way", [as_measured, prepare])
 def test_recordings_on_demand_are_not_read_once_more_for_it(learner, way):
     Xs, _ = recordings(3)
     Xs[1][:, 0] = 7.0
     there = Counted(Xs)
-    samples = getattr(learner, way)(there)
+    samples = way(learner, there)
     read = list(there.reads)
     (message,) = told_by(lambda: warn_of_dead_features(learner, samples))
     assert message.startswith("recording 1: x0 is constant")

@@ -26,6 +26,7 @@ from structsvm.errors import DataWarning
 from structsvm.features import Components, HermiteMoments
 from structsvm.graphs import FeatureGraph
 from structsvm.io import arrays_and_labels
+from structsvm.learner.steps import prepare
 from structsvm.plotting import report_page
 from structsvm.solvers import CuttingPlane, Stopping
 
@@ -241,7 +242,7 @@ def test_what_cannot_be_diagnosed():
     with pytest.raises(SettingsError, match="ys of no samples"):
         diagnose(GOOD, ys=YS)
     with pytest.raises(SettingsError, match="give the original samples"):
-        diagnose(GOOD, GOOD.prepare(XS), YS)
+        diagnose(GOOD, prepare(GOOD, XS), YS)
     with pytest.raises(DataError, match="12 recordings but 2 groups"):
         diagnose(GOOD, XS, YS, groups=[1, 2])
     with pytest.raises(SettingsError, match="names must be Sequence\\[str\\]"):

@@ -14,6 +14,7 @@ from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import HermiteMoments
 from structsvm.features.moments import hermite_functions, robust_scale
+from structsvm.learner.steps import encode
 from structsvm.partitions.losses import margin_f1, partition_loss
 
 
@@ -64,14 +65,14 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
 
     learner = MetricLearner(features=HermiteMoments()).fit(Xs, ys)
     pairs = list(
-        zip(learner.encode(others, truths), learner.predict_partitions(others), strict=True)
+        zip(encode(learner, others, truths), learner.predict_partitions(others), strict=True)
     )
     assert np.mean([margin_f1(t, g, tolerance=10) for t, g in pairs]) > 0.8
     assert np.mean([partition_loss(t, g) for t, g in pairs]) < 1.0
 
     standardize = Standardizer("recording")
     problem, samples = ChangePoint(), [Sample(standardize(X)) for X in Xs]
-    by_mean = problem.learning.untrained(samples, learner.encode(Xs, ys))
+    by_mean = problem.learning.untrained(samples, encode(learner, Xs, ys))
     unseen = [Sample(standardize(X)) for X in others]
     assert all(by_mean.decode(problem, x).n_clusters == 1 for x in unseen)
 
@@ -83,7 +84,7 @@ def test_is_a_learner_like_any_other(tmp_path) -> None:
         ChangePoint(segment_count="known"), features=moments, standardize="training"
     ).fit(Xs, ys)
     assert learner.metric_feature_names_ == ["x0 psi1", "x0 psi2", "x0 psi3"]
-    assert (learner.n_features_in_, learner.n_metric_features_) == (1, 3)
+    assert (learner.n_features_in_, len(learner.metric_.factor)) == (1, 3)
     assert not hasattr(moments, "location_")  # a clone is fitted
     assert learner.transform(Xs[0]).shape[0] == Xs[0].shape[0]
     save(learner, tmp_path / "m.structsvm")

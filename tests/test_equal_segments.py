@@ -10,6 +10,7 @@ from structsvm.baselines.blind import FixedTimes
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
 from structsvm.io import arrays_and_labels
+from structsvm.learner.consensus import partition_with
 
 NOTHING = (
     "There is no evidence that the segments follow from the features: segments of equal length, "
@@ -104,6 +105,5 @@ def test_it_is_stored_with_the_model(tmp_path):
     assert (
         again.baselines_["equal-segments"].length_ == learner.baselines_["equal-segments"].length_
     )
-    assert again.partition_with("equal-segments", Xs) == learner.partition_with(
-        "equal-segments", Xs
-    )
+    found = partition_with(again, "equal-segments", Xs)
+    assert found == partition_with(learner, "equal-segments", Xs)

@@ -17,6 +17,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, Scores, evaluate
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 
@@ -51,11 +52,11 @@ def made_up(*losses: tuple[float, float]) -> Evaluation:
 class TestScores:
     def test_means_and_pairs_are_those_of_the_recordings(self, learner):
         result = evaluate(learner, *TEST)
-        truths, guesses = learner.encode(*TEST), learner.predict_partitions(TEST[0])
+        truths, guesses = encode(learner, *TEST), learner.predict_partitions(TEST[0])
         losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
         assert [r.scores["learned"]["loss"] for r in result.samples] == losses
         assert result.learned["loss"] == pytest.approx(-learner.score(*TEST))
-        baseline = learner.decode_with(learner.baselines_["untrained"], TEST[0])
+        baseline = decode_with(learner, learner.baselines_["untrained"], TEST[0])
         untrained = [partition_loss(t, g) for t, g in zip(truths, baseline, strict=True)]
         difference = np.subtract(untrained, losses)
         assert result.verdict.untrained.mean == pytest.approx(difference.mean())
@@ -72,7 +73,7 @@ class TestScores:
         assert "that of RCA" in str(result.verdict)
 
     def test_numbers_of_segments(self, learner):
-        truths = learner.encode(*TEST)
+        truths = encode(learner, *TEST)
         counts = [truth.n_clusters for truth in truths]
         expected = learner.predict_partitions(TEST[0], counts)
         result = evaluate(learner, *TEST, n_clusters="true")
@@ -258,4 +259,4 @@ class TestBaselines:
     def test_prepared_samples_are_refused(self, named):
         learner, baseline, Xs, ys = named
         with pytest.raises(SettingsError, match="give these, not prepared ones"):
-            evaluate(learner, learner.prepare(Xs), ys, baselines={"it": baseline})
+            evaluate(learner, prepare(learner, Xs), ys, baselines={"it": baseline})

@@ -34,6 +34,8 @@ from structsvm import (
 from structsvm.errors import StructSVMError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
+from structsvm.interop import distance_function
+from structsvm.learner.steps import encode
 from structsvm.plotting import feature_weights, report_page
 from structsvm.plotting.words import eigenvalues, scaled_metric
 from structsvm.plugins import problem_class
@@ -212,7 +214,7 @@ class Case:
 
     @cached_property
     def size(self) -> int:
-        return int(self.learner.n_metric_features_)
+        return len(self.learner.metric_.factor)
 
     @cached_property
     def names(self) -> list[str]:
@@ -272,7 +274,7 @@ def view(name: str) -> Callable[[Callable[[Case, Shell], None]], Callable[[Case,
 
 @view("fit")
 def fit(case: Case, shell: Shell) -> None:
-    assert case.learner.components_.shape[1] == case.size == len(set(case.names))
+    assert case.learner.metric_.factor.T.shape[1] == case.size == len(set(case.names))
     assert case.learner.baselines_["untrained"].factor.shape[0] == case.size
     assert case.learner.converged_
 
@@ -305,13 +307,13 @@ def score(case: Case, shell: Shell) -> None:
 @view("transform")
 def transform(case: Case, shell: Shell) -> None:
     for Z in case.learner.transform(case.Xs):
-        assert Z.shape[1] == len(case.learner.components_)
+        assert Z.shape[1] == len(case.learner.metric_.factor.T)
         assert np.isfinite(Z).all()
 
 
 @view("encode")
-def encode(case: Case, shell: Shell) -> None:
-    for y, truth in zip(case.ys, case.learner.encode(case.Xs, case.ys), strict=True):
+def encoded(case: Case, shell: Shell) -> None:
+    for y, truth in zip(case.ys, encode(case.learner, case.Xs, case.ys), strict=True):
         assert truth.n_clusters == np.unique(y).size
 
 
@@ -335,7 +337,7 @@ def cross_validation(case: Case, shell: Shell) -> None:
 @view("MetricLearnerCV")
 def search(case: Case, shell: Shell) -> None:
     found = searched(case)
-    assert found.components_.shape[1] == case.size
+    assert found.metric_.factor.T.shape[1] == case.size
     assert len(found.predict(case.Xs, use="best")) == len(case.Xs)
     assert str(found.verdict_)
     plotting.plot_path(found)
@@ -368,8 +370,7 @@ def pair_distance(case: Case, shell: Shell) -> None:
     B, difference = case.learner.get_mahalanobis_matrix(), pairs[:, 1] - pairs[:, 0]
     expected = np.sqrt(np.einsum("np,pq,nq->n", difference, B, difference))
     np.testing.assert_allclose(case.learner.pair_distance(pairs), expected)
-    np.testing.assert_allclose(case.learner.pair_score(pairs), -expected)
-    assert case.learner.get_metric()(*pairs[0]) == pytest.approx(expected[0])
+    assert distance_function(case.learner)(*pairs[0]) == pytest.approx(expected[0])
 
 
 @view("report")
@@ -436,7 +437,7 @@ def cli_fit(case: Case, shell: Shell) -> None:
     described = shell.json(f"fit {case.problem.fit} {{learn}} -o {{out}}/new.structsvm -q")
     check_description(case, described)
     learned = load(shell.out / "new.structsvm")
-    assert len(described["weights"]) == learned.n_metric_features_
+    assert len(described["weights"]) == len(learned.metric_.factor)
 
 
 @view("cli show")

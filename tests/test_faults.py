@@ -200,7 +200,7 @@ class TestLinks:
         with pytest.raises(DataError):
             read_recording(loop)
         save(learner, loop)  # leads nowhere, and is replaced
-        assert load(loop).penalty_ == learner.penalty_
+        assert load(loop).metric_.price == learner.metric_.price
 
     def test_a_link_to_nothing_is_filled(self, learner, tmp_path):
         link = tmp_path / "link"

@@ -15,7 +15,7 @@ from structsvm.io import Recording, arrays_and_labels
 RECORDINGS = relevant_changes(4, n_samples=200, n_features=3, n_relevant=2, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)
 FRAMES = [pd.DataFrame(r.X, columns=r.features) for r in RECORDINGS]
-METHODS = ("predict", "predict_breakpoints", "predict_partitions", "predict_changes", "transform")
+METHODS = ("predict", "predict_breakpoints", "predict_partitions", "predict_segments", "transform")
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,10 @@ from structsvm.features import (
 )
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import ask, estimators_in, fit_baseline
+from structsvm.learner.consensus import partition_with
 from structsvm.learner.gathered import even_part
 from structsvm.learner.inputs import Inputs
+from structsvm.learner.steps import read_training
 from structsvm.parallel import Dask, Serial, Threads
 from structsvm.partitions.candidates import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
@@ -80,7 +82,7 @@ def same(learner, other):
     mine, theirs = learner.solution_, other.solution_
     return (
         np.array_equal(learner.metric_.factor, other.metric_.factor)
-        and learner.penalty_ == other.penalty_
+        and learner.metric_.price == other.metric_.price
         and (mine.lower, mine.upper, mine.n_iter) == (theirs.lower, theirs.upper, theirs.n_iter)
         and learner.training_data_ == other.training_data_
     )
@@ -107,8 +109,8 @@ def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
     assert list(learner.baselines_) == list(expected.baselines_)
     for baseline in found:
         for counts in (None, 3):
-            mine = learner.partition_with(baseline, Sequence(XS), counts)
-            theirs = expected.partition_with(baseline, XS, counts)
+            mine = partition_with(learner, baseline, Sequence(XS), counts)
+            theirs = partition_with(expected, baseline, XS, counts)
             assert [M.breakpoints for M in mine] == [M.breakpoints for M in theirs]
     with pytest.warns(DataWarning, match="learned from 6 of these"):
         found = evaluate(learner, Sequence(XS), NAMES)
@@ -143,11 +145,11 @@ class TestMoreThanFits:
     """Whole recordings are drawn, and whoever learns says of how many."""
 
     def read(self, ys, groups=None, held=XS):
-        return MetricLearner().read(Sequence(held), ys, groups=groups)
+        return read_training(MetricLearner(), Sequence(held), ys, groups=groups)
 
     def test_they_are_drawn_evenly_from_the_groups(self):
         held, groups = XS * 4, [*"aaaaaaaaaaaaaaaaaaa", *"bbb", *"cc"]
-        data = self.read(CHANGES * 4, groups, held)
+        data = read_training(self, CHANGES * 4, groups, held)
         assert even_part(data, 24 * SIZE).tolist() == list(range(24))
         for count in (3, 6, 9):
             part = even_part(data, count * SIZE)
@@ -160,20 +162,23 @@ class TestMoreThanFits:
             }[count]
         assert even_part(data, 1).size == 2
         assert np.array_equal(even_part(data, 9 * SIZE), part), "the same ones each time"
-        sizes = [even_part(self.read(CHANGES * 4, None, held), n * SIZE).size for n in (3, 6, 9)]
+        sizes = [
+            even_part(read_training(self, CHANGES * 4, None, held), n * SIZE).size
+            for n in (3, 6, 9)
+        ]
         assert sizes == [3, 6, 9]
 
     def test_a_rare_state_is_among_them_twice(self):
         names = [y.copy() for y in NAMES * 4]
         for i in (7, 20):
             names[i][:30] = "turn"
-        part = even_part(self.read(names, None, XS * 4), 4 * SIZE)
+        part = even_part(read_training(self, names, None, XS * 4), 4 * SIZE)
         assert {7, 20} < set(part.tolist())
 
     @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
     def test_others_are_seen_as_new_ones_are(self, features, monkeypatch):
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
-        data = self.read(NAMES)
+        data = read_training(self, NAMES)
         part = even_part(data, 4 * SIZE)
         with pytest.warns(DataWarning, match=r"is fitted on 4 of 6 recordings.* 25.6 kB.*BYTES"):
             inputs, seen = Inputs.fit(features, None, data)
@@ -181,7 +186,9 @@ class TestMoreThanFits:
         for i, sample in zip(others, inputs.seen(data.at(others)).samples, strict=True):
             np.testing.assert_array_equal(seen.samples[i].X, sample.X)
         alone, of_part = Inputs.fit(
-            features, None, MetricLearner().read([XS[i] for i in part], [NAMES[i] for i in part])
+            features,
+            None,
+            read_training(MetricLearner(), [XS[i] for i in part], [NAMES[i] for i in part]),
         )
         for i, sample in zip(part, of_part.samples, strict=True):
             np.testing.assert_array_equal(seen.samples[i].X, sample.X)
@@ -191,7 +198,7 @@ class TestMoreThanFits:
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
         with pytest.warns(DataWarning, match="frame-logistic is fitted on 4 of 6 rec"):
             learner = learner_of(None).fit(Sequence(XS), NAMES, baselines=["frame-logistic"])
-        part = even_part(self.read(NAMES), 4 * SIZE)
+        part = even_part(read_training(self, NAMES), 4 * SIZE)
         expected = learner_of(None).fit(
             [XS[i] for i in part], [NAMES[i] for i in part], baselines=["frame-logistic"]
         )
@@ -225,7 +232,7 @@ def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeyp
     features = Union(Columns(), Chain(Columns(), scores))
     found = {}
     for kind, groups in (("honest", PEOPLE), ("leaking", None)):
-        data = MetricLearner().read(Sequence(Xs), ys, groups=groups)
+        data = read_training(MetricLearner(), Sequence(Xs), ys, groups=groups)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # of the part, and of constant features
             inputs, seen = Inputs.fit(features, None, data)
@@ -248,7 +255,7 @@ def peak_of(n):
         def __getitem__(self, i):
             return LARGE[i % 6].copy()
 
-    data = MetricLearner().read(Made(()), [np.repeat(NAMES[i % 6], 20) for i in range(n)])
+    data = read_training(MetricLearner(), Made(()), [np.repeat(NAMES[i % 6], 20) for i in range(n)])
     baseline = Baseline("frame", FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0]))
     tracemalloc.start()
     with warnings.catch_warnings():
@@ -287,7 +294,7 @@ def test_models_and_what_is_sent_hold_no_data(tmp_path):
     assert again.predict_breakpoints(Sequence(XS)) == expected
     assert again.predict_segments(Sequence(XS)) == learner.predict_segments(XS)
     assert pickle.loads(pickle.dumps(learner)).predict_breakpoints(XS) == expected
-    data = Inputs.fit(features, None, learner.read(Sequence(XS), NAMES))[1]
+    data = Inputs.fit(features, None, read_training(learner, Sequence(XS), NAMES))[1]
     sent = [pickle.loads(pickle.dumps(sample.data)) for sample in data.samples]
     for X, sample in zip(sent, data.samples, strict=True):
         np.testing.assert_array_equal(X.read(), sample.X)

@@ -28,7 +28,9 @@ from structsvm import (
 )
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
+from structsvm.interop import distance_function, ruptures_cost, ruptures_detector
 from structsvm.io import arrays_and_labels
+from structsvm.learner.steps import prepare
 
 NAMES = ["heart", "left hand", "noise"]
 
@@ -60,30 +62,30 @@ class TestRuptures:
     @pytest.mark.parametrize("X", [*NEW, NOTHING], ids=len)
     @pytest.mark.parametrize("K", [1, 2, 5, 10])
     def test_detector_gives_our_answers_for_known_k(self, learner, X, K):
-        detector = learner.to_ruptures_detector().fit(X)
+        detector = ruptures_detector(learner).fit(X)
         assert isinstance(detector, rpt.base.BaseEstimator)
         assert [detector.predict(n_bkps=K - 1)] == learner.predict_breakpoints([X], K)
 
     @pytest.mark.parametrize("X", [*NEW, NOTHING], ids=len)
     def test_detector_gives_our_answers_for_the_learned_penalty(self, learner, X):
-        detector = learner.to_ruptures_detector()
+        detector = ruptures_detector(learner)
         (ours,) = learner.predict_breakpoints([X])
-        assert detector.fit_predict(X) == detector.predict(pen=learner.penalty_) == ours
+        assert detector.fit_predict(X) == detector.predict(pen=learner.metric_.price) == ours
         assert detector.predict(pen=1e9) == [len(X)]
 
     def test_cost_is_a_cost_ml_with_our_answers(self, learner):
-        cost = learner.to_ruptures_cost()
+        cost = ruptures_cost(learner)
         assert isinstance(cost, rpt.costs.CostMl)
         X = NEW[0][:60]
         exact = rpt.Dynp(custom_cost=cost, min_size=1, jump=1).fit(X)
         for K in (2, 4):
             assert [exact.predict(n_bkps=K - 1)] == learner.predict_breakpoints([X], K)
-        pelt = rpt.Pelt(custom_cost=learner.to_ruptures_cost(), min_size=1, jump=1).fit(X)
-        assert [pelt.predict(pen=learner.penalty_)] == learner.predict_breakpoints([X])
+        pelt = rpt.Pelt(custom_cost=ruptures_cost(learner), min_size=1, jump=1).fit(X)
+        assert [pelt.predict(pen=learner.metric_.price)] == learner.predict_breakpoints([X])
 
     def test_cost_is_what_the_transformed_signal_costs(self, learner):
         X = NEW[0]
-        cost, plain = learner.to_ruptures_cost().fit(X), rpt.costs.CostL2()
+        cost, plain = ruptures_cost(learner).fit(X), rpt.costs.CostL2()
         plain.fit(learner.transform([X])[0])
         assert cost.error(10, 50) == pytest.approx(plain.error(10, 50))
         assert cost.error(3, 4) == pytest.approx(0.0, abs=1e-9)
@@ -92,7 +94,7 @@ class TestRuptures:
     def test_univariate_vectors_and_single_samples(self):
         Xs = [X[:, :1] for X in XS]
         learner = MetricLearner(standardize="training").fit(Xs, YS)
-        detector = learner.to_ruptures_detector()
+        detector = ruptures_detector(learner)
         assert [detector.fit_predict(Xs[0][:, 0])] == learner.predict_breakpoints([Xs[0]])
         assert detector.fit_predict(Xs[0][:1]) == [1]
 
@@ -112,12 +114,12 @@ class TestRuptures:
         if gap:
             X[50:60, 0] = np.nan
         assert learner.predict_breakpoints(X)
-        exported = learner.to_ruptures_detector(), learner.to_ruptures_cost()
+        exported = ruptures_detector(learner), ruptures_cost(learner)
         for one in exported:
             with pytest.raises(DataError, match="would find other segments here than ChangePoint"):
                 one.fit(X)
         if gap:
-            whole = learner.to_ruptures_detector().fit_predict(NEW[0])
+            whole = ruptures_detector(learner).fit_predict(NEW[0])
             assert whole == learner.predict_breakpoints(NEW[0])
 
     def test_a_table_has_no_segments(self):
@@ -126,26 +128,26 @@ class TestRuptures:
         Xs = [np.eye(3)[y] + 0.1 * rng.standard_normal((30, 3)) for _ in range(2)]
         learner = MetricLearner(Clustering()).fit(Xs, [y, y])
         with pytest.raises(DataError, match="would find other segments here than Clustering"):
-            learner.to_ruptures_detector().fit(Xs[0])
+            ruptures_detector(learner).fit(Xs[0])
 
     def test_levels_far_from_zero_keep_their_digits(self):
         learner = MetricLearner(standardize=None).fit([X + 1e8 for X in XS], YS)
         X = NEW[0] + 1e8
         ends = learner.predict_breakpoints(X)
         assert len(ends) > 1
-        assert learner.to_ruptures_detector().fit_predict(X) == ends
-        search = rpt.Pelt(custom_cost=learner.to_ruptures_cost(), min_size=1, jump=1)
-        assert search.fit(X[:80]).predict(pen=learner.penalty_) == learner.predict_breakpoints(
+        assert ruptures_detector(learner).fit_predict(X) == ends
+        search = rpt.Pelt(custom_cost=ruptures_cost(learner), min_size=1, jump=1)
+        assert search.fit(X[:80]).predict(pen=learner.metric_.price) == learner.predict_breakpoints(
             X[:80]
         )
 
     def test_what_does_not_fit_is_refused(self, learner):
         with pytest.raises(DataError, match="has 2 features, the model has 3"):
-            learner.to_ruptures_detector().fit(NEW[0][:, :2])
+            ruptures_detector(learner).fit(NEW[0][:, :2])
         with pytest.raises(DataError, match="call fit first"):
-            learner.to_ruptures_detector().predict(pen=1.0)
+            ruptures_detector(learner).predict(pen=1.0)
         with pytest.raises(sklearn.exceptions.NotFittedError):
-            MetricLearner().to_ruptures_detector()
+            ruptures_detector(MetricLearner())
 
 
 class TestScikitLearn:
@@ -202,7 +204,7 @@ class TestScikitLearn:
         pipeline = Pipeline(steps).fit(XS, YS)
         assert [len(bkps) for bkps in pipeline.predict(NEW)] == [200] * 3
         Z = pipeline.transform(NEW)[0]
-        assert Z.shape == (200, pipeline["metric"].components_.shape[0])
+        assert Z.shape == (200, pipeline["metric"].metric_.factor.T.shape[0])
         pipeline["metric"].set_output(transform="pandas")
         assert isinstance(pipeline.transform(NEW)[0], pd.DataFrame)
 
@@ -219,7 +221,7 @@ class TestMetricLearn:
             """Our metric in their class."""
 
             def fit(self):
-                self.components_ = learner.components_
+                self.components_ = learner.metric_.factor.T
                 return self
 
         return Given().fit()
@@ -232,20 +234,19 @@ class TestMetricLearn:
 
     def test_distances_are_the_same(self, learner, theirs):
         pairs = np.random.default_rng(0).standard_normal((20, 2, 3))
-        metric, expected = learner.get_metric(), theirs.get_metric()
+        metric, expected = distance_function(learner), theirs.get_metric()
         for squared in (False, True):
             ours = [metric(u, v, squared=squared) for u, v in pairs]
             assert ours == pytest.approx([expected(u, v, squared=squared) for u, v in pairs])
         distances = learner.pair_distance(pairs)
         assert distances == pytest.approx([expected(u, v) for u, v in pairs])
-        np.testing.assert_array_equal(learner.pair_score(pairs), -distances)
 
     def test_the_metric_goes_where_scikit_learn_takes_one(self, learner):
         X = NEW[0][:80]
-        points = learner.prepare([X])[0].X
+        points = prepare(learner, [X])[0].X
         near = float(np.median(learner.pair_distance(np.stack([points[:-1], points[1:]], axis=1))))
-        by_metric = DBSCAN(eps=near, metric=learner.get_metric()).fit_predict(points)
-        by_transform = DBSCAN(eps=near).fit_predict(points @ learner.components_.T)
+        by_metric = DBSCAN(eps=near, metric=distance_function(learner)).fit_predict(points)
+        by_transform = DBSCAN(eps=near).fit_predict(points @ learner.metric_.factor)
         np.testing.assert_array_equal(by_metric, by_transform)
         assert len(set(by_metric)) > 1
 
@@ -332,7 +333,7 @@ class TestFrames:
         ):
             again = clone(learner).fit([frame(X) for X in XS], YS)
             assert again.feature_names_in_.tolist() == NAMES
-            np.testing.assert_array_equal(again.components_, learner.components_)
+            np.testing.assert_array_equal(again.metric_.factor.T, learner.metric_.factor.T)
             one = frame(NEW[0])
             assert [learner.predict_breakpoints(one)] == learner.predict_breakpoints([NEW[0]])
             with pytest.raises(DataError, match="the same columns in the same order"):
@@ -349,7 +350,7 @@ class TestFrames:
     def test_labels_as_series(self, learner):
         for series in (pd.Series, pl.Series):
             again = clone(learner).fit(XS, [series(y) for y in YS])
-            np.testing.assert_array_equal(again.components_, learner.components_)
+            np.testing.assert_array_equal(again.metric_.factor.T, learner.metric_.factor.T)
 
     def test_pandas_keep_their_index(self, learner):
         times = pd.date_range("2024-01-01", periods=len(NEW[0]), freq="s")
@@ -383,13 +384,13 @@ class TestExport:
         interop.export_metric(learner, tmp_path / "L.csv", "components")
         L = pd.read_csv(io.StringIO((tmp_path / "L.csv").read_text()))
         assert L.columns.tolist() == NAMES
-        np.testing.assert_array_equal(L.to_numpy(), learner.components_)
+        np.testing.assert_array_equal(L.to_numpy(), learner.metric_.factor.T)
 
     def test_npz_is_enough_to_transform(self, learner, tmp_path):
         interop.export_metric(learner, tmp_path / "m.npz")
         with np.load(tmp_path / "m.npz", allow_pickle=False) as file:
             assert file["features"].tolist() == NAMES
-            assert float(file["penalty"]) == learner.penalty_
+            assert float(file["penalty"]) == learner.metric_.price
             np.testing.assert_array_equal(file["metric"], learner.get_mahalanobis_matrix())
             X = NEW[0]
             if learner.standardize == "training":

@@ -11,6 +11,7 @@ from structsvm import MetricLearner, NormalizedCut
 from structsvm.errors import SettingsError
 from structsvm.graphs.similarity import Similarity
 from structsvm.interop import weighted_graph
+from structsvm.learner.steps import prepare
 
 
 def halves(rng):
@@ -45,8 +46,8 @@ def test_weights_are_the_learned_similarities(learner, pictures):
     assert type(weighted) is type(rag)
     assert set(weighted.edges) == set(rag.edges)
     assert weighted.nodes[0]["pixel count"] == rag.nodes[0]["pixel count"]
-    graph = learner.prepare([rag])[0].side
-    expected = Similarity.of(graph)(learner.components_.T).matrix.toarray()
+    graph = prepare(learner, [rag])[0].side
+    expected = Similarity.of(graph)(learner.metric_.factor).matrix.toarray()
     found = nx.to_numpy_array(weighted, nodelist=graph.nodes)
     np.testing.assert_allclose(found + np.eye(len(found)), expected)
 
@@ -90,18 +91,18 @@ def test_what_is_no_networkx_graph(learner):
     weighted = weighted_graph(learner, (A + A.T, X))
     assert sorted(weighted.edges) == [(0, 1), (1, 2), (2, 3), (3, 4)]
     assert weighted.nodes[3]["labels"] == [3]
-    difference = (X[0] - X[1]) @ learner.components_.T
+    difference = (X[0] - X[1]) @ learner.metric_.factor
     assert weighted[0][1]["weight"] == pytest.approx(np.exp(-(difference**2).sum()))
 
 
 def test_features_are_weighted_as_the_metric_sees_them(pictures):
     graphs, sides = [p[2] for p in pictures], [p[3] for p in pictures]
     learner = MetricLearner(NormalizedCut(), standardize="training").fit(graphs[:2], sides[:2])
-    (sample,) = learner.prepare(graphs[2:])
+    (sample,) = prepare(learner, graphs[2:])
     place = {node: i for i, node in enumerate(sample.side.nodes)}
     weighted = weighted_graph(learner, graphs[2])
     for a, b, weight in weighted.edges(data="weight"):
-        difference = (sample.X[place[a]] - sample.X[place[b]]) @ learner.components_.T
+        difference = (sample.X[place[a]] - sample.X[place[b]]) @ learner.metric_.factor
         assert weight == pytest.approx(np.exp(-(difference**2).sum()))
 
 

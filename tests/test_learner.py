@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from structsvm import ChangePoint, MetricLearner, Status
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError, SettingsError
+from structsvm.learner.steps import decode_with, encode
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.regularizers import Custom, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
@@ -41,8 +42,8 @@ def test_learns_which_feature_matters(data, metric, problem):
     B = learner.get_mahalanobis_matrix()
     assert B.shape == (P, P)
     assert B[0, 0] > 5 * np.delete(np.diag(B), 0).max()
-    truths = learner.encode(Xt, yt)
-    untrained = learner.decode_with(learner.baselines_["untrained"], Xt)
+    truths = encode(learner, Xt, yt)
+    untrained = decode_with(learner, learner.baselines_["untrained"], Xt)
     errors = [sum(t != g for t, g in zip(truths, untrained, strict=True))]
     errors.append(sum(t != g for t, g in zip(truths, learner.predict_partitions(Xt), strict=True)))
     assert errors[1] <= 2 < errors[0]
@@ -57,8 +58,8 @@ def test_labels_and_breakpoints_are_the_same_labels(data, learner):
     breakpoints = [[*(np.flatnonzero(np.diff(y)) + 1).tolist(), len(y)] for y in ys]
     for labels in (breakpoints, [names[y % 2] for y in ys]):
         again = MetricLearner(metric="diagonal").fit(Xs, labels)
-        np.testing.assert_array_equal(again.components_, learner.components_)
-        assert again.penalty_ == learner.penalty_
+        np.testing.assert_array_equal(again.metric_.factor.T, learner.metric_.factor.T)
+        assert again.metric_.price == learner.metric_.price
 
 
 def test_predict_gives_the_numbers_of_segments_asked_for(data, learner):
@@ -79,10 +80,10 @@ def test_ruptures_finds_the_same_changes_with_the_learned_metric(data, learner):
     ours = learner.predict_breakpoints(Xs)
     for X, Z, expected in zip(Xs, learner.transform(Xs), ours, strict=True):
         detector = rpt.KernelCPD("linear", min_size=1).fit(Z)
-        assert detector.predict(pen=learner.penalty_) == expected
+        assert detector.predict(pen=learner.metric_.price) == expected
         cost = rpt.costs.CostMl(metric=learner.get_mahalanobis_matrix())
         pelt = rpt.Pelt(custom_cost=cost, min_size=1, jump=1).fit(learner.inputs_.standardizer(X))
-        assert pelt.predict(pen=learner.penalty_) == expected
+        assert pelt.predict(pen=learner.metric_.price) == expected
 
 
 def test_score_is_minus_the_mean_loss(data, learner):
@@ -112,7 +113,7 @@ def test_fitting_twice_gives_the_same_and_leaves_the_data_alone(data, learner):
     Xs, ys = data
     before = [X.copy() for X in Xs]
     again = clone(learner).fit(Xs, ys).fit(Xs, ys)
-    np.testing.assert_array_equal(again.components_, learner.components_)
+    np.testing.assert_array_equal(again.metric_.factor.T, learner.metric_.factor.T)
     for X, kept in zip(Xs, before, strict=True):
         np.testing.assert_array_equal(X, kept)
 
@@ -131,7 +132,7 @@ def test_the_metric_does_not_depend_on_the_scale_of_the_data(data):
         np.testing.assert_allclose(
             learner.get_mahalanobis_matrix(), reference.get_mahalanobis_matrix(), atol=1e-3
         )
-        assert learner.penalty_ == pytest.approx(scale**2 * reference.penalty_, rel=1e-6)
+        assert learner.metric_.price == pytest.approx(scale**2 * reference.metric_.price, rel=1e-6)
 
 
 def test_pickles_clones_and_shows_its_parameters(data, learner):

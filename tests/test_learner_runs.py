@@ -73,8 +73,8 @@ def test_bad_settings_are_refused(settings, message, data):
 )
 def test_workers_do_not_change_the_metric(settings, usual, data):
     learner = MetricLearner(metric="diagonal", **settings).fit(*data)
-    np.testing.assert_array_equal(learner.components_, usual.components_)
-    assert learner.penalty_ == usual.penalty_
+    np.testing.assert_array_equal(learner.metric_.factor.T, usual.metric_.factor.T)
+    assert learner.metric_.price == usual.metric_.price
 
 
 class PowerCut(BaseException):
@@ -90,7 +90,7 @@ def test_learning_goes_on_from_a_file_to_the_same_metric(usual, data, tmp_path):
     with pytest.raises(PowerCut):
         MetricLearner(metric="diagonal").fit(*data, resume=file, callback=cut)
     learner = MetricLearner(metric="diagonal").fit(*data, resume=file)
-    np.testing.assert_array_equal(learner.components_, usual.components_)
+    np.testing.assert_array_equal(learner.metric_.factor.T, usual.metric_.factor.T)
     assert learner.solution_.oracle_calls == usual.solution_.oracle_calls
     finer = MetricLearner(metric="diagonal", solver=CuttingPlane(Stopping(tol=1e-4))).fit(
         *data, resume=file

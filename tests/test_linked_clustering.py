@@ -5,6 +5,7 @@ import pytest
 
 from structsvm import Clustering, MetricLearner, PartialLabels
 from structsvm.errors import DataError, LearningError, OracleError
+from structsvm.learner.steps import decode_with
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -116,7 +117,7 @@ def test_learns_from_every_kind(table, kind, metric) -> None:
     learner = MetricLearner(Clustering(), metric=metric, solver=solver).fit([X], [labels])
     truth = EquivalenceMatrix.from_labels(y)
     (found,) = learner.predict_partitions([X], 3)
-    (plain,) = learner.decode_with(learner.baselines_["untrained"], [X], 3)
+    (plain,) = decode_with(learner, learner.baselines_["untrained"], [X], 3)
     assert partition_loss(truth, found) < partition_loss(truth, plain)
 
 

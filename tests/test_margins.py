@@ -90,7 +90,7 @@ def test_margins_are_refused_where_other_segmentations_cannot_be_asked_for(probl
     Xs, ys = steps(np.random.default_rng(1), n=3)
     learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys)
     for ask in (
-        learner.predict_changes,
+        learner.predict_segments,
         lambda Xs: margin_rates(learner, Xs, ys),
         lambda Xs: suggest_labels(learner, Xs, length=20),
     ):
@@ -135,14 +135,14 @@ class TestMargins:
         learner, Xs, _ = learned
         X = Xs[4].copy()
         X[:15, 0] -= 30.0
-        first, *others = learner.predict_changes([X])[0]
-        assert first["at"] == 15
+        _, first, *others = learner.predict_segments([X])[0]
+        assert first["start"] == 15
         assert all(first["margin"] > other["margin"] for other in others)
 
     def test_clusters_have_none(self, tables):
         learner, X = tables
-        with pytest.raises(DataError, match="margins are those of the boundaries of segments"):
-            learner.predict_changes([X], 3)
+        with pytest.raises(SettingsError, match="Clustering gives clusters, not segments"):
+            learner.predict_segments([X], 3)
 
 
 class TestRates:
@@ -175,9 +175,9 @@ class TestRates:
         save(again, tmp_path / "a.structsvm")
         loaded = load(tmp_path / "a.structsvm")
         assert loaded.margin_rates_ == again.margin_rates_
-        assert loaded.predict_changes(Xs[4:]) == again.predict_changes(Xs[4:])
-        assert "rate" in loaded.predict_changes(Xs[4:])[0][0]
-        assert "rate" not in learner.predict_changes(Xs[4:])[0][0]
+        assert loaded.predict_segments(Xs[4:]) == again.predict_segments(Xs[4:])
+        assert "rate" in loaded.predict_segments(Xs[4:])[0][0]
+        assert "rate" not in learner.predict_segments(Xs[4:])[0][0]
 
     @pytest.mark.parametrize(
         ("given", "message"),

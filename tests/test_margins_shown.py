@@ -26,10 +26,10 @@ def learner():
 
 def test_changes_of_a_frame_with_dates_are_dated(learner):
     times = pd.date_range("2026-01-01", periods=200, freq="s")
-    changes = learner.predict_changes(pd.DataFrame(XS[5], index=times))
-    assert changes
-    assert all(change["time"] == times[change["at"]] for change in changes)
-    assert list(changes[0]) == ["at", "time", "margin", "rate"]
+    segments = learner.predict_segments(pd.DataFrame(XS[5], index=times))
+    assert len(segments) > 1
+    assert all(segment["time"] == times[segment["start"]] for segment in segments)
+    assert list(segments[0]) == ["start", "end", "time", "margin", "rate"]
 
 
 def test_changes_of_recordings_are_in_their_time(learner):
@@ -37,13 +37,13 @@ def test_changes_of_recordings_are_in_their_time(learner):
     timed = Recording("one", XS[5], None, ("a", "b", "c"), time=TimeAxis("s", seconds))
     named = MetricLearner(metric="diagonal")
     named.fit(XS[:5], YS[:5], feature_names=["a", "b", "c"])
-    (changes,) = named.predict_changes([timed])
-    assert [change["time"] for change in changes] == [c["at"] / 4.0 for c in changes]
-    assert "time" not in named.predict_changes(XS[5])[0]
+    (segments,) = named.predict_segments([timed])
+    assert [found["time"] for found in segments] == [found["start"] / 4.0 for found in segments]
+    assert "time" not in named.predict_segments(XS[5])[0]
 
 
 def test_rates_and_margins_are_drawn_below_the_segments(learner):
-    (changes,) = learner.predict_changes(XS[5:])
+    ((_, *changes),) = learner.predict_segments(XS[5:])
     shown = plot_segmentation(learner, XS[5], YS[5], margins=True)
     written = [text.get_text() for text in shown.texts]
     assert shown.get_yticklabels()[-1].get_text() == "how often right"
@@ -59,8 +59,8 @@ def test_rates_and_margins_are_drawn_below_the_segments(learner):
 
 def test_the_report_holds_them(learner):
     page = report_page(learner, XS[4:], YS[4:])
-    (changes,) = learner.predict_changes(XS[5:])
-    assert f'"at":{changes[0]["at"]},"margin":' in page.replace(" ", "")
+    ((_, *changes),) = learner.predict_segments(XS[5:])
+    assert f'"at":{changes[0]["start"]},"margin":' in page.replace(" ", "")
     assert f'"rate":{changes[0]["rate"]}' in page.replace(" ", "")
 
 

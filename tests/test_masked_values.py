@@ -25,6 +25,7 @@ from structsvm.errors import (
     VerdictWarning,
 )
 from structsvm.features import Lags, MovingStatistics
+from structsvm.learner.steps import prepare
 from structsvm.oracles import (
     AllowedSegmentsOracle,
     ExhaustiveOracle,
@@ -207,7 +208,7 @@ class TestLearning:
         assert result.scores["learned"]["f1"] > 0.8
         weighed = learner.metric_.factor.any(axis=1)
         assert np.array_equal(np.isnan(learner.transform(Xs[4])), np.isnan(Xs[4][:, weighed]))
-        assert all(change["margin"] > 0 for change in learner.predict_changes(Xs[4:])[0])
+        assert all(change["margin"] > 0 for change in learner.predict_segments(Xs[4:])[0][1:])
         save(learner, tmp_path / "m.structsvm")
         again = load(tmp_path / "m.structsvm")
         assert again.problem == MASK
@@ -217,7 +218,7 @@ class TestLearning:
     def test_each_standardisation_is_that_of_the_values_there_are(self, standardize):
         Xs, ys = recordings()
         learner = MetricLearner(MASK, metric="diagonal", standardize=standardize).fit(Xs, ys)
-        scaled = learner.prepare(Xs)
+        scaled = prepare(learner, Xs)
         if standardize == "recording":
             assert np.nanmean(scaled[0].X, axis=0) == pytest.approx(0.0, abs=1e-12)
             assert np.nanstd(scaled[0].X, axis=0) == pytest.approx(1.0)
@@ -239,7 +240,7 @@ class TestLearning:
     def test_lags_keep_what_is_missing_and_other_features_are_refused(self):
         Xs, ys = recordings()
         lagged = MetricLearner(MASK, metric="diagonal", features=Lags((-2, 0, 2))).fit(Xs, ys)
-        n_missing = np.isnan(lagged.prepare(Xs[:1])[0].X[:, 2:4]).sum()
+        n_missing = np.isnan(prepare(lagged, Xs[:1])[0].X[:, 2:4]).sum()
         assert n_missing == np.isnan(Xs[0]).sum()
         other = MetricLearner(MASK, metric="diagonal", features=MovingStatistics())
         with pytest.raises(DataError, match="recording 0 has missing values, and MovingStatistics"):

@@ -11,6 +11,7 @@ from structsvm.baselines import FrameClassifier
 from structsvm.baselines.recordings import candidates_of_recordings
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.features import Components, Lags, MovingStatistics, StateScores, Union
+from structsvm.learner.steps import read_training
 from structsvm.partitions import Baseline, Candidate, Sample
 from structsvm.problems import ChangePoint, SegmentProblem
 
@@ -205,7 +206,7 @@ def test_one_recording_is_refused_as_before():
 
 
 def test_partitions_without_labels_have_a_menu_too():
-    bare = replace(MetricLearner().read(recordings(4), [NAMES] * 4), given=None)
+    bare = replace(read_training(MetricLearner(), recordings(4), [NAMES] * 4), given=None)
     found = MetricLearnerCV(lams=(0.1,))._menu(bare)
     assert [c.name for c in found if c.estimator is not None] == [
         "equal-segments",

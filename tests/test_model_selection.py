@@ -16,6 +16,7 @@ from structsvm.errors import DataError, DataWarning, LearningError, SettingsErro
 from structsvm.evaluation.contrast import Contrast, chosen, standard_error
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels, read_recordings
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.candidates import menu
 from structsvm.model_selection.folds import split
@@ -81,8 +82,8 @@ def test_it_is_used_as_the_learner_it_chose(data, fitted, tmp_path):
     """The refit is what a plain MetricLearner with these settings learns."""
     Xs, _ = data
     plain = MetricLearner(metric="diagonal", lam=fitted.best_lam_).fit(*data)
-    np.testing.assert_allclose(fitted.components_, plain.components_)
-    assert fitted.penalty_ == plain.penalty_
+    np.testing.assert_allclose(fitted.metric_.factor.T, plain.metric_.factor.T)
+    assert fitted.metric_.price == plain.metric_.price
     assert fitted.predict_breakpoints(Xs) == plain.predict_breakpoints(Xs)
     assert [b[-1] for b in fitted.predict_breakpoints(Xs, 3)] == [50] * 8
     np.testing.assert_array_equal(fitted.transform(Xs[0]), plain.transform(Xs[0]))
@@ -115,7 +116,7 @@ def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
     assert learner.best_candidate_ == "untrained"
     assert not learner.verdict_.pays
     assert set(learner.verdict_.contrasts) == {"untrained", "equal-segments", "fixed-times"}
-    expected = learner.decode_with(learner.baselines_["untrained"], data[0])
+    expected = decode_with(learner, learner.baselines_["untrained"], data[0])
     assert learner.predict_partitions(data[0], use="best") == expected
     assert learner.predict_partitions(data[0]) != expected
 
@@ -127,17 +128,17 @@ def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
         train, test = np.flatnonzero(fitted.fold_ != k), np.flatnonzero(fitted.fold_ == k)
         learner = MetricLearner(metric="diagonal", lam=0.02)
         learner.fit([Xs[i] for i in train], [ys[i] for i in train])
-        samples = learner.prepare([Xs[i] for i in train])
-        truths = learner.encode(Xs, ys)
+        samples = prepare(learner, [Xs[i] for i in train])
+        truths = encode(learner, Xs, ys)
         rca = tuned_metrics.fit("rca", learner.problem_, samples, [truths[i] for i in train])
         names = [(c.name, c.lam) for c in fitted.candidates_]
         for i in test:
             guesses = {
                 ("diagonal", 0.02): learner.predict_partitions([Xs[i]])[0],
-                ("untrained", None): learner.decode_with(learner.baselines_["untrained"], [Xs[i]])[
+                ("untrained", None): decode_with(learner, learner.baselines_["untrained"], [Xs[i]])[
                     0
                 ],
-                ("rca", None): learner.decode_with(rca, [Xs[i]])[0],
+                ("rca", None): decode_with(learner, rca, [Xs[i]])[0],
             }
             for name, guess in guesses.items():
                 found = fitted.losses_[i, names.index(name)]
@@ -205,7 +206,7 @@ def test_names_of_features_pass_through(data):
 
 
 def test_not_fitted():
-    for use in (lambda m: m.predict([np.zeros((4, 2))]), lambda m: m.components_):
+    for use in (lambda m: m.predict([np.zeros((4, 2))]), lambda m: m.metric_.factor.T):
         with pytest.raises(NotFittedError):
             use(MetricLearnerCV())
 

@@ -24,6 +24,7 @@ from structsvm.errors import VerdictWarning
 from structsvm.evaluation.confusion import Confusion
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.features import Chain, Lags, Rows, StateScores, Union
+from structsvm.learner.steps import encode, prepare
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
 LEVELS = {"rest": (0.0, 0.0), "walk": (1.5, 0.0), "turn": (0.0, 1.5), "sit": (-1.5, -1.5)}
@@ -66,7 +67,7 @@ class TestPrediction:
         assert json.loads(json.dumps(table)) == table
 
     def test_prepared_samples_are_named_like_the_recordings(self, learner, held_out):
-        samples = learner.prepare(held_out[0])
+        samples = prepare(learner, held_out[0])
         assert learner.predict_segments(samples) == learner.predict_segments(held_out[0])
 
     @pytest.mark.parametrize(
@@ -99,11 +100,11 @@ class TestPrediction:
     def test_a_learner_of_change_points_knows_no_states(self, held_out):
         learner = MetricLearner(metric="diagonal").fit(recordings(NAMES, 3), [NAMES] * 3)
         assert learner.classes_ is None
-        for predict in (learner.predict_states, learner.predict_segments):
-            with pytest.raises(
-                SettingsError, match="has not learned names of states: fit it with feat"
-            ):
-                predict(held_out[0])
+        with pytest.raises(SettingsError, match="has not learned names of states: fit it with"):
+            learner.predict_states(held_out[0])
+        (table,) = learner.predict_segments(held_out[0][:1], margins=False)
+        assert table[0].keys() == {"start", "end"}
+        assert [row["end"] for row in table] == learner.predict_breakpoints(held_out[0][:1])[0]
 
     def test_clusters_of_a_table_are_named_and_are_no_segments(self):
         rng = np.random.default_rng(0)
@@ -118,7 +119,7 @@ class TestPrediction:
             learner.predict_segments(Xs[4:], 2)
 
     def test_samples_prepared_by_others_have_no_states(self, learner, held_out):
-        others = [sample.with_features(sample.X) for sample in learner.prepare(held_out[0])]
+        others = [sample.with_features(sample.X) for sample in prepare(learner, held_out[0])]
         with pytest.raises(SettingsError, match="not prepared by a learner that knows states"):
             learner.predict_states(others)
 
@@ -348,7 +349,7 @@ class TestForms:
 
 
 def test_an_evaluation_made_of_partitions_alone_has_no_names(learner, held_out):
-    truths = learner.encode(*held_out)
+    truths = encode(learner, *held_out)
     guesses = {"learned": truths, "untrained": truths}
     result = Evaluation.of(truths, guesses, list("abcde"), learner.problem_)
     assert result.confusion == {}

@@ -106,7 +106,7 @@ class TestOffsets:
     def test_transformed_recordings_keep_their_level(self, data):
         Xs, ys = data
         learner = MetricLearner(standardize=None).fit([X + 1e3 for X in Xs], ys)
-        expected = (Xs[0] + 1e3) @ learner.components_.T
+        expected = (Xs[0] + 1e3) @ learner.metric_.factor
         assert np.array_equal(learner.transform(Xs[0] + 1e3), expected)
 
 

@@ -8,6 +8,7 @@ from PIL import Image
 from structsvm import DataError, MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
 from structsvm.cli.evaluate import state_table
 from structsvm.graphs import as_graph, from_networkx
+from structsvm.learner.steps import prepare
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_names_of_regions_are_counted_in_superpixels(scenes):
     head = state_table(result).splitlines()[0].split("  ")
     titles = [title.strip() for title in head if title]
     assert titles == ["region (region-forest)", "superpixels", "named right", "taken for"]
-    nodes = learner.prepare(images[2:])[0].n_samples
+    nodes = prepare(learner, images[2:])[0].n_samples
     assert result.confusion["region-forest"].counts.sum() == nodes
 
 

@@ -21,6 +21,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, perfect_in_words, score_titles
 from structsvm.io import arrays_and_labels
+from structsvm.learner.steps import decode_with, encode
 from structsvm.model_selection import WeightStability
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
@@ -84,8 +85,8 @@ def strip(ax, lane):
 class TestSegmentation:
     def test_strips_are_the_segmentations(self, learner, ax):
         assert plot_segmentation(learner, XS[0], YS[0], n_traces=2, ax=ax) is ax
-        truth = learner.encode(XS[:1], YS[:1])[0]
-        untrained = learner.decode_with(learner.baselines_["untrained"], XS[:1])[0]
+        truth = encode(learner, XS[:1], YS[:1])[0]
+        untrained = decode_with(learner, learner.baselines_["untrained"], XS[:1])[0]
         drawn = [truth.breakpoints, *learner.predict_breakpoints(XS[:1]), untrained.breakpoints]
         assert [strip(ax, lane) for lane in (2, 3, 4)] == drawn
         names = ("true", "learned", "untrained")
@@ -138,7 +139,7 @@ class TestSegmentation:
 
     def test_components_are_the_heaviest_directions(self, learner, ax):
         plot_segmentation(learner, XS[0], n_traces=1, ax=ax)
-        heaviest = np.argmax((learner.components_**2).sum(axis=1))
+        heaviest = np.argmax((learner.metric_.factor.T**2).sum(axis=1))
         expected = learner.transform(XS[:1])[0][:, heaviest]
         assert np.corrcoef(ax.lines[0].get_ydata(), expected)[0, 1] == pytest.approx(-1.0)
         if learner.metric == "diagonal":
@@ -147,7 +148,7 @@ class TestSegmentation:
             title, _, features = rows(ax)[0].partition("\n")
             assert title == "direction 1"
             named = features.replace("\n", " ").split(", ")
-            weights = np.abs(learner.components_[heaviest])
+            weights = np.abs(learner.metric_.factor.T[heaviest])
             assert named == [NAMES[j] for j in np.argsort(-weights)[:2]]
 
     def test_on_a_figure_of_its_own(self, learner, tmp_path):
@@ -390,7 +391,7 @@ class TestClusters:
         labels = iris.predict([X], 3)[0]
         *clusters, rings = ax.collections
         assert [len(c.get_offsets()) for c in clusters] == np.bincount(labels).tolist()
-        wrong = misplaced(*iris.encode([X, X], [y, labels]))
+        wrong = misplaced(*encode(iris, [X, X], [y, labels]))
         assert 0 < len(rings.get_offsets()) == wrong.sum() < 15
         assert f"ringed: {wrong.sum()} of 150 misplaced" in ax.get_title(loc="left")
 
@@ -474,7 +475,7 @@ def test_numbers_of_what_is_drawn(count, ax):
 class TestWords:
     def test_spectrum(self, learner):
         words = spectrum_in_words(learner)
-        rank = learner.components_.shape[0]
+        rank = learner.metric_.factor.T.shape[0]
         assert words.startswith(f"rank {rank} of 6; ")
         assert words.endswith("90 %")
 

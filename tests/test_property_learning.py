@@ -93,7 +93,7 @@ def test_a_fit_is_certified_and_finite_or_refused(data, metric, standardize):
     B = learner.get_mahalanobis_matrix()
     assert np.isfinite(B).all()
     assert np.linalg.eigvalsh(B).min() >= -1e-9 * max(1.0, np.abs(B).max())
-    assert learner.penalty_ > 0
+    assert learner.metric_.price > 0
     for y, found in zip(ys, learner.predict(Xs), strict=True):
         assert found.shape == y.shape
         assert set(np.diff(found)) <= {0, 1}
@@ -189,7 +189,7 @@ def test_workers_and_threads_change_no_bit(data, backend, threads):
     assert (here is None) == (there is None)
     if here is not None:
         np.testing.assert_array_equal(here.metric_.factor, there.metric_.factor)
-        assert here.penalty_ == there.penalty_
+        assert here.metric_.price == there.metric_.price
 
 
 @examples(8)

@@ -183,7 +183,7 @@ class TestTransformersOfOthers:
     def test_a_metric_is_learned_from_them(self, features, tmp_path):
         learner = MetricLearner(metric="diagonal", features=features).fit(XS, YS)
         assert clone(learner).fit(XS, YS).predict_breakpoints(XS) == learner.predict_breakpoints(XS)
-        assert len(learner.metric_feature_names_) == learner.n_metric_features_
+        assert len(learner.metric_feature_names_) == len(learner.metric_.factor)
         with pytest.raises(ModelFileError, match="which a model file cannot hold"):
             save(learner, tmp_path / "m")
 

@@ -6,18 +6,19 @@ import pytest
 from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_recordings
+from structsvm.learner.steps import decode_with, encode
 from structsvm.partitions.losses import partition_loss
 
 
 def mean_loss(learner, metric, Xs, ys, known):
-    truths = learner.encode(Xs, ys)
+    truths = encode(learner, Xs, ys)
     counts = [truth.n_clusters for truth in truths] if known else None
-    pairs = zip(truths, learner.decode_with(metric, Xs, counts), strict=True)
+    pairs = zip(truths, decode_with(learner, metric, Xs, counts), strict=True)
     return np.mean([partition_loss(t, g) for t, g in pairs])
 
 
 def learned_loss(learner, Xs, ys, known):
-    truths = learner.encode(Xs, ys)
+    truths = encode(learner, Xs, ys)
     counts = [truth.n_clusters for truth in truths] if known else None
     pairs = zip(truths, learner.predict_partitions(Xs, counts), strict=True)
     return np.mean([partition_loss(t, g) for t, g in pairs])

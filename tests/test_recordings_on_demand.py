@@ -32,6 +32,7 @@ from structsvm.features import (
 )
 from structsvm.io import Recording, RecordingFiles, arrays_and_labels
 from structsvm.learner.baselines import ask, metrics_in
+from structsvm.learner.steps import as_measured, read_training
 from structsvm.parallel import Dask, Processes, Serial, Threads
 from structsvm.solvers import CuttingPlane, Stopping
 
@@ -68,7 +69,7 @@ def same(learner, other):
     mine, theirs = learner.solution_, other.solution_
     return (
         np.array_equal(learner.metric_.factor, other.metric_.factor)
-        and learner.penalty_ == other.penalty_
+        and learner.metric_.price == other.metric_.price
         and np.array_equal(learner.calibration_.losses, other.calibration_.losses)
         and (mine.lower, mine.upper, mine.n_iter) == (theirs.lower, theirs.upper, theirs.n_iter)
         and learner.training_data_ == other.training_data_
@@ -341,7 +342,7 @@ class TestRefusals:
 
     def test_files_that_vanish_and_files_that_change(self, tmp_path):
         paths, _ = files(tmp_path, "npz")
-        read = MetricLearner().read(paths, None)
+        read = read_training(MetricLearner(), paths, None)
         os.utime(paths[1], ns=(0, 0))
         with pytest.raises(DataError, match=r"recording 1 \(.*01.npz\) has changed"):
             MetricLearner().fit(read)
@@ -353,7 +354,7 @@ class TestRefusals:
 
     def test_on_a_worker_too(self, tmp_path, client):
         paths, _ = files(tmp_path, "npz")
-        read = MetricLearner().read(paths, None)
+        read = read_training(MetricLearner(), paths, None)
         shutil.move(paths[3], tmp_path / "elsewhere")
         for backend in (Dask(client), Processes(2)):
             with pytest.raises(DataError, match=r"recording 3 \(.*03.npz\) cannot be read"):
@@ -397,12 +398,12 @@ def test_a_classifier_says_the_same_of_them(asked):
     method, *counts = asked
     names = [np.where(y % 2 == 0, "rest", "walk") for y in YS]
     baseline = FrameClassifier("logistic").fit(XS, names)
-    found = ask(baseline, method, MetricLearner().fit(XS, YS).measured(Sequence(XS)), *counts)
+    found = ask(baseline, method, as_measured(MetricLearner().fit(XS, YS), Sequence(XS)), *counts)
     for one, other in zip(found, getattr(baseline, method)(XS, *counts), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_model_selection_reads_one_at_a_time_too():
     search = MetricLearnerCV(candidates=("untrained", "diagonal"), lams=(0.1, 0.3), cv=3)
-    found = clone(search).choose(MetricLearner().read(Sequence(XS), YS))
+    found = clone(search).choose(read_training(MetricLearner(), Sequence(XS), YS))
     assert found.lam in search.lams

@@ -25,6 +25,7 @@ from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import node_names
 from structsvm.learner.baselines import estimators_in
 from structsvm.learner.files import model_codec
+from structsvm.learner.steps import prepare
 
 FEW = {"estimator": RandomForestClassifier(n_estimators=10, min_samples_leaf=3)}
 COLOURS = {
@@ -87,7 +88,7 @@ def test_no_training_graph_is_scored_by_a_model_that_has_seen_it_or_its_group(rn
         learner.fit(Xs, ys, groups=groups)
     honest = Watch.kept.pop()[1]
     assert not np.any(honest), "a spy is sure of nothing but what it has seen"
-    leaking = [x.X[:, 2:] for x in learner.prepare(Xs)]
+    leaking = [x.X[:, 2:] for x in prepare(learner, Xs)]
     assert all(np.abs(L).max() > 1 for L in leaking), "the final model has seen all of them"
     learner.fit(Xs, ys)
     alone = Watch.kept.pop()[1]
@@ -178,7 +179,7 @@ def test_the_start_of_learning_trusts_scores_more_than_the_features_beside_them(
     Xs, ys = graphs(rng)
     learner = MetricLearner(NormalizedCut(), features=Union(Columns(), RegionScores(**FEW)))
     start = np.diag(learner.fit(Xs, ys).baselines_["untrained"].matrix)
-    share = start * np.vstack([x.X - x.X.mean(axis=0) for x in learner.prepare(Xs)]).var(axis=0)
+    share = start * np.vstack([x.X - x.X.mean(axis=0) for x in prepare(learner, Xs)]).var(axis=0)
     assert share[:2].max() < 0.2 * share[2:].min()
     alone = np.diag(MetricLearner(NormalizedCut()).fit(Xs, ys).baselines_["untrained"].matrix)
     assert (alone > start[:2]).all()

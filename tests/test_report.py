@@ -21,6 +21,7 @@ from structsvm.errors import DataError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
+from structsvm.learner.steps import prepare
 from structsvm.plotting import feature_weights, overlay, report_page
 from structsvm.plotting.report.traces import envelope
 
@@ -233,7 +234,7 @@ def test_an_image_alone_needs_no_list(cutter):
 
 def test_graphs_that_are_no_images_are_points(cutter):
     images, masks = discs(np.random.default_rng(1), 2)
-    graphs = [sample.side for sample in cutter.prepare(images)]
+    graphs = [sample.side for sample in prepare(cutter, images)]
     page = Page(report_page(cutter, graphs, masks))
     assert page.data["kind"] == "tables"
     assert (page.data["item"], page.data["part"]) == ("node", "cluster")

@@ -469,11 +469,11 @@ def test_the_best_value_of_each_score_is_bold_whoever_has_it(page, learner):
 def test_how_sure_each_change_is_stands_below_the_segments(page, learner):
     bars = page.find_elements(By.CSS_SELECTOR, "#picture rect.sure")
     name = page.find_element(By.ID, "viewed").text
-    changes = learner.predict_changes(XS)[NAMES.index(name)]
+    changes = learner.predict_segments(XS)[NAMES.index(name)][1:]
     told = [bar.find_element(By.TAG_NAME, "title").get_attribute("textContent") for bar in bars]
     assert len(told) == len(changes) > 0
     for words, change in zip(told, changes, strict=True):
-        assert words.startswith(f"change at sample {change['at']}: margin ")
+        assert words.startswith(f"change at sample {change['start']}: margin ")
         assert float(words.rpartition(" ")[2]) == pytest.approx(change["margin"], rel=5e-3)
 
 

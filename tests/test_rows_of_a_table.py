@@ -10,6 +10,7 @@ from tables import table
 from structsvm import ChangePoint, Clustering, MetricLearner, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.learner import training_summary
+from structsvm.learner.steps import as_measured, encode, read_training
 from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.splits import PARTS, fewest_rows, split_rows
 
@@ -18,7 +19,7 @@ X, Y = load_iris(return_X_y=True)
 
 def groups_of(X, y):
     """The rows of each group."""
-    split = split_rows(MetricLearner(Clustering()).read(X, y), 10, 0)
+    split = split_rows(read_training(MetricLearner(Clustering()), X, y), 10, 0)
     return [rows for _, rows in split.pieces]
 
 
@@ -161,8 +162,8 @@ def test_rows_of_long_tables_are_known_again_by_a_part_of_them(monkeypatch, nois
     values, rows, learned = noisy
     monkeypatch.setattr(training_summary, "KEPT", 40)
     summary = training_summary.TrainingSummary.of(
-        learned.measured([values[rows[:100]]]),
-        learned.encode([values[rows[:100]]], [Y[rows[:100]]]),
+        as_measured(learned, [values[rows[:100]]]),
+        encode(learned, [values[rows[:100]]], [Y[rows[:100]]]),
         are_tables=True,
     )
     assert len(summary.rows) == 40

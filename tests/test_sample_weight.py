@@ -25,6 +25,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, VerdictWarning
 from structsvm.evaluation.contrast import Contrast, standard_error
 from structsvm.learner.baselines import metrics_in
+from structsvm.learner.steps import encode, prepare
 from structsvm.partitions.metric import calibrate
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -58,10 +59,10 @@ def same(weighted, repeated, data):
     for name, metric in metrics_in(repeated.baselines_).items():
         np.testing.assert_allclose(weighted.baselines_[name].factor, metric.factor, atol=1e-8)
         assert weighted.baselines_[name].price == pytest.approx(metric.price, rel=1e-9)
-    assert weighted.penalty_ == pytest.approx(repeated.penalty_, rel=1e-3)
-    truths = repeated.encode(*data)
+    assert weighted.metric_.price == pytest.approx(repeated.metric_.price, rel=1e-3)
+    truths = encode(repeated, *data)
     Zs = repeated.transform(data[0])
-    oracles = [repeated.problem_.decoder(sample) for sample in repeated.prepare(data[0])]
+    oracles = [repeated.problem_.decoder(sample) for sample in prepare(repeated, data[0])]
     curves = [
         calibrate(oracles, Zs, truths, WEIGHTS),
         calibrate(listed(oracles), listed(Zs), listed(truths)),
@@ -92,8 +93,8 @@ def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
     repeated = MetricLearner(problem, **settings).fit(listed(Xs), listed(ys), baselines="quick")
     same(weighted, repeated, data)
     plain = MetricLearner(problem, **settings).fit(Xs, ys)
-    assert np.abs(plain.components_.T @ plain.components_).max() != pytest.approx(
-        np.abs(weighted.components_.T @ weighted.components_).max(), rel=1e-6
+    assert np.abs(plain.metric_.factor @ plain.metric_.factor.T).max() != pytest.approx(
+        np.abs(weighted.metric_.factor @ weighted.metric_.factor.T).max(), rel=1e-6
     )
 
 
@@ -103,8 +104,8 @@ def test_zero_is_exactly_leaving_out():
     zero = MetricLearner(metric="diagonal").fit(Xs, ys, sample_weight=weights)
     left_out = MetricLearner(metric="diagonal")
     left_out.fit([*Xs[:2], *Xs[3:]], [*ys[:2], *ys[3:]])
-    np.testing.assert_array_equal(zero.components_, left_out.components_)
-    assert zero.penalty_ == left_out.penalty_
+    np.testing.assert_array_equal(zero.metric_.factor.T, left_out.metric_.factor.T)
+    assert zero.metric_.price == left_out.metric_.price
     assert zero.training_data_ == left_out.training_data_
     assert Xs[2] not in zero.training_data_
 
@@ -114,7 +115,7 @@ def test_only_the_proportions_count():
     plain = MetricLearner(metric="diagonal").fit(Xs, ys)
     for weight in (1e-300, 3, 1e300):
         again = MetricLearner(metric="diagonal").fit(Xs, ys, sample_weight=[weight] * 6)
-        np.testing.assert_array_equal(again.components_, plain.components_)
+        np.testing.assert_array_equal(again.metric_.factor.T, plain.metric_.factor.T)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +271,7 @@ def test_choosing_and_the_verdict():
         assert found == pytest.approx(expected, abs=1e-9)
     for column in ("mean_loss", "se_loss", "mean_criterion", "mean_gain", "se_gain", "split0_loss"):
         np.testing.assert_allclose(weighted.cv_results_[column], repeated.cv_results_[column])
-    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-3)
+    np.testing.assert_allclose(weighted.metric_.factor.T, repeated.metric_.factor.T, atol=1e-3)
     np.testing.assert_allclose(
         weighted.baselines_["rca"].factor, repeated.baselines_["rca"].factor, atol=1e-9
     )
@@ -329,7 +330,9 @@ def test_metadata_routing():
         by_hand = MetricLearner(metric="diagonal").fit(
             [Xs[i] for i in train], [ys[i] for i in train], sample_weight=weights[train]
         )
-        np.testing.assert_array_equal(found["estimator"][k].components_, by_hand.components_)
+        np.testing.assert_array_equal(
+            found["estimator"][k].metric_.factor.T, by_hand.metric_.factor.T
+        )
         score = by_hand.score(
             [Xs[i] for i in test], [ys[i] for i in test], sample_weight=weights[test]
         )
@@ -337,4 +340,4 @@ def test_metadata_routing():
         assert search.cv_results_[f"split{k}_test_score"][0] == pytest.approx(score)
     again = MetricLearner(metric="diagonal", lam=search.best_params_["lam"])
     again.fit(Xs, ys, sample_weight=weights)
-    np.testing.assert_array_equal(search.best_estimator_.components_, again.components_)
+    np.testing.assert_array_equal(search.best_estimator_.metric_.factor.T, again.metric_.factor.T)

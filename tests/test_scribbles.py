@@ -5,6 +5,7 @@ import pytest
 
 from structsvm import MetricLearner, NormalizedCut, evaluate
 from structsvm.graphs import GraphOfImage
+from structsvm.learner.steps import encode
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 
@@ -44,4 +45,4 @@ def test_pixels_without_a_label_are_not_measured_and_known_maps_are_kept():
     )
     for labels in (some, masks[3]):
         (kept,) = learner.predict_partitions([images[3]], known=[labels])
-        assert kept == learner.encode([images[3]], [masks[3]])[0].M
+        assert kept == encode(learner, [images[3]], [masks[3]])[0].M

@@ -204,16 +204,16 @@ def test_a_metric_outlives_the_calibration_of_its_penalty(monkeypatch):
     with pytest.warns(UserWarning, match="interrupted while the price of a cluster"):
         learner = MetricLearner(metric="diagonal").fit(Xs, ys)
     assert learner.calibration_.missing
-    assert np.array_equal(learner.components_, calibrated.components_)
+    assert np.array_equal(learner.metric_.factor.T, calibrated.metric_.factor.T)
     assert learner.solution_.status is calibrated.solution_.status
-    assert 0.1 < learner.penalty_ / calibrated.penalty_ < 10
+    assert 0.1 < learner.metric_.price / calibrated.metric_.price < 10
     assert learner.score(Xs, ys) < 0
 
 
 def test_a_penalty_that_was_not_calibrated_is_stored(tmp_path):
     Xs, ys = recordings()
     learner = MetricLearner(metric="diagonal").fit([X[::10] for X in Xs[:4]], [ys[0][::10]] * 4)
-    learner.calibration_ = Calibration.none(learner.penalty_)
+    learner.calibration_ = Calibration.none(learner.metric_.price)
     save(learner, tmp_path / "m")
     assert load(tmp_path / "m").calibration_.missing
-    assert load(tmp_path / "m").penalty_ == learner.penalty_
+    assert load(tmp_path / "m").metric_.price == learner.metric_.price

@@ -17,6 +17,7 @@ from structsvm import (
 )
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.evaluation.contrast import Contrast, standard_error
+from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import evaluate_rows
 from structsvm.model_selection.splits import split_clusters, split_rows, split_samples
@@ -26,7 +27,7 @@ NAMES = np.array(["ash", "elm", "fir", "oak", "yew", "bay"])
 
 def read(*tables):
     Xs, ys = zip(*tables, strict=True)
-    return MetricLearner(Clustering()).read(list(Xs), list(ys))
+    return read_training(MetricLearner(Clustering()), list(Xs), list(ys))
 
 
 def search(**settings):

@@ -7,7 +7,7 @@ from sequential_cases import segment_scores, segmentations
 from structsvm import Clustering, MetricLearner, PartialLabels
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
-from structsvm.partial_labels.suggest import suggest_labels
+from structsvm.learner.suggest import suggest_labels
 from structsvm.partitions.trace_objective import TraceObjective
 
 RISE = [*range(12), 12, *[-1] * 11]
@@ -23,8 +23,8 @@ def learner():
 def test_the_margin_is_that_of_another_number_of_changes(learner) -> None:
     """All segmentations of 10 samples, every stretch of 4."""
     X = np.random.default_rng(1).standard_normal((10, 4)) * np.repeat([1.0, 9.0], 5)[:, None]
-    Z = learner.inputs_.standardizer(X) @ learner.components_.T
-    values = segment_scores(TraceObjective(Z, shift=-learner.penalty_))
+    Z = learner.inputs_.standardizer(X) @ learner.metric_.factor
+    values = segment_scores(TraceObjective(Z, shift=-learner.metric_.price))
     boundary = segmentations(10)[0]
     found = suggest_labels(learner, [X], length=4, n=9)
     assert found
@@ -32,7 +32,7 @@ def test_the_margin_is_that_of_another_number_of_changes(learner) -> None:
     for asked in found:
         counts = boundary[:, asked.start + 1 : asked.end].sum(axis=1)
         now = counts[values.argmax()]
-        margin = (values.max() - values[counts != now].max()) / learner.penalty_
+        margin = (values.max() - values[counts != now].max()) / learner.metric_.price
         assert asked.margin == pytest.approx(margin)
 
 
@@ -43,14 +43,14 @@ def test_a_stretch_that_comes_and_goes_makes_two_changes(learner) -> None:
     X[:12:2] += 3.0  # so that the rise is not all that varies
     for height in np.linspace(0.25, 8.0, 32):
         X[16:18] = X[20] + height
-        Z = learner.inputs_.standardizer(X) @ learner.components_.T
-        values = segment_scores(TraceObjective(Z[12:], shift=-learner.penalty_))
+        Z = learner.inputs_.standardizer(X) @ learner.metric_.factor
+        values = segment_scores(TraceObjective(Z[12:], shift=-learner.metric_.price))
         boundary = segmentations(12)[0]
         (asked,) = suggest_labels(learner, [X], PartialLabels(RISE), length=12, n=1)
         assert (asked.start, asked.end) == (12, 24)
         counts = boundary.sum(axis=1)
         margin = values.max() - values[counts != counts[values.argmax()]].max()
-        assert asked.margin == pytest.approx(margin / learner.penalty_)
+        assert asked.margin == pytest.approx(margin / learner.metric_.price)
 
 
 def test_what_is_labelled_is_not_asked_for(learner) -> None:

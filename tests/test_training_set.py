@@ -13,6 +13,7 @@ from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError
 from structsvm.learner import TrainingSet
 from structsvm.learner.baselines import metrics_in
+from structsvm.learner.steps import prepare, read_training
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +22,8 @@ def data():
 
 
 def same(a: MetricLearner, b: MetricLearner) -> None:
-    np.testing.assert_array_equal(a.components_, b.components_)
-    assert a.penalty_ == b.penalty_
+    np.testing.assert_array_equal(a.metric_.factor.T, b.metric_.factor.T)
+    assert a.metric_.price == b.metric_.price
     assert a.training_data_ == b.training_data_
     assert a.baselines_.keys() == b.baselines_.keys()
     for name, metric in metrics_in(a.baselines_).items():
@@ -33,7 +34,7 @@ def test_fit_takes_what_read_makes(data):
     Xs, ys = data
     learner = MetricLearner(metric="diagonal")
     weights, names = np.arange(1.0, 9.0), list("abcd")
-    read = learner.read(Xs, ys, sample_weight=weights, feature_names=names)
+    read = read_training(learner, Xs, ys, sample_weight=weights, feature_names=names)
     assert isinstance(read, TrainingSet)
     assert (len(read), read.n_features, read.names) == (8, 4, names)
     expected = MetricLearner(metric="diagonal").fit(
@@ -51,8 +52,8 @@ def test_fit_takes_what_read_makes(data):
 
 def test_what_is_read_is_not_given_twice_nor_to_another_problem(data):
     Xs, ys = data
-    read = MetricLearner().read(Xs, ys)
-    given = ({"ys": ys}, {"sample_weight": np.ones(8)}, {"feature_names": list("abcd")})
+    read = read_training(MetricLearner(), Xs, ys)
+    given = ({"y": ys}, {"sample_weight": np.ones(8)}, {"feature_names": list("abcd")})
     for more in (*given, {"groups": list(range(8))}):
         for estimator in (MetricLearner(), MetricLearnerCV()):
             with pytest.raises(DataError, match=f"a TrainingSet holds {next(iter(more))} already"):
@@ -68,7 +69,7 @@ def test_search_takes_it_too(data):
     )
     first = search.fit(Xs, ys)
     losses, verdict = first.losses_, first.verdict_
-    again = search.fit(MetricLearner().read(Xs, ys))
+    again = search.fit(read_training(MetricLearner(), Xs, ys))
     np.testing.assert_array_equal(again.losses_, losses)
     assert again.verdict_ == verdict
 
@@ -77,7 +78,7 @@ def test_partial_labels_are_read_once(data):
     Xs, ys = data
     some = [np.where(np.arange(60) < 40, y, -1) for y in ys]
     learner = MetricLearner(metric="diagonal")
-    read = learner.read(Xs, some)
+    read = read_training(learner, Xs, some)
     assert not read.is_complete
     with pytest.raises(DataError, match="recording 0: is labelled in part only"):
         _ = read.truths
@@ -88,11 +89,13 @@ def test_what_cannot_be_read_is_named(data):
     Xs, ys = data
     learner = MetricLearner()
     with pytest.raises(DataError, match="recording 3 has nan in row 2, column 1"):
-        learner.read([*Xs[:3], np.where(np.arange(240).reshape(60, 4) == 9, np.nan, Xs[3])], ys[:4])
+        read_training(
+            learner, [*Xs[:3], np.where(np.arange(240).reshape(60, 4) == 9, np.nan, Xs[3])], ys[:4]
+        )
     with pytest.raises(DataError, match="8 recordings but 7 labellings"):
-        learner.read(Xs, ys[:7])
+        read_training(learner, Xs, ys[:7])
     with pytest.raises(DataError, match="8 recordings but 2 groups: give one for each"):
-        learner.read(Xs, ys, groups=[1, 2])
+        read_training(learner, Xs, ys, groups=[1, 2])
 
 
 def counted(monkeypatch, owner, name):
@@ -136,7 +139,7 @@ def test_each_array_is_checked_and_standardised_once(problem, data, monkeypatch)
     checked.clear()
     scaled.clear()
     others = [X + 1e-3 for X in Xs]
-    samples = learner.prepare(others)
+    samples = prepare(learner, others)
     assert (len(checked), len(scaled)) == (len(Xs), len(Xs))
     found = evaluated(learner, samples, ys)
     assert set(found.scores) == {"learned", *learner.baselines_}
@@ -155,7 +158,7 @@ def test_graphs_are_made_once(monkeypatch):
     made = counted(monkeypatch, normalized_cut, "as_graph")
     learner = MetricLearner(NormalizedCut()).fit(pairs, labels, baselines="quick")
     assert len(made) == 4
-    samples = learner.prepare(pairs)
+    samples = prepare(learner, pairs)
     assert all(isinstance(sample, Sample) for sample in samples)
     evaluated(learner, samples, labels)
     learner.predict(samples)

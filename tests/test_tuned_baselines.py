@@ -14,6 +14,8 @@ from structsvm.baselines.recordings import baselines_of_recordings
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.learner.baselines import estimators_in
+from structsvm.learner.consensus import partition_with
+from structsvm.learner.steps import as_measured, encode, prepare
 from structsvm.partitions import Baseline, EquivalenceMatrix, Sample, partition_loss
 from structsvm.plotting import report_page
 from structsvm.problems import Clustering
@@ -50,20 +52,20 @@ def test_evaluate_compares_with_them_and_names_them(tuned):
     assert next(iter(found.verdict.contrasts)) == "untrained"
     assert set(QUICK) < set(found.to_dict()["verdict"]["contrasts"])
     losses = [row.scores["frame-logistic"]["loss"] for row in found.samples]
-    pairs = zip(learner.encode(Xs, ys), learner.partition_with("frame-logistic", Xs), strict=True)
+    pairs = zip(encode(learner, Xs, ys), partition_with(learner, "frame-logistic", Xs), strict=True)
     assert losses == [partition_loss(truth, guess) for truth, guess in pairs]
 
 
 def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
     learner, Xs, _ = tuned
     for name in QUICK:
-        assert [M.n_clusters for M in learner.partition_with(name, Xs, 3)] == [3] * 5
+        assert [M.n_clusters for M in partition_with(learner, name, Xs, 3)] == [3] * 5
         counts = [1, 2, 3, 4, 30]
-        assert [M.n_clusters for M in learner.partition_with(name, Xs, counts)] == counts
+        assert [M.n_clusters for M in partition_with(learner, name, Xs, counts)] == counts
     with pytest.raises(DataError, match="31"):
-        learner.partition_with(QUICK[0], Xs, 31)
+        partition_with(learner, QUICK[0], Xs, 31)
     with pytest.raises(SettingsError, match="baseline must be one of"):
-        learner.partition_with("forest", Xs)
+        partition_with(learner, "forest", Xs)
 
 
 def test_a_boundary_classifier_asked_for_so_many_takes_the_highest_peaks(tuned):
@@ -75,9 +77,9 @@ def test_a_boundary_classifier_asked_for_so_many_takes_the_highest_peaks(tuned):
 
 def test_prepared_samples_are_compared_by_metrics_alone(tuned):
     learner, Xs, ys = tuned
-    found = evaluate(learner, learner.prepare(Xs), ys)
+    found = evaluate(learner, prepare(learner, Xs), ys)
     assert list(found.scores) == ["learned", "untrained", "pca", "rca"]
-    known = evaluate(learner, None, ys, measured=learner.measured(Xs))
+    known = evaluate(learner, None, ys, measured=as_measured(learner, Xs))
     assert known.scores == evaluate(learner, Xs, ys).scores
 
 
@@ -241,7 +243,7 @@ def test_a_plugin_adds_baselines_of_its_own_which_get_labels_and_groups_as_given
     assert all(np.array_equal(X, Z) for X, Z in zip(Xs, seen, strict=True))
     assert [list(found) for found in labels] == [list(y)] * 6
     assert groups == list("aabbcc")
-    assert learner.partition_with("own", Xs[:1]) == [EquivalenceMatrix.from_labels(np.zeros(10))]
+    assert partition_with(learner, "own", Xs[:1]) == [EquivalenceMatrix.from_labels(np.zeros(10))]
     assert "own" in evaluate(learner, [X + 1e-9 for X in Xs], [y] * 6).scores
 
 
@@ -250,10 +252,10 @@ def test_labels_that_do_not_fit_their_sample_are_refused(tuned):
     learner.baselines_["short"] = Remembering()
     learner.baselines_["short"].predict = lambda Xs, n=None: [np.zeros(3, int) for _ in Xs]
     with pytest.raises(SettingsError, match=r"predicts labels of shape \(3,\) of recording 0"):
-        learner.partition_with("short", tuned[1])
+        partition_with(learner, "short", tuned[1])
     learner.baselines_["short"].predict = lambda Xs, n=None: []
     with pytest.raises(SettingsError, match="short predicts labels of 0 of 5 recordings"):
-        learner.partition_with("short", tuned[1])
+        partition_with(learner, "short", tuned[1])
 
 
 def test_a_search_tunes_what_nothing_was_chosen_from(tuned):

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm import Alternation, MetricLearner, PartialLabels, load, save
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.learner.steps import decode_with, encode
 from structsvm.partitions.losses import partition_loss
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -37,7 +38,7 @@ def regions_of(y: np.ndarray, length: int = 50) -> PartialLabels:
 
 
 def mean_loss(learner: MetricLearner, Xs, ys) -> float:
-    truths = learner.encode(Xs, ys)
+    truths = encode(learner, Xs, ys)
     pairs = zip(truths, learner.predict_partitions(Xs), strict=True)
     return float(np.mean([partition_loss(t, g) for t, g in pairs]))
 
@@ -68,8 +69,8 @@ def test_unlabelled_samples_are_of_use(recordings) -> None:
     Xs, ys = recordings
     learner = MetricLearner(metric="diagonal").fit(Xs[4:], prefixes(ys[4:], 0.5))
     full = MetricLearner(metric="diagonal").fit(Xs[4:], ys[4:])
-    guesses = full.decode_with(full.baselines_["untrained"], Xs[:4])
-    pairs = zip(full.encode(Xs[:4], ys[:4]), guesses, strict=True)
+    guesses = decode_with(full, full.baselines_["untrained"], Xs[:4])
+    pairs = zip(encode(full, Xs[:4], ys[:4]), guesses, strict=True)
     untrained = np.mean([partition_loss(t, g) for t, g in pairs])
     assert mean_loss(full, Xs[:4], ys[:4]) < 0.3 * untrained
     assert mean_loss(learner, Xs[:4], ys[:4]) < 0.5 * untrained
@@ -81,7 +82,7 @@ def test_labels_that_are_complete_need_no_alternation(recordings) -> None:
     learner = MetricLearner(metric="diagonal").fit(Xs[:3], whole)
     assert learner.alternated_ is None
     same = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
-    np.testing.assert_array_equal(learner.components_, same.components_)
+    np.testing.assert_array_equal(learner.metric_.factor.T, same.metric_.factor.T)
 
 
 def test_regions_alone_are_enough_to_learn(recordings) -> None:
@@ -97,7 +98,7 @@ def test_other_lengths(recordings, alternation) -> None:
     learner = MetricLearner(metric="full").fit(
         Xs[:3], prefixes(ys[:3], 0.5), alternation=alternation
     )
-    assert np.isfinite(learner.penalty_)
+    assert np.isfinite(learner.metric_.price)
     if alternation.max_rounds:
         assert len(learner.alternated_.rounds) <= alternation.max_rounds
     else:
@@ -110,7 +111,7 @@ def test_recordings_of_which_nothing_is_known_are_left_out(recordings) -> None:
     half = prefixes(ys[:2], 0.5)
     learner = MetricLearner(metric="diagonal").fit(Xs[:4], half + nothing)
     same = MetricLearner(metric="diagonal").fit(Xs[:2], half)
-    np.testing.assert_array_equal(learner.components_, same.components_)
+    np.testing.assert_array_equal(learner.metric_.factor.T, same.metric_.factor.T)
     assert len(learner.training_data_) == len(learner.alternated_.labels) == 2
 
 
@@ -153,7 +154,7 @@ def test_held_out_labels_choose_the_round(recordings, others, completes) -> None
     kept = learned()
     assert (kept.alternated_ is not None) == completes
     expected = free if completes else alone
-    np.testing.assert_array_equal(kept.components_, expected.components_)
+    np.testing.assert_array_equal(kept.metric_.factor.T, expected.metric_.factor.T)
 
 
 @pytest.mark.parametrize("completes", [False, True])
@@ -174,7 +175,7 @@ def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) 
         kept = MetricLearner(lam=0.05).fit(Xs, ys)
     alone = MetricLearner(lam=0.05).fit(Xs, ys, alternation=Alternation(max_rounds=0))
     assert kept.alternated_ is None
-    np.testing.assert_array_equal(kept.components_, alone.components_)
+    np.testing.assert_array_equal(kept.metric_.factor.T, alone.metric_.factor.T)
     found = np.mean([M.n_clusters - 1 for M in kept.predict_partitions(Xs)])
     assert 79 / 9 / 1.5 < found < 79 / 9 * 1.5
 
@@ -186,7 +187,7 @@ def test_a_model_of_partial_labels_is_stored(recordings, tmp_path) -> None:
     )
     save(learner, tmp_path / "m.structsvm")
     for copy in (load(tmp_path / "m.structsvm"), pickle.loads(pickle.dumps(learner))):
-        np.testing.assert_array_equal(copy.components_, learner.components_)
+        np.testing.assert_array_equal(copy.metric_.factor.T, learner.metric_.factor.T)
         assert copy.predict_breakpoints(Xs[:1]) == learner.predict_breakpoints(Xs[:1])
 
 

@@ -54,7 +54,7 @@ def fit(
         cuts.
     problem : PartitionProblem
     samples : sequence of Sample
-        Standardised, as ``learner.prepare(Xs)`` gives them.
+        Standardised, as ``interop.prepare(learner, Xs)`` gives them.
     truths : sequence of EquivalenceMatrix
     weights : array of shape (N,), optional
         A weight of 2 stands for a sample that is there twice. Not for metric-learn.

@@ -14,6 +14,7 @@ from structsvm.cli.settings import Kind, assigned, parameters_of, typed_metric
 from structsvm.cli.terminal import Terminal
 from structsvm.compare import Comparison, compare_on, solver_named
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import read_training
 from structsvm.plotting.learning import plot_gap_twice
 from structsvm.solvers.base import Stopping
 from structsvm.support.tables import ShortTable
@@ -41,7 +42,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     )
     given = read(args, terminal, kind.problem, need_labels=True, ask=traits.contiguous)
     with given.named(), terminal.working("comparing"):
-        risk = learner.risk(learner.read(given.Xs, given.ys, feature_names=given.features), None)
+        risk = learner.risk(
+            read_training(learner, given.Xs, given.ys, feature_names=given.features), None
+        )
         found = compare_on(risk, args.solvers, stopping=stopping)
     for name, reason in found.refused.items():
         terminal.note(f"{name} left out: {reason}")

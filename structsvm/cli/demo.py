@@ -21,6 +21,7 @@ from structsvm.io.files import write_recording
 from structsvm.io.recording import Recording, arrays_and_labels
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import read_training
 from structsvm.plotting import plot_segmentation
 from structsvm.plotting.words import certificate_in_words, feature_weights
 from structsvm.problems.change_point import ChangePoint
@@ -45,7 +46,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
     learner = MetricLearner(ChangePoint(), metric="diagonal")
     given = Given.of(train, ChangePoint())
-    learn(learner, learner.read(given.Xs, given.ys, feature_names=given.features), terminal)
+    learn(
+        learner, read_training(learner, given.Xs, given.ys, feature_names=given.features), terminal
+    )
     save(learner, model)
     result = evaluate(learner, *arrays_and_labels(test), names=[r.name for r in test])
     drawn = _draw(learner, test[0], figure, terminal)

@@ -39,6 +39,7 @@ from structsvm.io.text import stem_of
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
+from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.margin_rates import margin_rates
@@ -99,7 +100,8 @@ def _learn(
     learner.set_params(problem=counted)
     doing = "making graphs" if takes_images(kind.problem) else "checking"
     with given.named(), terminal.working(doing):
-        training = learner.read(
+        training = read_training(
+            learner,
             given.Xs,
             given.ys if given.files is None else None,
             feature_names=given.features,

@@ -34,6 +34,7 @@ from structsvm.io.label_tables import with_labels
 from structsvm.io.options import FileOptions
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import as_measured
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_name
 from structsvm.support.plain import counted
@@ -213,7 +214,7 @@ def measured(learner: MetricLearner, given: Given, terminal: Terminal) -> list[S
     """The samples that were read, checked once; graphs are made of images here."""
     doing = "making graphs" if given.words is IMAGES else "checking"
     with given.named(), terminal.working(doing):
-        return learner.measured(given.Xs)
+        return as_measured(learner, given.Xs)
 
 
 def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Sequence[str] | None:

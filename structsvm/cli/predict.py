@@ -29,6 +29,7 @@ from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.states import segment_tables
+from structsvm.learner.steps import decode_with
 from structsvm.partitions.candidates import CONSENSUS
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
@@ -117,7 +118,8 @@ def answers_of(
     samples = learner.inputs_(measured) if prepared is None else prepared
     changes: list[Any] = [None] * len(samples)
     if margins:  # which are those of the changes that are found
-        changes = learner.predict_changes(samples, n_clusters, **rules)
+        tables = learner.predict_segments(samples, n_clusters, **rules)
+        changes = [table[1:] for table in tables]
         partitions = [_between(*pair) for pair in zip(changes, samples, strict=True)]
     else:
         partitions = _partitions(learner, measured, samples, baseline, n_clusters, rules)
@@ -129,7 +131,7 @@ def answers_of(
 
 def _between(changes: Sequence[Mapping[str, Any]], sample: Sample) -> EquivalenceMatrix:
     """The segments between changes."""
-    starts = [change["at"] for change in changes]
+    starts = [change["start"] for change in changes]
     return EquivalenceMatrix.from_breakpoints([*starts, sample.n_samples])
 
 
@@ -196,4 +198,4 @@ def _partitions(
         raise SettingsError(
             f"--baseline {baseline}: the model has {known}; fit --baselines all tunes all there are"
         )
-    return learner.decode_with(metric, samples, n_clusters, **rules)
+    return decode_with(learner, metric, samples, n_clusters, **rules)

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     """A model in plain values; the features by decreasing weight."""
     data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
-    spectrum = np.linalg.svd(learner.components_, compute_uv=False) ** 2
+    spectrum = np.linalg.svd(learner.metric_.factor.T, compute_uv=False) ** 2
     words = problem.traits.words
     features = None if inputs.features is None else " ".join(repr(inputs.features).split())
     return {
@@ -60,11 +60,11 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         "lam": _lam(learner),
         "standardize": inputs.standardizer.kind,
         "n_features": learner.n_features_in_,
-        "n_metric_features": learner.n_metric_features_,
+        "n_metric_features": len(learner.metric_.factor),
         "weights": [{"feature": name, "weight": w} for name, w in heaviest_features(learner)],
         "eigenvalues": [float(value) for value in spectrum],
         **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
-        "penalty": learner.penalty_,
+        "penalty": learner.metric_.price,
         "training_loss": _training_loss(learner),
         "baselines": list(dict.fromkeys([*learner.baselines_, *ways_besides_metrics(learner)])),
         "training_data": {
@@ -111,7 +111,7 @@ def _lam(learner: MetricLearner) -> float:
 def _training_loss(learner: MetricLearner) -> float | None:
     """The loss at the calibrated price; None where none was calibrated."""
     calibration = learner.calibration_
-    if learner.penalty_ is None or calibration.missing:
+    if learner.metric_.price is None or calibration.missing:
         return None
     return float(calibration.loss)
 
@@ -153,7 +153,7 @@ def _states(learner: MetricLearner) -> dict[str, str]:
 
 
 def _price(learner: MetricLearner) -> str:
-    words, price = words_for(learner.problem_), learner.penalty_
+    words, price = words_for(learner.problem_), learner.metric_.price
     if price is None:
         usual = learner.metric_.n_clusters
         number = "given when predicting" if usual is None else f"{usual} unless it is given"
@@ -166,7 +166,7 @@ def _price(learner: MetricLearner) -> str:
 
 
 def _features(learner: MetricLearner) -> str:
-    size, given = learner.n_metric_features_, learner.n_features_in_
+    size, given = len(learner.metric_.factor), learner.n_features_in_
     made = f" made of {counted(given, 'channel')}" if size != given else ""
     return f"{counted(size, 'feature')}{made}"
 

@@ -17,6 +17,7 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of, unscaled, words_of
+from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
 from structsvm.support.typed import refuse_other_types
@@ -105,7 +106,9 @@ def diagnose(
     form = Form.given_to(fitted, Xs)
     ys, groups = form.labels_in_order(ys), form.in_order(groups, "groups")
     names = form.names if names is None else names
-    return diagnose_measured(learner, fitted.measured(form.samples), ys, groups=groups, names=names)
+    return diagnose_measured(
+        learner, as_measured(fitted, form.samples), ys, groups=groups, names=names
+    )
 
 
 def diagnose_measured(

@@ -98,7 +98,7 @@ def path(search: MetricLearnerCV) -> Iterator[Finding]:
 
 def few_labels(learner: MetricLearner) -> Iterator[Finding]:
     data, traits = learner.training_data_, learner.problem_.traits
-    P, N, words = learner.n_metric_features_, len(data), traits.words
+    P, N, words = len(learner.metric_.factor), len(data), traits.words
     weights = P if learner.metric == "diagonal" else P * (P + 1) // 2
     parts = sum(data.n_clusters) if traits.contiguous else sum(data.n_samples)
     unit = f"{words.part}s" if traits.contiguous else f"{words.item}s"

@@ -32,6 +32,7 @@ from structsvm.learner.consensus import samples_with_states, with_consensus
 from structsvm.learner.form import Form
 from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
+from structsvm.learner.steps import as_measured, decode_with, encode, prepare
 from structsvm.learner.suspects import column_names, warn_of_codes, warn_of_labels
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
@@ -418,7 +419,7 @@ def evaluate(
     True
     """
     seen = 0
-    if not hasattr(learner, "measured"):
+    if not hasattr(learner, "predict_partitions"):
         raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
     if baselines and is_prepared(Xs):
         raise SettingsError(
@@ -429,11 +430,11 @@ def evaluate(
     groups = None if groups is None else form.in_order(groups, "groups")
     samples = Xs
     if measured is not None or not is_prepared(Xs):
-        measured = learner.measured(Xs) if measured is None else measured
+        measured = as_measured(learner, Xs) if measured is None else measured
         words = words_of(learner.problem_, measured)
         seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
         samples = learner.inputs_(measured)
-    truths = learner.encode(samples, ys)
+    truths = encode(learner, samples, ys)
     names = [str(i) for i in range(len(truths))] if names is None else list(names)
     words = words_of(learner.problem_, samples)
     if len(names) != len(truths):
@@ -450,7 +451,7 @@ def evaluate(
             raise SettingsError(f"baselines: {name!r} is among the metrics: give it another name")
         labels = _found_by(name, baseline, "predict", Xs, counts)
         try:
-            guesses[name] = [partition_of(M) for M in learner.encode(samples, labels)]
+            guesses[name] = [partition_of(M) for M in encode(learner, samples, labels)]
         except DataError as error:
             raise SettingsError(
                 f"baselines: {name!r} does not predict one label for each item: {error}"
@@ -527,7 +528,7 @@ def evaluate_states(
     7      0  10
     """
     form = Form.given_to(learner, Xs)
-    samples, ys = learner.prepare(form.samples), form.labels_in_order(ys)
+    samples, ys = prepare(learner, form.samples), form.labels_in_order(ys)
     found = {LEARNED: learner.predict_states(samples, n_clusters)}
     named = confusions_of(learner, samples, ys, found, unseen_states)
     if not named:
@@ -638,14 +639,14 @@ def found_by_all(
     names : dict of lists of arrays (T_i,)
         The names of the states of items; nothing of what names no states.
     """
-    samples = learner.prepare(Xs)
+    samples = prepare(learner, Xs)
     counts = _counts(learner, truths, n_clusters)
     metrics: dict[str, Metric] = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
     others = {} if measured is None else _others(learner)
     found, labels = {}, {}
     for name in stage("metrics", [*metrics, *others]):
         if name in metrics:
-            found[name] = learner.decode_with(metrics[name], samples, counts)
+            found[name] = decode_with(learner, metrics[name], samples, counts)
         else:
             labels[name] = labels_by(others[name], name, learner.problem_, measured or (), counts)
     names = names_by_metric(found, samples, learner.classes_)

@@ -66,8 +66,8 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str =
 def _npz(learner: MetricLearner) -> bytes:
     arrays = {
         "metric": learner.get_mahalanobis_matrix(),
-        "components": learner.components_,
-        "penalty": np.asarray(learner.penalty_),
+        "components": learner.metric_.factor.T,
+        "penalty": np.asarray(learner.metric_.price),
         "features": np.asarray(learner.metric_feature_names_),
     }
     scaling = learner.inputs_.standardizer
@@ -86,5 +86,5 @@ def _csv(learner: MetricLearner, what: str) -> bytes:
         writer.writerows([cell(name), *row] for name, row in rows)
     else:
         writer.writerow(map(cell, names))
-        writer.writerows(learner.components_.tolist())
+        writer.writerows(learner.metric_.factor.T.tolist())
     return buffer.getvalue().encode()

@@ -12,6 +12,7 @@ from structsvm.errors import SettingsError
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.similarity import Similarity
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import prepare
 
 
 def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
@@ -55,7 +56,7 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     >>> bool(weighted[0][1]["weight"] > weighted[0][11]["weight"])
     True
     """
-    (sample,) = learner.prepare([graph])
+    (sample,) = prepare(learner, [graph])
     if not isinstance(sample.side, FeatureGraph):
         raise SettingsError(
             f"{type(learner.problem_).__name__} has no graphs whose edges could be weighted: learn "

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.baselines.consensus import nearest_segmentations
-from structsvm.data.sample import Sample
+from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
-from structsvm.learner.baselines import ask, estimators_in, labels_by, partitions_of
+from structsvm.errors import SettingsError
+from structsvm.learner.baselines import ask, estimators_in, labels_by, metrics_in, partitions_of
 from structsvm.learner.inputs import Inputs
+from structsvm.learner.steps import as_measured, decode_with, workers_of
 from structsvm.partitions.candidates import CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-
-if TYPE_CHECKING:
-    from structsvm.learner.learner import MetricLearner
+from structsvm.support.checks import refuse_unlisted
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class MetricBeside:
     metric: Metric
 
 
-def ways_besides_metrics(learner: MetricLearner) -> list[str]:
+def ways_besides_metrics(learner: Any) -> list[str]:
     return list(
         dict.fromkeys(
             [*estimators_in(learner.baselines_), *([CONSENSUS] if learner.consensus_ else [])]
@@ -38,8 +38,27 @@ def ways_besides_metrics(learner: MetricLearner) -> list[str]:
     )
 
 
+def partition_with(
+    learner: Any, baseline: str, X: Any, n_clusters: Counts = None
+) -> list[EquivalenceMatrix]:
+    """Partition samples with one of the baselines of a learner, by name, or with the consensus."""
+    if is_prepared(X):
+        raise SettingsError(
+            f"{baseline} partitions samples as they are: give these, not prepared ones"
+        )
+    refuse_unlisted(
+        "baseline", baseline, sorted({*learner.baselines_, *ways_besides_metrics(learner)})
+    )
+    if baseline in metrics_in(learner.baselines_):
+        return decode_with(learner, learner.baselines_[baseline], X, n_clusters)
+    measured = as_measured(learner, X)
+    with workers_of(learner):
+        samples = learner.inputs_(measured) if baseline == CONSENSUS else measured
+        return partitions_with(learner, baseline, measured, samples, n_clusters)
+
+
 def partitions_with(
-    learner: MetricLearner,
+    learner: Any,
     baseline: str,
     measured: Sequence[Sample],
     samples: Sequence[Sample],
@@ -55,12 +74,12 @@ def partitions_with(
         name: partitions_with(learner, name, measured, samples, n_clusters)
         for name in learner.consensus_
     }
-    learned = learner.decode_with(learner.metric_, list(samples), n_clusters)
+    learned = decode_with(learner, learner.metric_, list(samples), n_clusters)
     return _consensus(learner, learned, found, measured, n_clusters)
 
 
 def with_consensus(
-    learner: MetricLearner,
+    learner: Any,
     found: Mapping[str, Sequence[EquivalenceMatrix]],
     learned: str,
     measured: Sequence[Sample],
@@ -74,7 +93,7 @@ def with_consensus(
 
 
 def _consensus(
-    learner: MetricLearner,
+    learner: Any,
     learned: Sequence[EquivalenceMatrix],
     by_baselines: Mapping[str, Sequence[EquivalenceMatrix]],
     measured: Sequence[Sample],
@@ -82,7 +101,7 @@ def _consensus(
 ) -> list[EquivalenceMatrix]:
     """Of the segmentations in the metric, in those beside it, and by the baselines."""
     beside = [
-        learner.decode_with(other.metric, other.inputs(measured), n_clusters)
+        decode_with(learner, other.metric, other.inputs(measured), n_clusters)
         for other in learner.metrics_beside_.values()
     ]
     every = [learned, *beside, *(by_baselines[name] for name in learner.consensus_)]
@@ -93,7 +112,7 @@ def _consensus(
 
 
 def samples_with_states(
-    learner: MetricLearner, measured: Sequence[Sample], samples: Sequence[Sample]
+    learner: Any, measured: Sequence[Sample], samples: Sequence[Sample]
 ) -> tuple[list[Sample], NDArray[Any] | None]:
     """Samples that know how probable states are, by which a consensus names them; and their
     names.

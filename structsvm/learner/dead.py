@@ -27,7 +27,7 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
     words = learner.problem_.traits.words
     if learner.inputs_.features is not None or words in (GRAPHS, IMAGES):
         return
-    weights = np.sum(learner.components_**2, axis=0)
+    weights = np.sum(learner.metric_.factor**2, axis=1)
     total, names = float(weights.sum()), learner.metric_feature_names_
     if not total > 0.0:  # weights so small that their squares vanish
         return

@@ -309,8 +309,8 @@ def same_form(
     """A method that answers for a list of samples, answering in the form in which they come."""
 
     @wraps(method)
-    def answered(self: Owner, Xs: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
-        form = Form.given_to(self, Xs).told(getattr(self, "steps_", None))
+    def answered(self: Owner, X: Any, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
+        form = Form.given_to(self, X).told(getattr(self, "steps_", None))
         if "known" in kwargs:
             kwargs["known"] = form.labels_in_order(kwargs["known"], KNOWN, some=True)
         return form.answer(method(self, form.samples, *args, **kwargs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -12,73 +11,71 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import Tags, TransformerTags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.deferred import Step, batches_of
-from structsvm.data.sample import Sample, is_prepared
-from structsvm.data.samples import Counts, check_weights, cluster_counts
+from structsvm.data.sample import Sample
+from structsvm.data.samples import Counts, check_weights
 from structsvm.data.values import refuse_hidden
-from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.baselines import MetricBaseline, metrics_in, tune, which_baselines
-from structsvm.learner.consensus import MetricBeside, partitions_with, ways_besides_metrics
+from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
+from structsvm.learner.consensus import MetricBeside
 from structsvm.learner.dead import warn_of_dead_features
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rules import Rules, counts_of, decode_all, labels_of, named, read_rules
+from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.samples import words_of
 from structsvm.learner.settings import Settings, problem_from
-from structsvm.learner.states import names_of_items, segment_table
-from structsvm.learner.suspects import column_names, warn_of_codes, warn_of_labels
+from structsvm.learner.states import SegmentTable, names_of_items
+from structsvm.learner.steps import (
+    decode_with,
+    encode,
+    margin_tables,
+    partition,
+    prepare,
+    refuse_without_segments,
+    to_partition,
+    workers_of,
+)
+from structsvm.learner.suspects import warn_of_codes, warn_of_labels
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import heaviest_features
-from structsvm.parallel import Backend, backend_from
-from structsvm.parallel.once import spread, working_on
-from structsvm.partial_labels.complete import read_labels
-from structsvm.partitions.candidates import CONSENSUS
+from structsvm.parallel import Backend
+from structsvm.parallel.once import working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.margins import boundary_margins
 from structsvm.partitions.metric import Calibration, Metric
-from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.problem import PartitionProblem, read_samples
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
-from structsvm.storage.unstored import Unstored
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole, refuse_unlisted
-from structsvm.support.extras import require
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.plain import counted, read_only
-from structsvm.support.progress import share, stage
+from structsvm.support.plain import counted
+from structsvm.support.progress import share
 from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
-    from structsvm.interop.detectors import MetricCost, MetricDetector
+    pass
 
 SHOWN = 10
 """Features that are printed."""
 SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
-DECODED = 20_000
-"""Items of samples that are partitioned together, if there are so many."""
 FEWEST_TO_SCALE = 3
 """Rows from which on a mean and a deviation of their own say something: of two each is one away."""
 CONTAINERS = ("default", "pandas", "polars")
 OPTIONAL = ("columns_", "margin_rates_", "steps_")
 """Attributes that only some fitted learners have. They describe the training data."""
-DATA = {"Xs": UNUSED, "ys": UNUSED}
-"""Samples and labels are the data, which scikit-learn calls X and y, and no metadata."""
 
 
 def recording_tags(tags: Tags) -> Tags:
@@ -146,12 +143,10 @@ class MetricLearner(ProblemParameters):
     Attributes
     ----------
     metric_ : Metric
-        The learned metric and the price of a cluster, which decodes and transforms samples.
-    components_ : array of shape (rank, P)
-        ``L^T`` with ``B = L L^T``: ``transform`` is ``X @ components_.T`` after standardising.
-    penalty_ : float or None
-        Price of a segment in the learned metric, calibrated on the training labels. With
-        ``ruptures``: ``Pelt(custom_cost=CostMl(metric=B)).predict(pen=penalty_)``.
+        ``factor``, L of shape (P, rank) with ``B = L L^T`` (``transform`` is ``X @ L`` after
+        standardising); ``matrix``, B; and ``price``, that of a segment or cluster, calibrated on
+        the training labels. With ``ruptures``: ``Pelt(custom_cost=CostMl(metric=B)).predict(
+        pen=metric_.price)``.
     solution_ : Solution
         Weight, certified bounds, status and history; the wrong labellings that define the metric,
         with their multipliers (``support``), and the dual values of the constraints (``duals``).
@@ -166,7 +161,7 @@ class MetricLearner(ProblemParameters):
         n_clusters=None)``; a metric is a :class:`~structsvm.partitions.Metric`, too.
     consensus_ : tuple of str
         Names of the classifiers whose consensus with the metric :class:`MetricLearnerCV` has
-        chosen; ``partition_with("consensus", Xs)`` finds it. () if it was not chosen.
+        chosen; its ``predict`` finds it. () if it was not chosen.
     metrics_beside_ : dict of MetricBeside
         Other learned metrics in this consensus, by the names of their candidates.
     alternated_ : Alternated or None
@@ -195,9 +190,7 @@ class MetricLearner(ProblemParameters):
     4
     """
 
-    __metadata_request__fit = DATA
-    __metadata_request__score = DATA
-    default_problem = ChangePoint()
+    _default_problem = ChangePoint()
 
     def __init__(
         self,
@@ -230,8 +223,8 @@ class MetricLearner(ProblemParameters):
     @learning_once()
     def fit(
         self,
-        Xs: Any,
-        ys: Any = None,
+        X: Any,
+        y: Any = None,
         *,
         sample_weight: Any = None,
         feature_names: Sequence[str] | None = None,
@@ -251,11 +244,11 @@ class MetricLearner(ProblemParameters):
 
         Parameters
         ----------
-        Xs : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
+        X : list of arrays or data frames of shape (T_i, P), or whatever the problem reads
             A single array or data frame is one sample, and a mapping has samples by name;
             predictions have the same form. A :class:`~structsvm.io.Recording`, or a list of them,
             carries its labels. A :class:`~structsvm.learner.TrainingSet` holds labels and weights.
-        ys : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
+        y : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
             or of :class:`~structsvm.PartialLabels`. The number -1 in a vector marks samples
             without a label; missing labels (None, NaN, NaT, NA, blank text) are refused. A pandas
             series is aligned with its frame by index, unless an index only counts the rows.
@@ -313,8 +306,8 @@ class MetricLearner(ProblemParameters):
         if alternation is not None and not isinstance(alternation, Alternation):
             raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
-            Xs,
-            ys,
+            X,
+            y,
             feature_names=feature_names,
             sample_weight=sample_weight,
             groups=groups,
@@ -358,34 +351,13 @@ class MetricLearner(ProblemParameters):
                     self._tune_baselines(which, read, lambda: data)
         return self
 
-    def read(
-        self,
-        Xs: Any,
-        ys: Any,
-        *,
-        sample_weight: Any = None,
-        feature_names: Sequence[str] | None = None,
-        groups: Any = None,
-    ) -> TrainingSet:
-        """Check samples and labels once, as a training set that :meth:`fit` and others accept.
-
-        Raises
-        ------
-        DataError
-            If a sample or its labels cannot be used.
-        """
-        with self._workers():
-            return TrainingSet.read(
-                self._problem, Xs, ys, feature_names, sample_weight, groups=groups
-            )
-
-    def risk(self, Xs: Any, ys: Any = None, *, sample_weight: Any = None) -> Risk:
+    def risk(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Risk:
         """The objective that :meth:`fit` minimises, for fully labelled samples.
 
         It is what solvers are given (docs/solvers.md).
         """
         settings = self._settings()
-        read = self._training_set(Xs, ys, sample_weight=sample_weight).counted()
+        read = self._training_set(X, y, sample_weight=sample_weight).counted()
         _, data = Inputs.fit(settings.features, settings.standardize, read)
         return FitState.of(settings, data).risk
 
@@ -393,7 +365,7 @@ class MetricLearner(ProblemParameters):
 
     @same_form
     def predict(
-        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
@@ -434,13 +406,13 @@ class MetricLearner(ProblemParameters):
         >>> np.unique(labels[:30]).size, bool(np.bincount(labels).min() >= 5)
         (1, True)
         """
-        samples, step = self._to_partition(Xs)
-        partitions = self._decode(self.metric_, samples, step, n_clusters, rules)
+        samples, step = to_partition(self, X)
+        partitions = partition(self, self.metric_, samples, step, n_clusters, rules)
         return labels_of(self.problem_, partitions, samples)
 
     @same_form
     def predict_states(
-        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
         """Partition samples and name the parts: the name of a state for each item, (T_i,).
 
@@ -452,66 +424,42 @@ class MetricLearner(ProblemParameters):
         SettingsError
             If the learner has no such features.
         """
-        samples, states = self.prepare(Xs), self._known_states()
+        samples, states = prepare(self, X), self._known_states()
         partitions = self.predict_partitions(samples, n_clusters, **rules)
         pairs = zip(partitions, samples, strict=True)
         return [names_of_items(M, sample, states) for M, sample in pairs]
 
     @same_form
-    def predict_segments(
-        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
-    ) -> list[list[dict[str, Any]]]:
-        """Segment recordings and name the segments: a table for each.
-
-        Returns
-        -------
-        list of lists of dict
-            For each segment ``start``, ``end`` (samples ``start, ..., end - 1``), ``state`` and
-            ``probability``, its mean over the segment. ``pandas.DataFrame`` accepts the table.
-
-        Raises
-        ------
-        SettingsError
-            If the learner has no features that score named states, or does not find segments.
-        """
-        samples, states = self.prepare(Xs), self._known_states()
-        words = self.problem_.traits.words
-        if not self.problem_.traits.contiguous:
-            raise SettingsError(
-                f"{type(self.problem_).__name__} gives {words.part}s, not segments: predict_states "
-                f"names each {words.item}"
-            )
-        partitions = self.predict_partitions(samples, n_clusters, **rules)
-        return [segment_table(M, x, states) for M, x in zip(partitions, samples, strict=True)]
-
-    @same_form
     def predict_breakpoints(
-        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        return [M.breakpoints for M in self.predict_partitions(Xs, n_clusters, **rules)]
+        return [M.breakpoints for M in self.predict_partitions(X, n_clusters, **rules)]
 
     @same_form
     def predict_partitions(
-        self, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
     ) -> list[EquivalenceMatrix]:
         """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
         check_is_fitted(self)
-        return self.decode_with(self.metric_, Xs, n_clusters, **rules)
+        return decode_with(self, self.metric_, X, n_clusters, **rules)
 
-    def predict_changes(
+    def predict_segments(
         self,
-        Xs: Any,
+        X: Any,
         n_clusters: Counts = None,
         *,
+        margins: bool = True,
         tolerance: int | None = None,
         **rules: Unpack[Rules],
     ) -> Any:
-        """Segment recordings and give the certainty of each change: a table for each.
+        """Segment recordings: a table of the segments of each.
 
         Parameters
         ----------
         n_clusters, rules : as for :meth:`predict`
+        margins : bool
+            Whether to say how certain each change is, for which the oracle is asked once for each.
         tolerance : int, optional
             The margin of a change compares with the best segmentation that has no change within so
             many samples of it. The default is that of ``margin_rates_``, or 5.
@@ -519,27 +467,22 @@ class MetricLearner(ProblemParameters):
         Returns
         -------
         list of lists of dict
-            In the form of ``Xs``, as for :meth:`predict`. Each change has ``at``, the first sample
-            of its segment; ``time``, if recordings have times; ``margin``, by how much the best
-            segmentation without a change near it is worse, in units of the price of a change
-            (infinite if the rules force the change); and ``rate``, if the learner has
-            ``margin_rates_`` for this tolerance: the share of changes with such a margin that were
-            right in held-out recordings (:func:`structsvm.margin_rates`). ``pandas.DataFrame``
-            accepts the table.
+            In the form of ``X``, as for :meth:`predict`. Each segment has ``start`` and ``end``
+            (samples ``start, ..., end - 1``); ``time``, that of its start, if recordings have
+            times; ``state`` and ``probability``, its mean over the segment, if the features score
+            named states; ``margin`` of the change at its start, by how much the best segmentation
+            without a change near it is worse, in units of the price of a change (infinite if the
+            rules force it); and ``rate``, if the learner has ``margin_rates_`` for this tolerance:
+            the share of changes with such a margin that were right in held-out recordings
+            (:func:`structsvm.margin_rates`). Margin and rate of the first segment are None.
+            ``pandas.DataFrame`` accepts the table.
 
         Raises
         ------
-        DataError
-            If partitions are not segmentations, or the oracle is not exact, and as for
-            :meth:`predict`.
         SettingsError
-            If the tolerance is not an integer >= 0, or a rule does not apply to this problem.
-        OracleError
-            As for :meth:`predict`.
-
-        Notes
-        -----
-        The oracle is called once for each change.
+            If partitions are not segmentations, or the tolerance is not an integer >= 0.
+        DataError
+            If margins are wanted and the oracle is not exact, and as for :meth:`predict`.
 
         Examples
         --------
@@ -549,131 +492,39 @@ class MetricLearner(ProblemParameters):
         >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
         >>> Xs, ys = arrays_and_labels(recordings)
         >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
-        >>> changes = learner.predict_changes(Xs[4:])[0]
-        >>> [change["at"] for change in changes] == learner.predict_breakpoints(Xs[4:])[0][:-1]
+        >>> segments = learner.predict_segments(Xs[4:])[0]
+        >>> [segment["end"] for segment in segments] == learner.predict_breakpoints(Xs[4:])[0]
         True
-        >>> all(change["margin"] >= 0 for change in changes)
+        >>> all(segment["margin"] >= 0 for segment in segments[1:])
         True
         """
-        form = Form.given_to(self, Xs)
+        check_is_fitted(self)
+        form = Form.given_to(self, X).told(getattr(self, "steps_", None))
+        refuse_without_segments(self.problem_)
         if "known" in rules:
             rules["known"] = form.labels_in_order(rules["known"], KNOWN, some=True)
-        samples = self.prepare(form.samples)
+        samples = prepare(self, form.samples)
         if samples is not form.samples:
             warn_of_dead_features(self, samples)
-        moments = form.times or [None] * len(samples)
-        problem, constraints = read_rules(self.problem_, samples, rules)
-        counts = self._counts(samples, constraints, n_clusters)
-        rates = getattr(self, "margin_rates_", None)
-        if tolerance is None:
-            tolerance = 5 if rates is None else rates.tolerance
-        if not (is_whole(tolerance) and tolerance >= 0):
-            raise SettingsError(f"tolerance must be an integer >= 0 or None, got {tolerance!r}")
-        tables = []
-        tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
-        for i, (sample, K, constraint) in enumerate(tasks):
-            try:
-                M, margins = boundary_margins(
-                    problem, sample, self.metric_, K, constraint, tolerance
-                )
-            except OracleError as error:
-                raise named(error, problem, i) from error
-            columns: dict[str, list[Any]] = {"at": M.breakpoints[:-1]}
-            if moments[i] is not None:
-                columns["time"] = [moments[i][at] for at in M.breakpoints[:-1]]
-            columns["margin"] = margins.tolist()
-            if rates is not None and rates.tolerance == tolerance:
-                columns["rate"] = rates(margins).tolist()
-            rows = zip(*columns.values(), strict=True)
-            tables.append([dict(zip(columns, row, strict=True)) for row in rows])
-        return form.answer(tables)
+        if margins:
+            rates = getattr(self, "margin_rates_", None)
+            tables = margin_tables(self, samples, n_clusters, rules, tolerance, rates)
+        else:
+            found = decode_with(self, self.metric_, samples, n_clusters, **rules)
+            tables = [SegmentTable(M) for M in found]
+        rows = zip(tables, samples, form.times or [None] * len(samples), strict=True)
+        return form.answer([table.rows(x, self.classes_, times) for table, x, times in rows])
 
-    def decode_with(
-        self, metric: Metric, Xs: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
-    ) -> list[EquivalenceMatrix]:
-        """Partition samples with another metric, such as one of ``baselines_``.
-
-        Raises
-        ------
-        SettingsError
-            If ``metric`` is no :class:`~structsvm.partitions.Metric`.
-        DataError
-            If a sample cannot be used, or a number of clusters does not fit its sample.
-        """
-        if not isinstance(metric, Metric):
-            raise SettingsError(f"metric must be a Metric, got {metric!r}")
-        samples, step = self._to_partition(Xs, told=metric is self.metric_)
-        return self._decode(metric, samples, step, n_clusters, rules)
-
-    def partition_with(
-        self, baseline: str, Xs: Any, n_clusters: Counts = None
-    ) -> list[EquivalenceMatrix]:
-        """Partition samples with one of ``baselines_``, by name, or with the consensus.
-
-        Raises
-        ------
-        SettingsError
-            If there is no such baseline, or it does not predict one label for each item.
-        DataError
-            If a sample cannot be used, or a number of clusters does not fit its sample.
-        """
-        if is_prepared(Xs):
-            raise SettingsError(
-                f"{baseline} partitions samples as they are: give these, not prepared ones"
-            )
-        refuse_unlisted(
-            "baseline", baseline, sorted({*self.baselines_, *ways_besides_metrics(self)})
-        )
-        if baseline in metrics_in(self.baselines_):
-            return self.decode_with(self.baselines_[baseline], Xs, n_clusters)
-        measured = self.measured(Xs)
-        with self._workers():
-            samples = self.inputs_(measured) if baseline == CONSENSUS else measured
-            return partitions_with(self, baseline, measured, samples, n_clusters)
-
-    def prepare(self, Xs: Any) -> list[Sample]:
-        """Check samples and compute the features that the metric sees.
-
-        The result can be given in place of ``Xs`` to partition the same samples more than once.
-
-        Raises
-        ------
-        DataError
-            If a sample cannot be used.
-        """
-        check_is_fitted(self)
-        if is_prepared(Xs):
-            return Xs
-        measured = self.measured(Xs)
-        with self._workers():
-            return self.inputs_(measured)
-
-    def measured(self, Xs: Any) -> list[Sample]:
-        """Check samples, and return them before features are computed."""
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        samples = Form.given_to(self, Xs).samples
-        with self._workers():
-            return read_samples(self.problem_, samples, names, self.n_features_in_)[0]
-
-    def encode(self, Xs: Any, ys: Any) -> list[EquivalenceMatrix]:
-        """Check the labels of samples, and return them as equivalence matrices."""
-        form = Form.given_to(self, Xs)
-        samples = self.prepare(form.samples)
-        ones = np.ones(len(samples))
-        labels = read_labels(self.problem_, samples, form.labels_in_order(ys))
-        return TrainingSet(self.problem_, samples, labels, ones).truths
-
-    def score(self, Xs: Any, ys: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean agreement with the labels, for model selection; larger is better.
 
         This is minus the loss ``|M - M_i|_F^2`` (0 is perfect), or the measure of the problem, such
         as the adjusted Rand index (1 is perfect). The number of clusters is that of the labels if
         the problem takes it for known.
         """
-        form = Form.given_to(self, Xs)
-        samples = self.prepare(form.samples)
-        truths = self.encode(samples, form.labels_in_order(ys))
+        form = Form.given_to(self, X)
+        samples = prepare(self, form.samples)
+        truths = encode(self, samples, form.labels_in_order(y))
         traits = self.problem_.traits
         sample_weight = form.in_order(sample_weight, "weights")
         weights = check_weights(sample_weight, len(truths), traits.words)
@@ -704,16 +555,6 @@ class MetricLearner(ProblemParameters):
     # ---- the metric elsewhere
 
     @property
-    def components_(self) -> Floats:
-        """The factor ``L^T`` of ``B = L L^T``, a read-only array of shape (rank, P)."""
-        return read_only(self.metric_.factor.T)
-
-    @property
-    def penalty_(self) -> float | None:
-        """The price of a cluster in the learned metric."""
-        return self.metric_.price
-
-    @property
     def interrupted_(self) -> bool:
         """Whether Ctrl-C ended learning, or the calibration of the price."""
         return self.solution_.status is Status.INTERRUPTED or self.calibration_.missing
@@ -735,21 +576,15 @@ class MetricLearner(ProblemParameters):
         check_is_fitted(self)
         return self.inputs_.states
 
-    @property
-    def n_metric_features_(self) -> int:
-        """The number of features that the metric sees, P."""
-        check_is_fitted(self)
-        return int(self.metric_.factor.shape[0])
-
-    def transform(self, Xs: Any) -> Any:
+    def transform(self, X: Any) -> Any:
         """Map samples to a space in which Euclidean distances are those of ``B``, (T_i, rank).
 
-        The result has the form of ``Xs``. :meth:`set_output`, or
+        The result has the form of ``X``. :meth:`set_output`, or
         ``sklearn.set_config(transform_output=...)``, chooses arrays or data frames.
         """
         check_is_fitted(self)
-        form = Form.given_to(self, Xs)
-        samples = self.prepare(form.samples)
+        form = Form.given_to(self, X)
+        samples = prepare(self, form.samples)
         self._refuse_few(samples)
         transformed = [self.metric_.transform(sample.X) for sample in samples]
         own = getattr(self, "_sklearn_output_config", {})
@@ -771,26 +606,26 @@ class MetricLearner(ProblemParameters):
                 "with standardize='training', which takes the scale of the training samples"
             )
 
-    def fit_transform(self, Xs: Any, ys: Any = None, **given: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
         """Learn from labelled samples, and transform them as :meth:`transform` does.
 
         Parameters
         ----------
-        Xs, ys, **given : as for :meth:`fit`
+        X, y, **given : as for :meth:`fit`
         """
-        return self.fit(Xs, ys, **given).transform(Xs)
+        return self.fit(X, y, **given).transform(X)
 
-    def fit_predict(self, Xs: Any, ys: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
         """Learn from labelled samples, and partition them as :meth:`predict` does.
 
         Partitions of training samples do not show how well new samples are partitioned.
 
         Parameters
         ----------
-        Xs, ys, **given : as for :meth:`fit`
+        X, y, **given : as for :meth:`fit`
         n_clusters : as for :meth:`predict`
         """
-        return self.fit(Xs, ys, **given).predict(Xs, n_clusters)
+        return self.fit(X, y, **given).predict(X, n_clusters)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what :meth:`transform` returns, as in scikit-learn.
@@ -826,7 +661,7 @@ class MetricLearner(ProblemParameters):
         """
         inputs = self.metric_feature_names_
         names = []
-        for number, direction in enumerate(self.components_):
+        for number, direction in enumerate(self.metric_.factor.T):
             inside = np.flatnonzero(direction)
             names.append(inputs[inside[0]] if inside.size == 1 else f"metric{number}")
         return np.asarray(names, dtype=object)
@@ -836,30 +671,14 @@ class MetricLearner(ProblemParameters):
         check_is_fitted(self)
         return self.metric_.matrix
 
-    def get_metric(self) -> Callable[..., float]:
-        """Return a function of two standardised points (P,), which is their distance in the metric.
-
-        The function does not change when the learner is fitted again. It takes ``squared=True`` as
-        in metric-learn, and can be given to scikit-learn as ``metric=``.
-        """
-        check_is_fitted(self)
-        factor = self.metric_.factor.copy()
-
-        def metric(u: Any, v: Any, squared: bool = False) -> float:
-            difference = np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64)
-            projected = difference @ factor
-            square = float(projected @ projected)
-            return square if squared else float(np.sqrt(square))
-
-        return metric
-
     def pair_distance(self, pairs: Any) -> Floats:
         """Return ``sqrt((u - v)^T B (u - v))`` of n pairs of points, (n,).
 
         Parameters
         ----------
         pairs : array of shape (n, 2, P)
-            Pairs of points in the features of the metric, such as rows of ``prepare(Xs)[i].X``.
+            Pairs of points in the features of the metric, such as rows of
+            ``interop.prepare(learner, X)[i].X``.
 
         Raises
         ------
@@ -878,70 +697,7 @@ class MetricLearner(ProblemParameters):
         difference = (points[:, 1] - points[:, 0]) @ self.metric_.factor
         return np.asarray(np.linalg.norm(difference, axis=1))
 
-    def pair_score(self, pairs: Any) -> Floats:
-        """Return minus :meth:`pair_distance`, which is larger for similar points, (n,)."""
-        return -self.pair_distance(pairs)
-
-    def to_ruptures_cost(self) -> MetricCost:
-        """Return a ``ruptures`` cost: a ``CostMl`` of ``B`` that standardises as the learner does.
-
-        ``Dynp(custom_cost=cost, min_size=1, jump=1).fit(X).predict(n_bkps=K - 1)`` equals
-        ``learner.predict_breakpoints(X, K)``. Problems with rules on segments, and masked values,
-        are refused, because ruptures would find other segments.
-        """
-        require("ruptures", "ruptures", "a cost of ruptures")
-        from structsvm.interop.detectors import MetricCost
-
-        check_is_fitted(self)
-        return MetricCost(self.metric_, self.problem_, self.prepare)
-
-    def to_ruptures_detector(self) -> MetricDetector:
-        """Return a ``ruptures`` estimator: ``KernelCPD`` on the transformed signal.
-
-        ``learner.to_ruptures_detector().fit(X).predict()`` equals
-        ``learner.predict_breakpoints(X)``; ``predict`` takes ``n_bkps`` or ``pen`` as in ruptures.
-        It refuses the same cases as :meth:`to_ruptures_cost`.
-        """
-        require("ruptures", "ruptures", "a detector of ruptures")
-        from structsvm.interop.detectors import MetricDetector
-
-        check_is_fitted(self)
-        return MetricDetector(self.metric_, self.problem_, self.prepare)
-
     # ---- inside
-
-    def _to_partition(self, Xs: Any, told: bool = True) -> tuple[Sequence[Sample], Step | None]:
-        """Samples with their features, and the step in which they are standardised."""
-        check_is_fitted(self)
-        if is_prepared(Xs):
-            return Xs, None
-        measured = self.measured(Xs)
-        with self._workers():
-            if told:
-                warn_of_dead_features(self, measured)
-                warn_of_codes(measured, column_names(self), words_of(self.problem_, measured))
-            return self.inputs_.with_features(measured), self.inputs_.standardizer
-
-    def _decode(
-        self,
-        metric: Metric,
-        samples: Sequence[Sample],
-        step: Step | None,
-        n_clusters: Counts,
-        rules: Rules,
-    ) -> list[EquivalenceMatrix]:
-        """Partition samples of :meth:`_to_partition`."""
-        problem, constraints = read_rules(self.problem_, samples, rules)
-        if n_clusters is None and metric.price is None:
-            n_clusters = metric.n_clusters
-        counts = self._counts(samples, constraints, n_clusters)
-        parts = [
-            (a, samples[a:b], counts[a:b], constraints[a:b])
-            for a, b in batches_of([sample.n_samples for sample in samples], DECODED)
-        ]
-        with self._workers():
-            found = spread("partitioning", decode_all, parts, (problem, metric, step))
-        return [M for part in found for M in part]
 
     def _html_repr(self) -> str:
         diagram: str = super()._html_repr()
@@ -952,7 +708,11 @@ class MetricLearner(ProblemParameters):
         check_is_fitted(self)
         weights = heaviest_features(self)
         words, data = self.problem_.traits.words, self.training_data_
-        price = "" if self.penalty_ is None else f", price of a {words.part} {self.penalty_:.4g}"
+        price = (
+            ""
+            if self.metric_.price is None
+            else f", price of a {words.part} {self.metric_.price:.4g}"
+        )
         title = (
             f"{self.metric} metric of {counted(len(weights), 'feature')}, learned from "
             f"{words.wholes(len(data))}{price}"
@@ -979,25 +739,13 @@ class MetricLearner(ProblemParameters):
     def _problem(self) -> PartitionProblem:
         return problem_from(self.problem, self.random_state)
 
-    def _workers(self) -> AbstractContextManager[None]:
-        """A block whose work is done where the oracles are asked."""
-        lost = isinstance(self.backend, Unstored)  # in a model file; any workers find the same
-        return working_on(backend_from("auto" if lost else self.backend, self.n_jobs))
-
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)
 
-    def _counts(
-        self, samples: Sequence[Sample], constraints: Sequence[Constraint], n_clusters: Counts
-    ) -> list[int | None]:
-        """The number of clusters of each sample, checked."""
-        sizes, words = [sample.n_samples for sample in samples], self.problem_.traits.words
-        return counts_of(constraints, cluster_counts(n_clusters, sizes, words), words)
-
-    def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
+    def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
-        with self._workers():
-            return TrainingSet.of(self._problem, Xs, ys, **given)
+        with workers_of(self):
+            return TrainingSet.of(self._problem, X, y, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

@@ -22,7 +22,7 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
     changed: another setting makes another problem.
     """
 
-    default_problem: ClassVar[Any] = None
+    _default_problem: ClassVar[Any] = None
     """What stands for a problem that is None."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class ProblemParameters(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _given_problem(self) -> Any:
-        return named_problem(self.default_problem if self.problem is None else self.problem)
+        return named_problem(self._default_problem if self.problem is None else self.problem)
 
 
 def named_problem(problem: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,38 @@ def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -
     return np.asarray(states[best[M.labels]])
 
 
+@dataclass(frozen=True)
+class SegmentTable:
+    """Segments of a recording and, if they are known, margins of the changes between them."""
+
+    M: EquivalenceMatrix
+    margins: Sequence[float] | None = None
+    rates: Sequence[float] | None = None
+
+    def rows(
+        self, sample: Sample, states: NDArray[Any] | None, times: Any = None
+    ) -> list[dict[str, Any]]:
+        """A row for each segment: start, end, time, state, probability, margin, rate."""
+        starts, ends = self.M.boundaries[:-1].tolist(), self.M.boundaries[1:].tolist()
+        columns: dict[str, list[Any]] = {"start": starts, "end": ends}
+        if times is not None:
+            columns["time"] = [times[start] for start in starts]
+        if states is not None:
+            labels = self.M.labels
+            best, probability = _states_of_parts(self.M, sample)
+            segments = np.arange(len(starts)) if labels is None else labels[starts]
+            columns["state"] = states[best[segments]].tolist()
+            columns["probability"] = probability[segments].tolist()
+        for name, values in (("margin", self.margins), ("rate", self.rates)):
+            if values is not None:
+                columns[name] = [None, *values]
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def segment_table(
     M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]
 ) -> list[dict[str, Any]]:
-    """A row for each segment: start, end, state, and its mean probability over the segment."""
-    best, probability = _states_of_parts(M, sample)
-    starts, ends, columns = M.boundaries[:-1], M.boundaries[1:], ("start", "end", "state")
-    segments = M.labels[starts] if M.labels is not None else np.arange(starts.size)
-    values = (starts, ends, states[best[segments]], probability[segments])
-    rows = zip(*(column.tolist() for column in values), strict=True)
-    return [dict(zip((*columns, "probability"), row, strict=True)) for row in rows]
+    return SegmentTable(M).rows(sample, states)
 
 
 def segment_tables(
@@ -65,7 +88,7 @@ def _states_of_parts(M: EquivalenceMatrix, sample: Sample) -> tuple[Ints, Floats
     if p is None:
         raise SettingsError(
             "these samples were not prepared by a learner that knows states: give the recordings, "
-            "or what learner.prepare makes of them"
+            "or what structsvm.interop.prepare makes of them"
         )
     assert labels is not None
     counted = [np.bincount(labels, column, M.n_clusters) for column in p.T]

@@ -59,7 +59,7 @@ class TrainingSet:
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         if not isinstance(Xs, cls):
             return cls.read(problem, Xs, ys, **given)
-        beside = {"ys": ys, **given}
+        beside = {"y": ys, **given}
         beside.pop("unlabelled", None)
         n_features = beside.pop("n_features", None)
         twice = [name for name, value in beside.items() if value is not None]

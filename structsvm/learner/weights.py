@@ -18,7 +18,7 @@ def scaled_factor(learner: Any) -> tuple[Floats, float]:
     start = learner.baselines_["untrained"].factor
     scale = np.sqrt(np.einsum("pr,pr->p", start, start))
     scale[scale == 0] = 1.0  # a feature without influence, in the learned metric as well
-    return learner.components_ / scale, 1.0 if ratio is None else ratio
+    return learner.metric_.factor.T / scale, 1.0 if ratio is None else ratio
 
 
 def price_ratio(learner: Any) -> float | None:

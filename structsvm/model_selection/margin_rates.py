@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.data.copies import contents
 from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.folds import split
 from structsvm.partitions.margins import MarginRates, boundary_margins, hits
@@ -34,8 +35,8 @@ def margin_rates(
 
     Every recording is segmented by a metric learned, with the same settings, from the recordings of
     the other folds; margins are in units of each metric's own price, which makes them comparable.
-    Assign the result to ``learner.margin_rates_``: :meth:`MetricLearner.predict_changes` then gives
-    a rate for each change, and model files store it.
+    Assign the result to ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then
+    gives a rate for each change, and model files store it.
 
     Parameters
     ----------
@@ -69,11 +70,11 @@ def margin_rates(
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs[:5], ys[:5])
     >>> learner.margin_rates_ = margin_rates(learner, Xs[:5], ys[:5], cv=2)
-    >>> all(0 < change["rate"] < 1 for change in learner.predict_changes(Xs[5:])[0])
+    >>> all(0 < segment["rate"] < 1 for segment in learner.predict_segments(Xs[5:])[0][1:])
     True
     """
     refuse_below(0, "tolerance", tolerance)
-    data = learner.read(Xs, ys, groups=groups) if not isinstance(Xs, TrainingSet) else Xs
+    data = read_training(learner, Xs, ys, groups=groups) if not isinstance(Xs, TrainingSet) else Xs
     words = data.problem.traits.words
     if not data.problem.traits.contiguous:
         raise DataError(f"margins are those of changes, and a {words.whole} has none")

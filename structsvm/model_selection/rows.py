@@ -18,6 +18,7 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.baselines import estimators_in, metrics_in
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import as_measured
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.splits import (
     CLUSTERS,
@@ -179,7 +180,7 @@ def evaluate_rows(
 
 def _training_set(learner: MetricLearner, X: Any, y: Any) -> TrainingSet:
     """A table as it was measured, with its labels."""
-    samples = [X] if isinstance(X, Sample) else learner.measured([X])
+    samples = [X] if isinstance(X, Sample) else as_measured(learner, [X])
     labels = read_labels(learner.problem_, samples, [y])
     return TrainingSet(learner.problem_, samples, labels, np.ones(1), given=[y])
 

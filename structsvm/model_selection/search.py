@@ -29,16 +29,18 @@ from structsvm.learner.baselines import (
 )
 from structsvm.learner.consensus import (
     MetricBeside,
+    partition_with,
     samples_with_states,
     ways_besides_metrics,
 )
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.learner import DATA, MetricLearner, recording_tags
+from structsvm.learner.learner import MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
+from structsvm.learner.steps import as_measured, decode_with, prepare
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import check_candidates, check_lams, menu
@@ -179,17 +181,15 @@ class MetricLearnerCV(ProblemParameters):
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> X, y = arrays_and_labels(recordings)
     >>> candidates = ["untrained", "diagonal"]
     >>> search = MetricLearnerCV(candidates=candidates, lams=[0.1], cv=3, random_state=0)
-    >>> search = search.fit(Xs, ys)
+    >>> search = search.fit(X, y)
     >>> search.best_estimator_.metric, search.best_lam_
     ('diagonal', 0.1)
     """
 
-    __metadata_request__fit = DATA
-    __metadata_request__score = DATA
-    default_problem = ChangePoint()
+    _default_problem = ChangePoint()
 
     def __init__(
         self,
@@ -229,8 +229,8 @@ class MetricLearnerCV(ProblemParameters):
     @learning_once()
     def fit(
         self,
-        Xs: Any,
-        ys: Any = None,
+        X: Any,
+        y: Any = None,
         *,
         sample_weight: Any = None,
         groups: Any = None,
@@ -242,7 +242,7 @@ class MetricLearnerCV(ProblemParameters):
 
         Parameters
         ----------
-        Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
+        X, y : samples and labels, as for :meth:`MetricLearner.fit`
         sample_weight : array of shape (N,), optional
             Weights of the samples, in training and in evaluation. The folds do not depend on them.
         groups : sequence of length N, optional
@@ -269,7 +269,7 @@ class MetricLearnerCV(ProblemParameters):
         if when_learned is not None and not callable(when_learned):
             raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         data = self._training_set(
-            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+            X, y, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
         which = which_baselines(baselines)
         with share("choosing", 0.0, CHOOSING):
@@ -283,8 +283,8 @@ class MetricLearnerCV(ProblemParameters):
     @learning_once()
     def choose(
         self,
-        Xs: Any,
-        ys: Any = None,
+        X: Any,
+        y: Any = None,
         *,
         sample_weight: Any = None,
         groups: Any = None,
@@ -302,7 +302,7 @@ class MetricLearnerCV(ProblemParameters):
         check_lams(self._lams)
         Settings.of(self._parameters(Candidate("full")))  # refuses bad settings before any work
         data = self._training_set(
-            Xs, ys, sample_weight=sample_weight, groups=groups, feature_names=feature_names
+            X, y, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
         candidates = self._menu(data)
         for candidate in candidates:
@@ -335,7 +335,7 @@ class MetricLearnerCV(ProblemParameters):
 
     @same_form
     def predict(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each.
 
@@ -348,13 +348,13 @@ class MetricLearnerCV(ProblemParameters):
         **rules
             Constraints on the partitions, as for :meth:`MetricLearner.predict`.
         """
-        samples = Xs if is_prepared(Xs) else self.measured(Xs)
-        partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
+        samples = X if is_prepared(X) else as_measured(self._fitted, X)
+        partitions = self.predict_partitions(X, n_clusters, use=use, **rules)
         return labels_of(self.problem_, partitions, samples)
 
     @same_form
     def predict_states(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[NDArray[Any]]:
         """Partition samples and name the parts: the name of a state for each item, (T_i,).
 
@@ -367,24 +367,24 @@ class MetricLearnerCV(ProblemParameters):
         SettingsError
             As :meth:`predict_partitions`; and when nothing knows names of states.
         """
-        return self._named("predict_states", names_of_items, Xs, n_clusters, use, rules)
+        return self._named("predict_states", names_of_items, X, n_clusters, use, rules)
 
     @same_form
     def predict_segments(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[list[dict[str, Any]]]:
         """Segment recordings and name the segments: a table for each.
 
         The tables are as for :meth:`MetricLearner.predict_segments`, and the names and errors as
         for :meth:`predict_states`.
         """
-        return self._named("predict_segments", segment_table, Xs, n_clusters, use, rules)
+        return self._named("predict_segments", segment_table, X, n_clusters, use, rules)
 
     def _named(
         self,
         method: str,
         name: Callable[..., Any],
-        Xs: Any,
+        X: Any,
         n_clusters: Counts,
         use: str,
         rules: Rules,
@@ -392,38 +392,38 @@ class MetricLearnerCV(ProblemParameters):
         _check_use(use)
         learner = self._fitted
         if use == "learned":
-            return list(getattr(learner, method)(Xs, n_clusters, **rules))
-        partitions = self.predict_partitions(Xs, n_clusters, use=use, **rules)
+            return list(getattr(learner, method)(X, n_clusters, **rules))
+        partitions = self.predict_partitions(X, n_clusters, use=use, **rules)
         best = estimators_in(learner.baselines_).get(self.best_candidate_)
         if self._best.joins:
-            measured = self.measured(Xs)
+            measured = as_measured(self._fitted, X)
             samples, states = samples_with_states(learner, measured, learner.inputs_(measured))
             if states is not None:
                 pairs = zip(partitions, samples, strict=True)
                 return [name(M, sample, states) for M, sample in pairs]
         if hasattr(best, method):
             counts = None if n_clusters is None else [M.n_clusters for M in partitions]
-            return list(ask(best, method, self.measured(Xs), counts))
+            return list(ask(best, method, as_measured(self._fitted, X), counts))
         if learner.classes_ is None:
             raise SettingsError(
                 f"{self.best_candidate_} knows no names of states, nor does the learned metric: "
                 "use predict, or candidates that see StateScores"
             )
-        samples = learner.prepare(Xs)
+        samples = prepare(learner, X)
         pairs = zip(partitions, samples, strict=True)
         return [name(M, sample, learner.classes_) for M, sample in pairs]
 
     @same_form
     def predict_breakpoints(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[list[int]]:
         """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        found = self.predict_partitions(Xs, n_clusters, use=use, **rules)
+        found = self.predict_partitions(X, n_clusters, use=use, **rules)
         return [M.breakpoints for M in found]
 
     @same_form
     def predict_partitions(
-        self, Xs: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
+        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
     ) -> list[EquivalenceMatrix]:
         """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each.
 
@@ -436,7 +436,7 @@ class MetricLearnerCV(ProblemParameters):
         _check_use(use)
         learner = self._fitted
         if use == "learned" or self._best.is_learned:
-            found: list[EquivalenceMatrix] = learner.predict_partitions(Xs, n_clusters, **rules)
+            found: list[EquivalenceMatrix] = learner.predict_partitions(X, n_clusters, **rules)
             return found
         if self.best_candidate_ in ways_besides_metrics(learner):
             if rules:
@@ -444,7 +444,7 @@ class MetricLearnerCV(ProblemParameters):
                     f"{self.best_candidate_} is not a metric and takes no rules: leave out "
                     f"{next(iter(rules))}, or use='learned'"
                 )
-            return learner.partition_with(self.best_candidate_, Xs, n_clusters)
+            return partition_with(learner, self.best_candidate_, X, n_clusters)
         if self._best_tuned is None:
             raise SettingsError(
                 f"{self.best_candidate_} was not tuned, because learning the choice was "
@@ -452,31 +452,21 @@ class MetricLearnerCV(ProblemParameters):
             )
         inputs, metric = self._best_tuned
         if inputs is learner.inputs_:
-            return learner.decode_with(metric, Xs, n_clusters, **rules)
-        if is_prepared(Xs):
+            return decode_with(learner, metric, X, n_clusters, **rules)
+        if is_prepared(X):
             raise SettingsError(
                 f"{self.best_candidate_} sees other features than the learned metric: give samples "
                 "as they are, not prepared ones"
             )
-        samples = inputs(self.measured(Xs))
-        return learner.decode_with(metric, samples, n_clusters, **rules)
+        samples = inputs(as_measured(self._fitted, X))
+        return decode_with(learner, metric, samples, n_clusters, **rules)
 
-    predict_changes = _of_the_choice(MetricLearner.predict_changes)
-    decode_with = _of_the_choice(MetricLearner.decode_with)
-    partition_with = _of_the_choice(MetricLearner.partition_with)
-    prepare = _of_the_choice(MetricLearner.prepare)
-    measured = _of_the_choice(MetricLearner.measured)
-    encode = _of_the_choice(MetricLearner.encode)
     transform = _of_the_choice(MetricLearner.transform)
     score = _of_the_choice(MetricLearner.score)
     get_mahalanobis_matrix = _of_the_choice(MetricLearner.get_mahalanobis_matrix)
 
     metric_ = _OfTheChoice[Metric]()
     """The learned metric and its price."""
-    components_ = _OfTheChoice[Floats]()
-    """``L^T`` of the learned metric, (rank, P)."""
-    penalty_ = _OfTheChoice[float | None]()
-    """Price of a cluster in the learned metric."""
     baselines_ = _OfTheChoice[dict[str, Any]]()
     """What was tuned on all samples to compare with, by name."""
     consensus_ = _OfTheChoice[tuple[str, ...]]()
@@ -497,8 +487,6 @@ class MetricLearnerCV(ProblemParameters):
     """The number of features, P."""
     feature_names_in_ = _OfTheChoice[Any]()
     """Names of the features, only if the samples named them."""
-    n_metric_features_ = _OfTheChoice[int]()
-    """The number of features that the metric sees."""
     metric_feature_names_ = _OfTheChoice[list[str]]()
     """Their names."""
 
@@ -542,10 +530,10 @@ class MetricLearnerCV(ProblemParameters):
         found = blind_baselines(data.problem.traits.contiguous)
         return [Baseline(name, one) for name, one in found.items() if name not in names]
 
-    def _training_set(self, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
+    def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""
         check_split(self.split)
-        data = TrainingSet.of(self._problem, Xs, ys, **given)
+        data = TrainingSet.of(self._problem, X, y, **given)
         return replace(data, question=self.split or WHOLE)
 
     def _judge_with_k(self) -> bool:

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
@@ -106,7 +107,7 @@ def weight_stability(
     """
     if not (is_whole(n_resamples) and n_resamples >= 2):
         raise SettingsError(f"n_resamples must be an integer >= 2, got {n_resamples!r}")
-    data = Xs if isinstance(Xs, TrainingSet) else learner.read(Xs, ys, groups=groups)
+    data = Xs if isinstance(Xs, TrainingSet) else read_training(learner, Xs, ys, groups=groups)
     labels = range(len(data)) if data.groups is None else data.groups
     units = np.unique(np.asarray(labels), return_inverse=True)[1]
     if units.max() == 0:

@@ -10,6 +10,7 @@ import numpy as np
 from structsvm.data.samples import asked_counts
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import partition_of
+from structsvm.learner.steps import encode
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced
 from structsvm.plotting.style import (
@@ -85,7 +86,7 @@ def plot_clusters(
     True
     """
     measured, sample = check_drawable(learner, X, "plot_clusters", in_order=False)
-    truths = None if y is None else learner.encode([sample], [y])
+    truths = None if y is None else encode(learner, [sample], [y])
     truth = None if truths is None else partition_of(truths[0])
     found = learner.predict_partitions([sample], asked_counts(n_clusters, truths))[0]
     assert found.labels is not None

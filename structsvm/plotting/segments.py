@@ -21,6 +21,7 @@ from structsvm.errors import DataWarning
 from structsvm.features.names import read_names
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import names_by_metric
+from structsvm.learner.steps import decode_with, encode
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.plotting.states import NO_STATE, StateMark, state_marks
 from structsvm.plotting.style import (
@@ -94,8 +95,8 @@ class _Sure:
     def of(cls, learner: MetricLearner, sample: Sample, K: Counts) -> _Sure:
         """By their rates, or by their margins, of which 1 is drawn half as high as the highest."""
         with without_warnings(DataWarning):  # which were given when it was segmented
-            (changes,) = learner.predict_changes([sample], K)
-        at = [change["at"] for change in changes]
+            ((_, *changes),) = learner.predict_segments([sample], K)
+        at = [change["start"] for change in changes]
         if getattr(learner, "margin_rates_", None) is not None:
             rates = [change["rate"] for change in changes]
             return cls(at, rates, [f"{100 * rate:.0f} %" for rate in rates], "how often right")
@@ -140,7 +141,7 @@ def plot_segmentation(
         data frame say.
     margins : bool
         Whether to draw how sure each learned change is: its rate where the learner has
-        ``margin_rates_``, and its margin otherwise (:meth:`MetricLearner.predict_changes`).
+        ``margin_rates_``, and its margin otherwise (:meth:`MetricLearner.predict_segments`).
     ax : matplotlib axes, optional
         New ones if not given.
 
@@ -167,12 +168,12 @@ def plot_segmentation(
     True
     """
     measured, sample = check_drawable(learner, X, "plot_segmentation", in_order=True)
-    truths = None if y is None else learner.encode([sample], [y])
+    truths = None if y is None else encode(learner, [sample], [y])
     truth = None if truths is None else truths[0]
     K = asked_counts(n_clusters, truths)
     names, values = traces(learner, measured, sample, show, n_traces)
     (learned,) = learner.predict_partitions([sample], K)
-    (untrained,) = learner.decode_with(learner.baselines_["untrained"], [sample], K)
+    (untrained,) = decode_with(learner, learner.baselines_["untrained"], [sample], K)
     states = names_by_metric(
         {"learned": [learned], "untrained": [untrained]}, [sample], learner.classes_
     )

@@ -11,6 +11,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image, unscaled
+from structsvm.learner.steps import as_measured
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
@@ -37,7 +38,7 @@ def check_drawable(
     """The sample as it was measured and as the metric sees it, if the picture can be drawn of
     it.
     """
-    (sample,) = learner.measured([X])
+    (sample,) = as_measured(learner, [X])
     if is_image(sample):
         raise SettingsError(
             f"{picture} draws recordings, tables and graphs: plot_cut draws an image with its parts"

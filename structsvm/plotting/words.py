@@ -56,7 +56,7 @@ def scaled_metric(learner: MetricLearner) -> Floats:
 def eigenvalues(learner: MetricLearner) -> Floats:
     """Return the eigenvalues of :func:`scaled_metric`, (P,), the largest first."""
     components, unit = scaled_factor(learner)
-    values = np.zeros(learner.n_metric_features_)
+    values = np.zeros(len(learner.metric_.factor))
     found = np.linalg.svd(components, compute_uv=False) ** 2
     values[: found.size] = found * unit
     return values
@@ -67,7 +67,7 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
     rank.
     """
     check_is_fitted(learner)
-    directions, names = learner.components_, learner.metric_feature_names_
+    directions, names = learner.metric_.factor.T, learner.metric_feature_names_
     top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
     titles = [_title(i, directions[r], names) for i, r in enumerate(top, 1)]
     return titles, directions[top]

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from structsvm.io import Recording, write_recording
+from structsvm.learner.consensus import partition_with
 from structsvm.learner.files import load
+from structsvm.learner.steps import decode_with
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [16, 20, 14, 10])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -62,9 +64,9 @@ def test_predict_partitions_as_a_baseline_does(states, named, run):
     for name in ("frame-logistic", "boundary-logistic", "rca"):
         out = run(f"predict {named} {test} --quiet --baseline {name}")[1]
         if name == "rca":
-            (expected,) = learner.decode_with(learner.baselines_["rca"], [X])
+            (expected,) = decode_with(learner, learner.baselines_["rca"], [X])
         else:
-            (expected,) = learner.partition_with(name, [X])
+            (expected,) = partition_with(learner, name, [X])
         assert list(map(int, re.findall(r"\b\d+\b", out))) == expected.breakpoints
     out = run(f"predict {named} {test} --quiet --baseline boundary-logistic --n-clusters 3")[1]
     assert len(out.split()) == 4

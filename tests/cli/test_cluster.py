@@ -32,7 +32,7 @@ def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
     assert '"unlabelled_samples": 0' in out
     here, there = (structsvm.load(tmp_path / name) for name in ("here", "there"))
     assert np.array_equal(here.metric_.factor, there.metric_.factor)
-    assert here.penalty_ == there.penalty_
+    assert here.metric_.price == there.metric_.price
     assert here.training_data_ == there.training_data_
     assert here.feature_names_in_.tolist() == there.feature_names_in_.tolist()
     assert run(f"evaluate {tmp_path}/there test --quiet")[0] == 0
@@ -43,7 +43,7 @@ def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
     assert run(f"{LINE} {tmp_path}/lazy --lazy --jobs 2 --set backend=processes") == (0, "", "")
     here, lazy = (structsvm.load(tmp_path / name) for name in ("here", "lazy"))
     assert np.array_equal(here.metric_.factor, lazy.metric_.factor)
-    assert here.penalty_ == lazy.penalty_
+    assert here.metric_.price == lazy.metric_.price
     assert here.training_data_ == lazy.training_data_
 
 

@@ -165,7 +165,7 @@ def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
     for name in ("excel.xlsx", "west.csv", "wide.csv", "changes.csv", "changes.xlsx", "track.txt"):
         code, _, err = run(LINE, tmp_path / "walk.csv", "--labels", tmp_path / name)
         assert code == 0, (name, err)
-        weights.add(load("labelled.structsvm").components_.tobytes())
+        weights.add(load("labelled.structsvm").metric_.factor.T.tobytes())
     assert len(weights) == 1
 
 

@@ -39,7 +39,7 @@ def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
     assert code == 0
     rows = rows_of(tmp_path / "o.csv")
     assert list(rows[0]) == ["recording", "segment", "start", "end", "margin"]
-    expected = load("m.structsvm").predict_changes([TEST[0].X])[0]
+    expected = load("m.structsvm").predict_segments([TEST[0].X])[0][1:]
     found = [row for row in rows if row["recording"] == TEST[0].name]
     assert found[0]["margin"] == ""
     assert [float(row["margin"]) for row in found[1:]] == [round(c["margin"], 4) for c in expected]

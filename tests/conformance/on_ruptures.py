@@ -17,6 +17,7 @@ from _select import leave_out, skip
 from ruptures.costs.factory import cost_factory
 
 from structsvm import MetricLearner
+from structsvm.interop import ruptures_detector
 from structsvm.interop.detectors import MetricCost
 
 OURS = {"l2", "mahalanobis", "linear"}
@@ -79,7 +80,7 @@ class Detector:
         self.model = model
 
     def fit(self, signal: np.ndarray) -> Detector:
-        self.detector = learner(width(signal)).to_ruptures_detector().fit(signal)
+        self.detector = ruptures_detector(learner(width(signal))).fit(signal)
         return self
 
     def predict(self, *given: float, **named: Any) -> list[int]:

@@ -28,6 +28,7 @@ from structsvm.learner.baselines import estimators_in
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.samples import is_image
+from structsvm.learner.steps import as_measured, encode
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.plain import counted
@@ -89,7 +90,7 @@ class HeldOut:
         form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
         Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
         groups = None if groups is None else form.in_order(groups, "groups")
-        measured = measured or learner.measured(Xs)
+        measured = measured or as_measured(learner, Xs)
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
         names = [str(i) for i in range(len(measured))] if names is None else list(names)
@@ -99,7 +100,7 @@ class HeldOut:
         axes = _time_axes(form.axes if times is None else times, measured, words)
         with share("features", 0.0, MADE):
             samples = learner.inputs_(measured)
-        truths = learner.encode(samples, ys)
+        truths = encode(learner, samples, ys)
         with share("partitioning", MADE, DECODED):
             guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
         warn_of_new_clusters(learner, samples, ys)
@@ -149,10 +150,10 @@ def _changes(
         return []
     try:
         with without_warnings(DataWarning):  # which were given when they were partitioned
-            changes: list[list[dict[str, Any]]] = learner.predict_changes(samples, n_clusters)
+            tables = learner.predict_segments(samples, n_clusters)
     except DataError:  # of an oracle that is not exact
         return []
-    return changes
+    return [table[1:] for table in tables]
 
 
 def _time_axes(

@@ -154,7 +154,7 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
                     name: states.numbers(y, ends[name].breakpoints) for name, y in named.items()
                 },
                 "changes": [
-                    {"at": c["at"], "margin": c["margin"], "rate": c.get("rate")}
+                    {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")}
                     for c in (held_out.changes[i] if held_out.changes else ())
                 ],
                 "labels": _segment_labels(held_out.labels[i], truth),

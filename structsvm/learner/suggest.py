@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
 from structsvm.errors import OracleError, SettingsError
+from structsvm.learner.steps import Fitted, prepare
 from structsvm.partial_labels.complete import read_labels
-from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Constraint, Oracle, Region
-from structsvm.partitions.problem import PartitionProblem, asked_for_changes
+from structsvm.partitions.problem import asked_for_changes
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.frames import each_in_order
 from structsvm.support.typed import refuse_other_types
-
-
-class FittedLearner(Protocol):
-    """What suggestions need of a :class:`structsvm.MetricLearner`."""
-
-    problem_: PartitionProblem
-    metric_: Metric
-
-    def prepare(self, Xs: Any) -> list[Sample]:
-        """Samples as the metric sees them."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +33,7 @@ class Suggestion:
 
 @refuse_other_types
 def suggest_labels(
-    learner: FittedLearner, Xs: Any, ys: Any = None, *, length: int, n: int = 1
+    learner: Fitted, Xs: Any, ys: Any = None, *, length: int, n: int = 1
 ) -> list[Suggestion]:
     """Return the stretches about which the learned metric is least certain.
 
@@ -91,7 +80,7 @@ def suggest_labels(
     problem = learner.problem_
     if not problem.traits.contiguous:
         raise SettingsError(f"suggestions are for segments of recordings, not {problem!r}")
-    samples = learner.prepare(Xs)
+    samples = prepare(learner, Xs)
     constraints = [Constraint()] * len(samples)
     if ys is not None:
         found = read_labels(learner.problem_, samples, each_in_order(ys, Xs))
