@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from inspect import isfunction
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
@@ -132,6 +132,7 @@ def hooks_of(contract: type) -> set[str]:
     return {name for name, definition in vars(contract).items() if _is_open(definition)}
 
 
+@cache  # asked for every sample, and slow
 def overrides(cls: type, name: str, base: type) -> bool:
     return inspect.getattr_static(cls, name) is not inspect.getattr_static(base, name)
 
