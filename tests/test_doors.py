@@ -321,7 +321,7 @@ def test_settings_of_no_use_are_refused_by_name(setting, message):
         ({"callback": 3}, "callback must be a function or None, got 3"),
         ({"alternation": "complete"}, "alternation must be an Alternation or None"),
         ({"alternation": Alternation}, "alternation must be an Alternation or None"),
-        ({"baselines": "some"}, "baselines must be True, False, 'quick', 'all' or a list of names"),
+        ({"baselines": "some"}, "baselines must be 'quick', 'all', a list of names or None"),
         ({"resume": 3}, "resume must be the path of a file or None, got 3"),
     ],
 )

@@ -176,7 +176,7 @@ class TestExactness:
     def test_the_hinge_of_learning_is_that_of_enumeration(self):
         rng = np.random.default_rng(4)
         X, M = with_gaps(rng, 8, 2, 0.25), EquivalenceMatrix.from_breakpoints([3, 8])
-        objective = MASK.objective("diagonal", 2)
+        objective = MASK.learning.objective("diagonal", 2)
         x = MASK.training_sample(MASK.read([X])[0][0], M)
         for w in (np.array([0.3, 1.0, 0.8]), np.array([2.0, 0.0, 0.1])):
             found = objective.separate(w, x, M)
