@@ -50,7 +50,7 @@ def test_an_illegal_pair_is_refused_before_work_starts(solver, settings, data, m
     def work(*args):
         raise AssertionError("work has started")
 
-    monkeypatch.setattr("structsvm.partitions.problem.PartitionProblem.untrained", work)
+    monkeypatch.setattr("structsvm.partitions.learning.Learning.untrained", work)
     with pytest.raises(SettingsError, match=r"use CuttingPlane, .*solver='cutting-plane'"):
         MetricLearner(metric="diagonal", solver=solver, **settings).fit(*data)
 
