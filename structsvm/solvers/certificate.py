@@ -25,7 +25,7 @@ __all__ = ["Certificate"]
 
 logger = logging.getLogger("structsvm")
 
-CROSSED = 0.1
+CROSSED = 1e-3
 """Of its scale, how far the bounds of a program may cross: more than broken constraints explain."""
 
 
