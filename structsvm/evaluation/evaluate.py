@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,38 +71,40 @@ states were named, "accuracy" and "macro F1"."""
 Found = Mapping[str, Sequence[NDArray[Any]]]
 """By name of a metric or baseline, the name of the state of each item of each sample."""
 
-TITLES = {
-    "loss": "loss",
-    "jaccard": "Jaccard distance",
-    "covering": "covering",
-    "adjusted_rand": "adj. Rand",
-    "accuracy": "accuracy",
-    "macro F1": "macro F1",
-}
-"""What scores are called; a score of a plugin's own has its name."""
 
-PERFECT = {
-    "loss": 0,
-    "jaccard": 0,
-    "covering": 1,
-    "adjusted_rand": 1,
-    "f1": 1,
-    "accuracy": 1,
-    "macro F1": 1,
-}
+class Score(NamedTuple):
+    """What is known of a score: a row of this table is all that a new one needs."""
 
-MEANINGS = {
-    "loss": "K + K' - 2 Σ |A ∩ B|² / (|A| |B|) over the K true {part}s A and the K' found ones B, "
-    "so that one single {part} costs K - 1",
-    "jaccard": "the share of the union of the true and the found object that is not in both",
-    "covering": "how well the true {part}s are overlapped by those found",
-    "adjusted_rand": "agreement on pairs of {item}s, 0 by chance",
-    "f1": "the harmonic mean of the share of changes that are found and of the share of found "
-    "changes that are right",
-    "accuracy": "the share of {bearers} with the right name",
-    "macro F1": "the mean over all {named}s of the F1 of their {bearers}",
+    title: str
+    perfect: int
+    meaning: str
+    """What it measures, in the words of a sample."""
+
+
+SCORES = {
+    "loss": Score(
+        "loss",
+        0,
+        "K + K' - 2 Σ |A ∩ B|² / (|A| |B|) over the K true {part}s A and the K' found ones B, "
+        "so that one single {part} costs K - 1",
+    ),
+    "jaccard": Score(
+        "Jaccard distance",
+        0,
+        "the share of the union of the true and the found object that is not in both",
+    ),
+    "covering": Score("covering", 1, "how well the true {part}s are overlapped by those found"),
+    "adjusted_rand": Score("adj. Rand", 1, "agreement on pairs of {item}s, 0 by chance"),
+    "f1": Score(
+        "F1",
+        1,
+        "the harmonic mean of the share of changes that are found and of the share of found "
+        "changes that are right",
+    ),
+    "accuracy": Score("accuracy", 1, "the share of {bearers} with the right name"),
+    "macro F1": Score("macro F1", 1, "the mean over all {named}s of the F1 of their {bearers}"),
 }
-"""What scores measure, in the words of a sample."""
+"""Those that pages and tables know; a score of a plugin's own has its name."""
 
 
 @dataclass(frozen=True)
@@ -308,9 +310,9 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
     for name, count in counts.items():
         if name == "disagreement" or not count:
             continue
-        title = TITLES.get(name, name.replace("_", " "))
+        title = SCORES[name].title if name in SCORES else name.replace("_", " ")
         if name == "f1":
-            title = f"F1 (within {evaluation.tolerance})"
+            title += f" (within {evaluation.tolerance})"
         if count < len(evaluation.samples):
             title += f", of {evaluation.words.wholes(count)}"
         titles[name] = title
@@ -322,7 +324,7 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
     said = [
         f"{value} for {_in_a_row(names)}"
         for value in (0, 1)
-        if (names := [TITLES.get(n, "F1") for n in titles if PERFECT.get(n) == value])
+        if (names := [s.title for n, s in SCORES.items() if n in titles and s.perfect == value])
     ]
     return f"Perfect: {'; '.join(said)}." if said else ""
 
@@ -331,8 +333,8 @@ def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
     """What these scores measure, as far as they are known; "" for none of them."""
     names = {"part": words.part, "item": words.item, "bearers": words.bearers}
     said = (
-        f"{TITLES.get(name, 'F1')}: {meaning.format(**names, named=words.named)}."
-        for name, meaning in MEANINGS.items()
+        f"{score.title}: {score.meaning.format(**names, named=words.named)}."
+        for name, score in SCORES.items()
         if name in titles
     )
     return " ".join(text[0].upper() + text[1:] for text in said)

@@ -7,13 +7,14 @@ import pytest
 from cli_kit import paint
 from PIL import Image
 
-from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut, load
+from structsvm import MetricLearnerCV, NormalizedCut, load
 from structsvm.cli import main
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import VerdictWarning
 from structsvm.graphs.images import GraphOfImage
 from structsvm.io import read_images
 from structsvm.io.image_folder import images_and_labels
+from structsvm.learner.training_set import TrainingSet
 from structsvm.support.progress import share, stage, watching
 
 HUES = np.array([[1.0, 0.8, 0.6], [0.6, 0.8, 1.0], [0.7, 1.0, 0.6], [1.0, 1.0, 0.5]])
@@ -146,7 +147,7 @@ class TestProgress:
         images, masks = zip(*[paint(rng) for _ in range(4)], strict=True)
         problem = NormalizedCut("unknown", image=GraphOfImage(n_superpixels=40))
         search = MetricLearnerCV(problem, candidates=("untrained", "full"), cv=2)
-        training = MetricLearner(problem).read(images, masks)
+        training = TrainingSet.of(problem, images, masks)
         notes = []
         told = pytest.warns(VerdictWarning, match="Too few to tell")
         with told, watching(lambda words, part: notes.append((words, part))):

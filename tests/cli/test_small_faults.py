@@ -59,7 +59,7 @@ def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(fol
         "import os, signal, sys\n"
         "from structsvm.baselines import metrics as tuned_metrics\n"
         "from structsvm.cli import main\n"
-        "baselines.fit = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "tuned_metrics.fit = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
         "main(sys.argv[1:])\n"
     )
     line = ["fit", "change-point", "train", "--metric", "diagonal", "-o", str(tmp_path / "m")]

@@ -10,7 +10,7 @@ import numpy as np
 
 from structsvm.errors import PluginError
 from structsvm.evaluation.evaluate import (
-    PERFECT,
+    SCORES,
     meanings_in_words,
     perfect_in_words,
     score_titles,
@@ -55,7 +55,7 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "measure": evaluation.measure,
             "perfect": perfect_in_words(titles),
             "meanings": meanings_in_words(titles, words),
-            "ideals": {name: PERFECT[name] for name in titles if name in PERFECT},
+            "ideals": {name: SCORES[name].perfect for name in titles if name in SCORES},
             "views": list(pictures.views),
             "axes": heaviest_directions(learner, 2)[0],
             "titles": {name: baseline_title(name) for name in evaluation.scores},
