@@ -1,7 +1,7 @@
 # Needs python3 (3.11 or newer) and make; everything else goes into .venv.
 PYTHON ?= python3
 VENV   := .venv
-RIVALS := .venv-rivals
+BASELINES := .venv-baselines
 PEERS  := .venv-peers
 CLASP  := .venv-clasp
 AUDIT  := .venv-audit
@@ -30,7 +30,7 @@ define install
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lowest lock release quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper results speech rivals clasp notebooks docs clean
+.PHONY: help install demo test lowest lock release quick fuzz conformance soak browser audit check lint types format bench bench-benchopt bench-peers paper results speech baselines clasp notebooks docs clean
 
 help:  ## show this list
 	@awk -F ':.*##' '/^[a-z%-]+:.*##/ { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,12 +160,12 @@ results: $(STAMP)  ## run the experiments that are not in the paper (docs/result
 	@for script in $(RESULTS); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 # metric-learn does not run with scikit-learn 1.8 or newer, hence an environment of its own.
-rivals: $(RIVALS)/.installed  ## run the baselines of metric-learn, which `make paper` then shows
-	$(ONE_THREAD) $(RIVALS)/bin/python experiments/_table2_rivals.py
+baselines: $(BASELINES)/.installed  ## run the baselines of metric-learn, which `make paper` then shows
+	$(ONE_THREAD) $(BASELINES)/bin/python experiments/_table2_rivals.py
 
-$(RIVALS)/.installed: setup.cfg
-	@test -x $(RIVALS)/bin/pip || $(PYTHON) -m venv --clear $(RIVALS)
-	$(call install,$(RIVALS),--editable '.[baselines]')
+$(BASELINES)/.installed: setup.cfg
+	@test -x $(BASELINES)/bin/pip || $(PYTHON) -m venv --clear $(BASELINES)
+	$(call install,$(BASELINES),--editable '.[baselines]')
 	@touch $@
 
 # claspy wants an older numba than we do, hence an environment of its own.
@@ -185,7 +185,7 @@ docs: $(VENV)/.docs  ## build the documentation site in docs/_build/html; NOTEBO
 	NOTEBOOKS=$(NOTEBOOKS) $(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 
 clean:  ## remove caches, builds and .venv
-	rm -rf $(VENV) $(RIVALS) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(BASELINES) $(PEERS) $(CLASP) $(AUDIT) $(LOWEST) build dist demo docs/_build *.egg-info .mypy_cache .pytest_cache .ruff_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): setup.cfg pyproject.toml

@@ -1,4 +1,4 @@
-"""The baselines of metric-learn on the tables of Table 2; run by ``make rivals``.
+"""The baselines of metric-learn on the tables of Table 2; run by ``make baselines``.
 
 They need an older scikit-learn than the rest, so they run in an environment of their own and leave
 docs/paper/table2_rivals.json, which the tables of table2_uci.py show beside ours. Same splits, same

@@ -198,7 +198,7 @@ ALL = (
 
 
 def _measured_rivals() -> dict[str, Any]:
-    """What ``make rivals`` has left, with its origin."""
+    """What ``make baselines`` has left, with its origin."""
     path = PAPER / "table2_rivals.json"
     found: dict[str, Any] = (
         json.loads(path.read_text()) if path.exists() else {"runs": {}, "commits": {}}
@@ -207,7 +207,7 @@ def _measured_rivals() -> dict[str, Any]:
 
 
 def _rivals(protocol: str, table: str) -> dict[str, list[float]]:
-    """Losses of the baselines of metric-learn, if ``make rivals`` has left them."""
+    """Losses of the baselines of metric-learn, if ``make baselines`` has left them."""
     of_table = _measured_rivals()["runs"].get(protocol, {}).get(table, {})
     names = {"MMC (Xing)": "mmc", "ITML": "itml", "LMNN": "lmnn", "NCA": "nca"}
     return {shown: of_table.get(name, []) for shown, name in names.items()}

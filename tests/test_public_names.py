@@ -46,7 +46,8 @@ def test_a_module_without_the_name_it_is_home_of_is_an_error(tmp_path):
         load("nothing")
 
 
-@pytest.mark.parametrize("room", ROOMS)
+# structsvm.modeling registers a method of cvxpy, and so loads it.
+@pytest.mark.parametrize("room", sorted(set(ROOMS) - {"structsvm.modeling"}))
 def test_importing_loads_nothing_slow(room):
     code = f"import sys, {room}; print(*sorted(m.partition('.')[0] for m in sys.modules))"
     loaded = subprocess.run(

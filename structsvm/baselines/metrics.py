@@ -2,7 +2,7 @@
 
 All come through one door, :func:`fit`, as ready-to-use metrics. The first ones need nothing else;
 the others are those of metric-learn, whose last release does not run with scikit-learn 1.8 or
-newer: ``make rivals`` makes an environment for them.
+newer: ``make baselines`` makes an environment for them.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _metric_learn(samples: Samples, truths: Truths, algorithm: str, **settings: 
         except TypeError as error:
             raise MissingExtraError(
                 f"metric-learn {library.__version__} does not run with scikit-learn "
-                f"{sklearn.__version__} ({error}): `make rivals` makes an environment for it"
+                f"{sklearn.__version__} ({error}): `make baselines` makes an environment for it"
             ) from error
     return np.asarray(fitted.components_.T)
 
