@@ -222,9 +222,13 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
     if not samples or names[0] is None or any(other != names[0] for other in names[1:]):
         return samples
     known = None if features is None else {str(name) for name in features}
-    asked = [name for name in names[0] if known is None or str(name) not in known]
     fewest = 2 if known is not None else FEWEST_ROWS
-    found = [name for name in asked if all_count([_column(x, name) for x in samples], fewest)]
+    found = [
+        name
+        for j, name in enumerate(names[0])
+        if (known is None or str(name) not in known)
+        and all_count([_column(x, j, name) for x in samples], fewest)
+    ]
     if not found or len(found) == len(names[0]):
         return samples
     if known is None:
@@ -238,9 +242,9 @@ def names_of(x: Any) -> list[Any] | None:
     return list(x.columns) if is_frame(x) and hasattr(x, "drop") else None
 
 
-def _column(x: Any, name: Any) -> Any:
+def _column(x: Any, j: int, name: Any) -> Any:
     if hasattr(x, "with_features"):
-        return x.X[:, x.features.index(name)]
+        return x.X[:, j]
     return x[name].to_numpy() if _holds_numbers(x[name]) else np.empty(0)
 
 
