@@ -60,7 +60,7 @@ def test_settings_that_a_problem_refuses_are_told(learner, tmp_path):
 def test_evaluation(learner, graphs):
     Xs, ys = graphs[0][6:], graphs[1][6:]
     found = evaluate(learner, Xs, ys, "true")
-    assert set(found.scores) == {"learned", "untrained", "grid", *learner.baselines_}
+    assert set(found.scores) == {"learned", "untrained", "grid", "one-part", *learner.baselines_}
     assert found.scores["learned"]["loss"] == pytest.approx(-_known(learner).score(Xs, ys))
     assert found.scores["learned"]["loss"] < found.scores["grid"]["loss"]
     assert found.verdict.untrained.n == 6

@@ -24,8 +24,9 @@ def test_learning_beats_the_grid(horses):
     assert found.scores["learned"]["loss"] < 1.2
     assert found.scores["grid"]["loss"] - found.scores["learned"]["loss"] > 0.4
     assert found.scores["learned"]["jaccard"] < found.scores["grid"]["jaccard"] - 0.1
-    said = "Learning pays, but a classifier of regions (random forest) does as well: use it. On 30"
-    assert str(found.verdict).startswith(said)
+    # A horse against the rest: one single part costs K - 1 = 1, and no cut is better by much.
+    assert found.verdict.code == "blind"
+    assert "one single part, whatever is in the image, may do as well" in str(found.verdict)
 
 
 @pytest.mark.parametrize("objective", ["normalized", "plain"])

@@ -44,7 +44,7 @@ def test_a_round_is_undamped_after_one_that_has_halved_a_small_gap(case, first_d
     undamped = 0
     for seed in range(4):
         first_dampings.clear()
-        solution = CuttingPlane(Stopping(1e-6, 100)).solve(risk_of(case, seed))
+        solution = CuttingPlane(Stopping(1e-6, 100), proximal=0.0).solve(risk_of(case, seed))
         gaps = [entry.gap for entry in solution.history.entries]
         for k, damping in first_dampings.items():
             far = k == 0 or gaps[k - 1] >= 0.9

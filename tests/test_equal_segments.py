@@ -14,7 +14,7 @@ from structsvm.learner.consensus import partition_with
 
 NOTHING = (
     "There is no evidence that the segments follow from the features: segments of equal length, "
-    "whatever is in a recording, may do as well."
+    "whatever is in the recording, may do as well."
 )
 
 

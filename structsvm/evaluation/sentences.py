@@ -36,7 +36,7 @@ ANSWERS = {
     "constant": "Cannot tell: the difference is the same on every {whole}, so that its variation "
     "is unknown.",
     "blind": "There is no evidence that the {part}s follow from the features: {named}, whatever is "
-    "in a {whole}, may do as well.",
+    "in the {whole}, may do as well.",
     "blind-metric": "There is no evidence that learning pays: {named} may do as well.",
     "pays": "Learning pays.",
     "pays-together": "Learning pays, {but}and {use} does {well}: use the consensus.",

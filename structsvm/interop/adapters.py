@@ -28,6 +28,20 @@ def ruptures_cost(learner: MetricLearner) -> MetricCost:
     ----------
     learner : MetricLearner
         Fitted.
+
+    Examples
+    --------
+    >>> from ruptures import Dynp
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.interop import ruptures_cost
+    >>> from structsvm.io import arrays_and_labels
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> X, y = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(X, y)
+    >>> search = Dynp(custom_cost=ruptures_cost(learner), min_size=1, jump=1)
+    >>> search.fit(X[0]).predict(n_bkps=4) == learner.predict_breakpoints(X[:1], 5)[0]
+    True
     """
     require("ruptures", "ruptures", "a cost of ruptures")
     from structsvm.interop.detectors import MetricCost
@@ -47,6 +61,19 @@ def ruptures_detector(learner: MetricLearner) -> MetricDetector:
     ----------
     learner : MetricLearner
         Fitted.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.interop import ruptures_detector
+    >>> from structsvm.io import arrays_and_labels
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> X, y = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(X, y)
+    >>> found = ruptures_detector(learner).fit(X[0]).predict()
+    >>> found == learner.predict_breakpoints(X[:1])[0]
+    True
     """
     require("ruptures", "ruptures", "a detector of ruptures")
     from structsvm.interop.detectors import MetricDetector

@@ -273,8 +273,9 @@ class HeldOut:
         """
         folds = self.folds
         held_out = [np.unique(folds.units[folds.test(k)]).size for k in range(len(folds))]
-        p = folds.draws * float(np.mean(held_out)) / np.unique(folds.units).size
-        return 1.0 + 1.0 / (1.0 - p)
+        n_units = np.unique(folds.units).size
+        p = folds.draws * float(np.mean(held_out)) / n_units
+        return 1.0 + 1.0 / max(1.0 - p, 1.0 / n_units)  # copies of one sample are one unit
 
     @property
     def refused(self) -> dict[str, str]:

@@ -180,8 +180,8 @@ class MetricLearnerCV(ProblemParameters):
     >>> from structsvm import MetricLearnerCV
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
-    >>> X, y = arrays_and_labels(recordings)
+    >>> walks = relevant_changes(12, n_samples=200, n_features=20, n_relevant=2, random_state=0)
+    >>> X, y = arrays_and_labels(walks)
     >>> candidates = ["untrained", "diagonal"]
     >>> search = MetricLearnerCV(candidates=candidates, lams=[0.1], cv=3, random_state=0)
     >>> search = search.fit(X, y)

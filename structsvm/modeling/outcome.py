@@ -22,7 +22,7 @@ class Certified:
     >>> problem = cp.Problem(cp.Minimize(largest + cp.sum_squares(x)))
     >>> value = problem.solve(method="cutting-plane", tol=1e-6)
     >>> stats = problem.solver_stats.extra_stats
-    >>> type(stats).__name__, stats.lower <= value <= stats.upper, stats.gap < 1e-6
+    >>> type(stats).__name__, stats.lower <= value <= stats.upper, bool(stats.gap < 1e-6)
     ('Certified', True, True)
     """
 

@@ -46,9 +46,11 @@ class Comparison(Contract):
     Examples
     --------
     >>> from structsvm import EquivalenceMatrix
+    >>> from structsvm.partitions import Comparison
     >>> from structsvm.problems import ChangePoint
     >>> truth = EquivalenceMatrix.from_breakpoints([2, 4])
-    >>> ChangePoint().comparison.agreement(truth, EquivalenceMatrix.from_breakpoints([4]))
+    >>> found = EquivalenceMatrix.from_breakpoints([4])
+    >>> Comparison(ChangePoint()).agreement(truth, found)
     -1.0
     """
 

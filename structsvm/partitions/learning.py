@@ -54,8 +54,9 @@ class Learning(Contract):
 
     Examples
     --------
+    >>> from structsvm.partitions import Learning
     >>> from structsvm.problems import ChangePoint
-    >>> objective = ChangePoint().learning.objective("diagonal", 3)
+    >>> objective = Learning(ChangePoint()).objective("diagonal", 3)
     >>> type(objective).__name__, objective.weight_space().dim
     ('MetricObjective', 4)
     """

@@ -158,10 +158,10 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_path
-    >>> recordings = relevant_changes(8, n_samples=200, n_features=20, n_relevant=2, random_state=0)
+    >>> walks = relevant_changes(12, n_samples=200, n_features=20, n_relevant=2, random_state=0)
     >>> candidates = ["untrained", "diagonal"]
     >>> search = MetricLearnerCV(candidates=candidates, lams=[0.1], cv=3, random_state=0)
-    >>> axes = plot_path(search.fit(*arrays_and_labels(recordings)))
+    >>> axes = plot_path(search.fit(*arrays_and_labels(walks)))
     >>> axes.get_ylabel()
     'mean held-out loss'
     """

@@ -150,7 +150,7 @@ def check_master(
 
     Examples
     --------
-    >>> from structsvm.masters.newton import NewtonMaster
+    >>> from structsvm.solvers import NewtonMaster
     >>> from structsvm.testing import check_master
     >>> check_master(NewtonMaster())
     """
