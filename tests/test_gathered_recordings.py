@@ -149,7 +149,7 @@ class TestMoreThanFits:
 
     def test_they_are_drawn_evenly_from_the_groups(self):
         held, groups = XS * 4, [*"aaaaaaaaaaaaaaaaaaa", *"bbb", *"cc"]
-        data = read_training(self, CHANGES * 4, groups, held)
+        data = self.read(CHANGES * 4, groups, held)
         assert even_part(data, 24 * SIZE).tolist() == list(range(24))
         for count in (3, 6, 9):
             part = even_part(data, count * SIZE)
@@ -163,7 +163,7 @@ class TestMoreThanFits:
         assert even_part(data, 1).size == 2
         assert np.array_equal(even_part(data, 9 * SIZE), part), "the same ones each time"
         sizes = [
-            even_part(read_training(self, CHANGES * 4, None, held), n * SIZE).size
+            even_part(self.read(CHANGES * 4, None, held), n * SIZE).size
             for n in (3, 6, 9)
         ]
         assert sizes == [3, 6, 9]
@@ -172,13 +172,13 @@ class TestMoreThanFits:
         names = [y.copy() for y in NAMES * 4]
         for i in (7, 20):
             names[i][:30] = "turn"
-        part = even_part(read_training(self, names, None, XS * 4), 4 * SIZE)
+        part = even_part(self.read(names, None, XS * 4), 4 * SIZE)
         assert {7, 20} < set(part.tolist())
 
     @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
     def test_others_are_seen_as_new_ones_are(self, features, monkeypatch):
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
-        data = read_training(self, NAMES)
+        data = self.read(NAMES)
         part = even_part(data, 4 * SIZE)
         with pytest.warns(DataWarning, match=r"is fitted on 4 of 6 recordings.* 25.6 kB.*BYTES"):
             inputs, seen = Inputs.fit(features, None, data)
@@ -198,7 +198,7 @@ class TestMoreThanFits:
         monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
         with pytest.warns(DataWarning, match="frame-logistic is fitted on 4 of 6 rec"):
             learner = learner_of(None).fit(Sequence(XS), NAMES, baselines=["frame-logistic"])
-        part = even_part(read_training(self, NAMES), 4 * SIZE)
+        part = even_part(self.read(NAMES), 4 * SIZE)
         expected = learner_of(None).fit(
             [XS[i] for i in part], [NAMES[i] for i in part], baselines=["frame-logistic"]
         )

@@ -24,7 +24,7 @@ Xs, YS = arrays_and_labels(RECORDINGS)
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deferred, "BATCH", 300)
-    monkeypatch.setattr("structsvm.learner.learner.DECODED", 300)
+    monkeypatch.setattr("structsvm.learner.steps.DECODED", 300)
 
 
 def fitted(**settings: object) -> MetricLearner:
