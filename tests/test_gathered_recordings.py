@@ -162,10 +162,7 @@ class TestMoreThanFits:
             }[count]
         assert even_part(data, 1).size == 2
         assert np.array_equal(even_part(data, 9 * SIZE), part), "the same ones each time"
-        sizes = [
-            even_part(self.read(CHANGES * 4, None, held), n * SIZE).size
-            for n in (3, 6, 9)
-        ]
+        sizes = [even_part(self.read(CHANGES * 4, None, held), n * SIZE).size for n in (3, 6, 9)]
         assert sizes == [3, 6, 9]
 
     def test_a_rare_state_is_among_them_twice(self):

@@ -6,6 +6,7 @@ import pytest
 from structsvm import MetricLearner, NormalizedCut, evaluate
 from structsvm.graphs import GraphOfImage
 from structsvm.learner.steps import encode
+from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 
@@ -19,7 +20,7 @@ def test_labels_that_reach_every_superpixel_are_full():
     scribble = np.full(mask.shape, -1)
     scribble[::3, ::3] = mask[::3, ::3]
     problem = NormalizedCut(image=GraphOfImage(n_superpixels=40))
-    known = MetricLearner(problem).read(images, [scribble] * 2)
+    known = TrainingSet.of(problem, images, [scribble] * 2)
     assert all(labels.truth is not None for labels in known.labels)
 
 

@@ -116,7 +116,10 @@ class Form:
         group = source_of(Xs) if is_group(Xs) and not is_frame(Xs) else None
         if group is not None:
             return cls(group, group.keys)
-        if in_time and (hasattr(Xs, "isel") or isinstance(Xs, np.ndarray)) and Xs.ndim == 3:
+        stacked = (hasattr(Xs, "isel") or isinstance(Xs, np.ndarray)) and getattr(
+            Xs, "ndim", 0
+        ) == 3
+        if in_time and not by_name and stacked:
             Xs = list(Xs)
         samples = list(Xs.values()) if by_name else [Xs] if single else Xs
         if not isinstance(samples, list | tuple):
