@@ -102,11 +102,11 @@ def test_a_removed_working_folder_is_named(tmp_path):
 
 def test_workers_end_with_a_process_that_is_killed_and_leave_no_files(tmp_path):
     text = """
-        from joblib.externals.loky import get_reusable_executor
         from structsvm.parallel import Processes
+        from structsvm.parallel.local import workers
         with Processes(2).open([b"private", b"data"]) as session:
             assert session.map(len_of, None) == [7, 4]
-            print(*get_reusable_executor(2)._processes, flush=True)
+            print(*workers(2)._processes, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
     """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

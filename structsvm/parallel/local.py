@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,9 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import cloudpickle
-from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker
-from joblib.externals.loky.process_executor import BrokenProcessPool
+from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
 from structsvm.errors import StructSVMError
 from structsvm.parallel.base import (
@@ -100,7 +101,40 @@ class Processes(Backend):
             with sendable():
                 for path, share in zip(paths, shares, strict=True):
                     Path(path).write_bytes(cloudpickle.dumps(share))
-            yield _Pool(lambda: get_reusable_executor(n), _work_on_file, paths)
+            yield _Pool(lambda: workers(n), _work_on_file, paths)
+
+
+_kept: dict[int, ProcessPoolExecutor] = {}
+"""The workers of the last run, by the process that has started them."""
+
+
+def workers(n: int) -> ProcessPoolExecutor:
+    """So many processes: those of the last run, or new ones if these are other or dead.
+
+    Workers of joblib's own executor leave when they are idle for some seconds, with a warning if
+    tasks come at that moment; as an error it would end the thread that waits for the answers.
+    These stay as long as this process.
+    """
+    executor = _kept.get(os.getpid())
+    if executor is not None:
+        if executor._max_workers == n and not (executor._flags.broken or executor._flags.shutdown):
+            return executor
+        executor.shutdown(wait=False, kill_workers=True)
+    _kept[os.getpid()] = executor = ProcessPoolExecutor(
+        n, initializer=_end_with, initargs=(os.getpid(),)
+    )
+    return executor
+
+
+def _end_with(parent: int) -> None:
+    """Let this process end when the one that started it does, even if that one is killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
