@@ -46,7 +46,9 @@ class TestFactor:
 
     def test_of_the_objective(self, factor, solver):
         x, y = cp.Variable(5), cp.Variable(5)
-        best = cp.Problem(cp.Minimize(cp.max(A @ y + B)), [cp.norm1(y) <= 1]).solve(solver="CLARABEL")
+        best = cp.Problem(cp.Minimize(cp.max(A @ y + B)), [cp.norm1(y) <= 1]).solve(
+            solver="CLARABEL"
+        )
         problem = cp.Problem(cp.Minimize(OracleMax(x, highest(A, B, factor))), [cp.norm1(x) <= 1])
         assert solved(problem, solver=solver) == pytest.approx(factor * best, rel=1e-5)
 
@@ -81,7 +83,9 @@ def test_a_variance_of_returns_is_kept_below_its_limit(deviation):
     mean, S = deviation * rng.uniform(0, 0.1, 10), np.cov(returns.T)
     x, y = cp.Variable(10, nonneg=True), cp.Variable(10, nonneg=True)
     scaled = S / deviation**2
-    least = cp.Problem(cp.Minimize(cp.quad_form(y, scaled)), [cp.sum(y) == 1]).solve(solver="CLARABEL")
+    least = cp.Problem(cp.Minimize(cp.quad_form(y, scaled)), [cp.sum(y) == 1]).solve(
+        solver="CLARABEL"
+    )
     full = [cp.quad_form(y, scaled) <= 1.2 * least, cp.sum(y) == 1]
     best = cp.Problem(cp.Maximize(mean @ y / deviation), full).solve(solver="CLARABEL")
     variance = OracleMax(x, lambda at: (at @ S @ at, 2 * S @ at))
