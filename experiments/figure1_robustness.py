@@ -84,7 +84,7 @@ class Trial:
 
     def rivals(self) -> dict[str, float]:
         """Everybody else."""
-        parts, truths = known_parts(PROBLEM, self.samples[:10], self.known)
+        parts, truths = known_parts(self.samples[:10], self.known)
         scatter = sum(x.X.T @ x.X for x in self.samples[:10])
         principal = np.linalg.eigh(scatter)[1][:, ::-1]
         whitening = within_whitening([x.X for x in parts], truths, 1e-2)

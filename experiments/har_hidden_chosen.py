@@ -41,9 +41,8 @@ CHOSEN = ("learned", "best")
 
 def menu(Xs: Sequence[Floats], ys: Sequence[Any], split: str | None) -> list[Candidate]:
     """The tool's own menu, for recordings that are standardised already."""
-    problem, samples = ChangePoint(), [Sample(X) for X in Xs]
-    asked = problem.candidates_for_parts if split else problem.candidates
-    found = list(asked(samples, ys, None))
+    samples = [Sample(X) for X in Xs]
+    found = list(ChangePoint().comparison.candidates(samples, ys, None, parts=bool(split)))
     for candidate in found:
         rival = None if candidate.estimator is None else candidate.estimator.estimator
         for part in filter(None, [candidate.settings.get("features"), rival]):

@@ -102,7 +102,7 @@ def by_stretch(data: Data, fraction: float, seed: int) -> dict[str, float]:
     labels = data.stretches(fraction, seed)
     samples = standardized(data.Xs)
     known = read_labels(PROBLEM, samples, labels)
-    parts, truths = known_parts(PROBLEM, samples, known)
+    parts, truths = known_parts(samples, known)
     identity = np.eye(samples[0].n_features)
     calibration = calibrate_partial(PROBLEM, identity, samples, known)
     untrained = data.loss_of(calibration.metric(identity))
