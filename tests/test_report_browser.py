@@ -271,12 +271,13 @@ def test_images_and_their_parts(browser, tmp_path):
     (tmp_path / "cuts.html").write_text(report_page(learner, images, masks), encoding="utf-8")
     browser.get((tmp_path / "cuts.html").as_uri())
     panels = "#picture svg svg"
-    assert len(texts(browser, panels)) == 5  # the truth, both metrics, the grid, one single part
+    assert len(texts(browser, panels)) == 5
     assert [words.split(",")[0] for words in texts(browser, "#picture svg > text")] == [
         "image",
         "true",
         "learned",
         "untrained",
+        "one single part",
     ]
     focus(browser)
     press(browser, "+", Keys.ARROW_DOWN * 9)
