@@ -146,7 +146,7 @@ def _respects_boundaries(labels: Labels, constraint: Constraint) -> NDArray[np.b
     forbidden = boundary[:, [t - 1 for t in constraint.forbidden]].any(axis=1)
     kept = forced & ~forbidden
     for region in constraint.regions:
-        changes = boundary[:, region.start : region.end - 1].sum(axis=1)
+        changes = boundary[:, region.first - 1 : region.end - 1].sum(axis=1)
         kept &= changes >= region.changes if region.or_more else changes == region.changes
     return np.asarray(kept)
 

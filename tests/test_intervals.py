@@ -230,9 +230,9 @@ class TestLabels:
         assert [label is None for label in loose.labels] == [
             t in (4, 5, 6, 7, 12, 13, 14, 15) for t in range(20)
         ]
-        assert [(r.start, r.end, r.changes) for r in loose.regions] == [(3, 9, 1), (11, 17, 1)]
+        assert [(r.start, r.end, r.changes) for r in loose.regions] == [(4, 9, 1), (12, 17, 1)]
         near = labels_of(intervals_of(["a"] * 9 + ["b"] * 2 + ["c"] * 9, TIMES), TIMES, tolerance=1)
-        assert [(r.start, r.end, r.changes) for r in near.regions] == [(6, 14, 2)]
+        assert [(r.start, r.end, r.changes) for r in near.regions] == [(7, 14, 2)]
         hours = labels_of(intervals_of(y, HOURS), HOURS, tolerance=7200)
         assert hours.labels == loose.labels
 

@@ -110,7 +110,7 @@ def test_what_an_oracle_does_not_take_is_refused_before_it_is_asked(
 
 
 def test_regions_without_a_change_are_boundaries_ruled_out() -> None:
-    constraint = Constraint(forbidden=(9,), regions=(Region(2, 6, 0), Region(6, 9, 1)))
+    constraint = Constraint(forbidden=(9,), regions=(Region(3, 6, 0), Region(6, 9, 1)))
     allowed, forced = constraint.boundary_masks(12)
     assert np.flatnonzero(~allowed).tolist() == [3, 4, 5, 9]
     assert not forced.any()

@@ -9,6 +9,7 @@ from sequential_cases import segmentations
 from structsvm.errors import DataError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.partitions.trace_objective import TraceObjective
 
@@ -18,7 +19,7 @@ def agree(labels: PartialLabels, boundary: np.ndarray) -> np.ndarray:
     segment = np.cumsum(boundary[:, :-1], axis=1)
     good = np.ones(len(boundary), dtype=bool)
     for region in labels.regions:
-        changes = boundary[:, region.start + 1 : region.end].sum(axis=1)
+        changes = boundary[:, region.first : region.end].sum(axis=1)
         good &= changes >= 1 if region.or_more else changes == region.changes
     if labels.n_clusters is not None:
         good &= segment[:, -1] == labels.n_clusters
@@ -133,8 +134,8 @@ def test_names_the_links_that_clash(labels: PartialLabels, named: tuple[str, ...
         ({"labels": [0, 1, -1]}, True, "3 labels for 4 samples"),
         ({"chunks": [0, 0]}, False, "2 chunks for 4 samples"),
         ({"regions": [(0, 5, 1)]}, True, "not part of a recording of 4 samples"),
-        ({"regions": [(1, 3, 2)]}, True, "no room"),
-        ({"regions": [(0, 3, 1), (1, 4, 1)]}, True, "cut them"),
+        ({"regions": [(1, 3, 3)]}, True, "no room"),
+        ({"regions": [(0, 3, 1), (2, 4, 1)]}, True, "cut them"),
         ({"n_clusters": 9}, True, "n_clusters=9 of only 4"),
         ({"must_link": [(0, 1)]}, True, "labels of clusterings"),
         ({"regions": [(0, 3, 1)]}, False, "labels of segmentations"),
@@ -165,7 +166,7 @@ def test_refuses_other_forms(given: dict, message: str) -> None:
 
 
 def test_stretches_are_where_every_boundary_is_decided() -> None:
-    labels = PartialLabels([-1, 7, 7, 8, -1, 8, -1, -1, -1, -1], regions=[(6, 9, 0)])
+    labels = PartialLabels([-1, 7, 7, 8, -1, 8, -1, -1, -1, -1], regions=[(7, 9, 0)])
     constraint = labels.constraint(10, contiguous=True)
     assert stretches(constraint, 10) == [(1, 4, [2, 3]), (6, 9, [3])]
     assert stretches(Constraint(), 1) == []
@@ -175,6 +176,14 @@ def test_labels_that_are_equal_are_one() -> None:
     """As in full labels: 1 and 1.0 of a list with None were a change."""
     given = [1, 1.0, np.float32(1), None, 2, np.int8(2), -1.0]
     assert PartialLabels(given).codes.tolist() == [0, 0, 0, -1, 1, 1, -1]
+
+
+@pytest.mark.parametrize(("change", "holds"), [(19, False), (20, True), (29, True), (30, False)])
+def test_regions_are_the_numbers_of_lopart(change: int, holds: bool) -> None:
+    """Its (20, 30, 1), from 1 and with both ends, asks for a change after samples 20 to 29."""
+    constraint = PartialLabels(regions=[(20, 30, 1)]).constraint(100, contiguous=True)
+    answer = EquivalenceMatrix.from_breakpoints([change, 60, 100])
+    assert (constraint.violation(answer) is None) == holds
 
 
 def test_minus_one_marks_unlabelled_samples() -> None:

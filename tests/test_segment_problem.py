@@ -97,7 +97,7 @@ class Listed:
         if constraint.n_clusters is not None:
             kept &= at.sum(axis=1) == constraint.n_clusters - 1
         for region in constraint.regions:
-            n = at[:, region.start + 1 : region.end].sum(axis=1)
+            n = at[:, region.first : region.end].sum(axis=1)
             kept &= n >= 1 if region.or_more else n == region.changes
         return kept
 

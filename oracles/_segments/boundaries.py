@@ -22,7 +22,7 @@ class Boundaries:
     required: Ints
     """Indices of the knots where one must lie, from 0 to m."""
     somewhere: tuple[tuple[int, int], ...]
-    """``(a, b)``: at least one boundary strictly between."""
+    """``(a, b)``: at least one boundary in ``a, ..., b - 1``."""
     counted: tuple[Region, ...]
     """Disjoint regions, in order, with exactly so many boundaries, at least 1."""
 
@@ -30,13 +30,13 @@ class Boundaries:
     def of(cls, constraint: Constraint, n_samples: int) -> Boundaries:
         allowed, forced = constraint.boundary_masks(n_samples)
         counted: list[Region] = []
-        for region in sorted(set(constraint.regions), key=lambda r: r.end - r.start):
+        for region in sorted(set(constraint.regions), key=lambda r: r.end - r.first):
             if region.or_more or not _absorb(region, counted, allowed):
                 continue
             counted.append(region)
         loose = [r for r in constraint.regions if r.or_more and r.changes > 0]
         for region in (*loose, *counted):
-            if not allowed[region.start + 1 : region.end].any():
+            if not allowed[region.first : region.end].any():
                 raise OracleError(f"{region}: every place where it could be is ruled out")
         clash = np.flatnonzero(forced & ~allowed)
         if clash.size:
@@ -46,8 +46,8 @@ class Boundaries:
         return cls(
             knots=knots,
             required=np.flatnonzero(forced[knots]).astype(np.int64),
-            somewhere=tuple((r.start, r.end) for r in loose),
-            counted=tuple(sorted(counted, key=lambda r: r.start)),
+            somewhere=tuple((r.first, r.end) for r in loose),
+            counted=tuple(sorted(counted, key=lambda r: r.first)),
         )
 
     @cached_property
@@ -57,7 +57,7 @@ class Boundaries:
         earliest = np.concatenate(([0], last)).astype(np.int64)
         for a, b in self.somewhere:
             later = self.knots >= b
-            earliest[later] = np.maximum(earliest[later], np.searchsorted(self.knots, a + 1))
+            earliest[later] = np.maximum(earliest[later], np.searchsorted(self.knots, a))
         return earliest
 
     @property
@@ -72,19 +72,19 @@ class Boundaries:
 
 def _absorb(region: Region, counted: list[Region], allowed: NDArray[np.bool_]) -> bool:
     """Rule out what a region leaves no room for; whether it still has to be counted."""
-    places = np.arange(region.start + 1, region.end)
-    inner = [r for r in counted if max(r.start, region.start) < min(r.end, region.end) - 1]
+    places = np.arange(region.first, region.end)
+    inner = [r for r in counted if max(r.first, region.first) < min(r.end, region.end)]
     if region.changes == 0:
         allowed[places] = False
         return False
     if not inner:
         return True
-    nested = all(region.start <= r.start and r.end <= region.end for r in inner)
+    nested = all(region.first <= r.first and r.end <= region.end for r in inner)
     if not nested or sum(r.changes for r in inner) != region.changes:
         raise OracleError(
             f"{region} overlaps {inner[0]}, and both count exactly: cut them so that they do not"
         )
     for r in inner:
-        places = places[(places <= r.start) | (places >= r.end)]
+        places = places[(places < r.first) | (places >= r.end)]
     allowed[places] = False
     return False

@@ -64,7 +64,7 @@ class SegmentSearch:
             ahead,
             knots=T - ahead.knots[::-1],
             required=ahead.knots.size - 1 - ahead.required[::-1],
-            somewhere=tuple((T - b, T - a) for a, b in ahead.somewhere),
+            somewhere=tuple((T - b + 1, T - a + 1) for a, b in ahead.somewhere),
         )
         return SegmentSearch(backwards, behind)
 

@@ -51,7 +51,7 @@ def path_in_stages(objective: TraceObjective, boundaries: Boundaries) -> Ints | 
 
     begin, values = 0, np.zeros(1)
     for region in boundaries.counted:
-        a = int(np.searchsorted(knots, region.start, side="right"))
+        a = int(np.searchsorted(knots, region.first))
         b = int(np.searchsorted(knots, region.end))
         n_given = values.size
         free, ends = np.full(a - begin - n_given, FREE), np.full(b - a, NO_START)

@@ -52,8 +52,8 @@ def windows(boundaries: Boundaries) -> Windows:
         n += part.size
 
     for region in boundaries.counted:
-        inside = np.flatnonzero((knots > region.start) & (knots < region.end))
-        outside = np.arange(at, np.searchsorted(knots, region.start, side="right"))
+        inside = np.flatnonzero((knots >= region.first) & (knots < region.end))
+        outside = np.arange(at, np.searchsorted(knots, region.first))
         add(outside, begin, n + np.arange(outside.size))
         before, top = begin, n
         for _ in range(region.changes):

@@ -84,7 +84,7 @@ def labels_of(
     [0, 0, 0, 1, 1, 1]
     >>> partial = labels_of(marked, np.arange(6), tolerance=1)
     >>> partial.codes.tolist(), partial.regions
-    ([0, 0, -1, -1, 1, 1], (Region(start=1, end=5, changes=1, or_more=False),))
+    ([0, 0, -1, -1, 1, 1], (Region(start=2, end=5, changes=1, or_more=False),))
     """
     partial, misplaced = placed(intervals, times, tolerance=tolerance, outside=outside)
     if misplaced:
@@ -146,8 +146,8 @@ def _blurred(named: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Regi
     for change in changes:
         first, last = _near(axis, change, tolerance)
         first, last = max(first, 1), min(last, len(named) - 1)
-        region = Region(first - 1, last + 1, 1)
-        if regions and regions[-1].end > region.start + 1:  # the two cannot be told apart
+        region = Region(first, last + 1, 1)
+        if regions and regions[-1].end > region.start:  # the two cannot be told apart
             before = regions.pop()
             region = Region(before.start, region.end, before.changes + 1)
         regions.append(region)

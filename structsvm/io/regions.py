@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from structsvm.partitions.oracle import Region
 WHOLE = re.compile(r"\.0+(?=\+?\s*$)")
 """Decimals of a whole number, as spreadsheets and pandas write them."""
 COLUMNS = ("recording", "start", "end", "changes")
-COUNTED = ("recording", "first", "last", "changes")
-"""Positions that count from 1, and both belong to the region, as those of LOPART."""
 IN_TIME = ("recording", "start_time", "end_time", "changes")
 
 
@@ -46,8 +43,7 @@ def read_regions(
 
 def _columns(path: str | PathLike[str], header: Sequence[str]) -> tuple[str, ...]:
     """The columns of a region, in samples or in time; DataError if one is missing."""
-    named = (kind for kind in (IN_TIME, COUNTED) if set(kind[1:3]) & set(header))
-    columns = next(named, COLUMNS)
+    columns = IN_TIME if set(IN_TIME[1:3]) & set(header) else COLUMNS
     missing = [name for name in columns if name not in header]
     if missing:
         raise DataError(
@@ -67,8 +63,7 @@ def _region(
     values[-1] = WHOLE.sub("", values[-1])
     if columns is IN_TIME:
         values[:2] = _samples(values[:2], spelled(row["recording"]), times)
-    region = region_from(values)
-    return replace(region, start=region.start - 1) if columns is COUNTED else region
+    return region_from(values)
 
 
 def _samples(moments: list[str], recording: str, times: Mapping[str, TimeAxis | None]) -> list[str]:

@@ -122,7 +122,7 @@ def _margins(
             continue  # labelled for the most part
         inside = (best.y.boundaries > start) & (best.y.boundaries < end)
         other = _best_with_another_count(
-            oracle, objective, constraint, Region(start, end, int(inside.sum()))
+            oracle, objective, constraint, Region(start + 1, end, int(inside.sum()))
         )
         if np.isfinite(other):
             found.append(((start, end), best.value - other))

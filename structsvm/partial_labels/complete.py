@@ -145,14 +145,14 @@ class Known:
         if not self._regions.size:
             return 0
         start, end, changes, or_more = self._regions
-        found = np.searchsorted(M.boundaries, end) - np.searchsorted(M.boundaries, start, "right")
+        found = np.searchsorted(M.boundaries, end) - np.searchsorted(M.boundaries, start)
         return int(np.count_nonzero((found < changes) | ((found > changes) & (or_more == 0))))
 
     @cached_property
     def _regions(self) -> NDArray[np.int64]:
-        """Start, end, changes and whether there may be more, of regions with changes, (4, n)."""
+        """First place, end, changes and whether there may be more, of such regions, (4, n)."""
         counted = [r for r in self.constraint.regions if r.changes]
-        rows = [(r.start, r.end, r.changes, int(r.or_more)) for r in counted]
+        rows = [(r.first, r.end, r.changes, int(r.or_more)) for r in counted]
         return np.array(rows, dtype=np.int64).reshape(-1, 4).T
 
 

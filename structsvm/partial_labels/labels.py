@@ -44,8 +44,9 @@ class PartialLabels:
         them; equal labels on both sides of unknown samples imply nothing. For clusterings, rows
         with equal labels are in the same cluster, and rows with different labels are not.
     regions : sequence of Region or of (start, end, changes)
-        For segmentations: the number of changes among the samples ``start, ..., end - 1``. A number
-        is exact, and "1+" means at least one.
+        For segmentations: the number of changes at ``start, ..., end - 1``, where a change is at
+        the first sample of the segment that it begins. A number is exact, and "1+" means at least
+        one.
     must_link, cannot_link : sequence of pairs of int
         For clusterings: pairs of rows in the same cluster, or in different clusters.
     chunks : array of shape (T,), optional
@@ -147,7 +148,7 @@ class PartialLabels:
             n_clusters=self.n_clusters,
             forced=tuple(forced.tolist()),
             forbidden=tuple(forbidden.tolist()),
-            regions=(*self.regions, *(Region(i, j + 1, 1, or_more=True) for i, j in gaps)),
+            regions=(*self.regions, *(Region(i + 1, j + 1, 1, or_more=True) for i, j in gaps)),
         )
         _refuse_overlap(self.regions)
         return constraint
@@ -238,7 +239,7 @@ def _check_counts(
     """Refuse labels that contradict each other."""
     most = T - 1
     counts = [
-        Count(r.start, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
+        Count(r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
         for r in regions
     ]
     counts += [
@@ -269,13 +270,13 @@ def _check_counts(
 
 def _refuse_overlap(regions: Sequence[Region]) -> None:
     """Regions that count exactly may lie inside one of the same count, and not overlap else."""
-    counted = sorted({r for r in regions if r.changes and not r.or_more}, key=lambda r: r.start)
+    counted = sorted({r for r in regions if r.changes and not r.or_more}, key=lambda r: r.first)
     for k, a in enumerate(counted):
         for b in itertools.islice(counted, k + 1, None):
-            overlap = b.start < a.end - 1
+            overlap = b.first < a.end
             if not overlap:
                 break  # nor do those that start later
-            nested = b.end <= a.end or b.start == a.start
+            nested = b.end <= a.end or b.first == a.first
             if overlap and not (nested and a.changes == b.changes):
                 raise DataError(
                     f"{a} and {b} overlap and count exactly, which can be true but is not "

@@ -41,10 +41,10 @@ ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
 
 @dataclass(frozen=True)
 class Region:
-    """The number of changes among the samples ``start, ..., end - 1`` of a recording.
+    """The number of changes at ``start, ..., end - 1``, where a change is at its first new sample.
 
-    A change between two samples belongs to a region that contains both of them; a change between
-    two adjacent regions belongs to neither (as in LOPART; Hocking and Srivastava, 2020).
+    Of two adjacent regions each change belongs to one. Labels of LOPART (Hocking and Srivastava,
+    2020), which count samples from 1 and both ends in, are these numbers as they stand.
 
     Examples
     --------
@@ -78,14 +78,23 @@ class Region:
         return f"region {self.start}..{self.end} with {count}"
 
     @property
+    def first(self) -> int:
+        """The first place of a change: none is at the first sample of a recording."""
+        return max(self.start, 1)
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing changes in it."""
         return self.changes == 0 and not self.or_more
 
     def holds(self, boundaries: NDArray[np.int64]) -> bool:
         """Whether a segmentation with these boundaries, ends included or not, agrees."""
-        found = int(np.count_nonzero((boundaries > self.start) & (boundaries < self.end)))
+        found = self.count(boundaries)
         return found >= self.changes if self.or_more else found == self.changes
+
+    def count(self, boundaries: NDArray[np.int64]) -> int:
+        """How many of these boundaries are its changes."""
+        return int(np.count_nonzero((boundaries >= self.first) & (boundaries < self.end)))
 
 
 @dataclass(frozen=True)
@@ -202,7 +211,7 @@ class Constraint:
         allowed[list(self.forbidden)] = False
         for region in self.regions:
             if region.is_empty:
-                allowed[region.start + 1 : region.end] = False
+                allowed[region.first : region.end] = False
         forced[list(self.forced)] = True
         return allowed, forced
 
@@ -229,8 +238,7 @@ class Constraint:
         at = np.flatnonzero(ends)
         for region in self.regions:
             if not region.holds(at):
-                found = int(np.count_nonzero((at > region.start) & (at < region.end)))
-                return f"it has {found} changes in the {region}"
+                return f"it has {region.count(at)} changes in the {region}"
         return None
 
     def _link_violation(self, labels: NDArray[np.int64]) -> str | None:
@@ -250,8 +258,8 @@ def _region_fits(region: Region, n_samples: int) -> None:
         raise OracleError(f"{region} is not part of a recording of {n_samples} samples")
     if region.changes < 0 or (region.or_more and region.changes > 1):
         raise OracleError(f"{region}: count 0, exactly k, or at least 1")
-    if region.changes > region.end - region.start - 1:
-        raise OracleError(f"{region}: {region.end - region.start} samples cannot change so often")
+    if region.changes > region.end - region.first:
+        raise OracleError(f"{region}: so many changes have no room there")
 
 
 def _links_fit(constraint: Constraint, n_samples: int) -> None:

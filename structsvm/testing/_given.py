@@ -159,10 +159,11 @@ class GivenSample:
             yield Constraint(forced=tuple(sorted(forced)), forbidden=tuple(sorted(forbidden)))
             ends = [0, *at.tolist(), T]
             k = int(np.argmax(np.diff(ends)))
-            yield Constraint(regions=(Region(ends[k], ends[k + 1], 0),))
+            if ends[k] + 1 < ends[k + 1]:
+                yield Constraint(regions=(Region(ends[k] + 1, ends[k + 1], 0),))
         if self.problem.traits.contiguous and "regions" in takes and at.size:
             a, b = max(0, int(at[0]) - 3), min(T, int(at[0]) + 3)
-            n = int(np.count_nonzero((at > a) & (at < b)))
+            n = int(np.count_nonzero((at >= a) & (at < b)))
             yield Constraint(regions=(Region(a, b, n),))
             yield Constraint(regions=(Region(a, b, 1, or_more=True),))
         if not self.problem.traits.contiguous and "links" in takes:

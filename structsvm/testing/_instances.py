@@ -179,7 +179,7 @@ def _with_counts_or_links(rng: np.random.Generator, instance: Instance) -> Insta
     M = found[int(rng.integers(len(found)))]
     i, j = sorted(rng.permutation(T)[:2].tolist())
     if kind.regions:
-        n = int(np.count_nonzero((M.boundaries > i) & (M.boundaries < j + 1)))
+        n = int(np.count_nonzero((M.boundaries >= max(i, 1)) & (M.boundaries < j + 1)))
         some = bool(rng.random() < 0.5) and n > 0
         constraint = Constraint(regions=(Region(i, j + 1, 1 if some else n, or_more=some),))
     else:

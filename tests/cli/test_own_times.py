@@ -148,8 +148,9 @@ def test_dates_are_told_in_one_unit(run, tmp_path):
     frame.to_parquet(tmp_path / "one.parquet")
     line = "predict m.structsvm --time-column clock --regions r.csv --force -o"
     starts = ["2024-05-01T23:00", "2024-05-02T00:00", "2024-05-02T00:10"]
-    marks = pd.DataFrame({"start_time": starts, "end_time": [*starts[1:], "2024-05-03"]})
-    marks.assign(recording="one", changes=[0, 0, 0]).to_csv("r.csv", index=False)
+    marks = ["2024-05-01T23:00", "2024-05-02", "2024-05-02T00:01", starts[2], "2024-05-02T00:11"]
+    regions = pd.DataFrame({"start_time": marks, "end_time": [*marks[1:], "2024-05-03"]})
+    regions.assign(recording="one", changes=[0, 1, 0, 1, 0]).to_csv("r.csv", index=False)
     code, _, err = run(line, tmp_path / "all.csv", tmp_path / "one.parquet")
     assert code == 0, err
     found = pd.read_csv(tmp_path / "all.csv")["start_time"].tolist()
