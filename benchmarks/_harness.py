@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import datetime
 import json
 import os
 import statistics
@@ -97,7 +99,7 @@ def printed_by(code: str, **environment: str) -> list[float]:
 
 
 def report(area: str, goals: Sequence[Goal]) -> None:
-    """Print the goals and write benchmarks/results/<area>.json."""
+    """Print the goals, write benchmarks/results/<area>.json and add them to history.csv."""
     table = Table(title=area)
     for heading in ("name", "ours", "peer", "ratio", "goal", "reached"):
         table.add_column(heading, justify="left" if heading == "name" else "right")
@@ -109,3 +111,30 @@ def report(area: str, goals: Sequence[Goal]) -> None:
     path = RESULTS / f"{area}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps([asdict(goal) for goal in goals], indent=2) + "\n")
+    _append_to_history(area, goals)
+
+
+def _append_to_history(area: str, goals: Sequence[Goal]) -> None:
+    """A row for each comparison, under the date and the commit of this run."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent,
+    ).stdout.strip()
+    today = datetime.date.today().isoformat()
+    with (RESULTS / "history.csv").open("a", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        for goal in goals:
+            if goal.ratio is not None:
+                figures = (goal.ours, goal.peer, goal.ratio)
+                rows.writerow(
+                    [
+                        today,
+                        commit,
+                        area,
+                        goal.name,
+                        *(None if x is None else f"{x:.6g}" for x in figures),
+                    ]
+                )

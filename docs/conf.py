@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -29,6 +30,7 @@ html_theme = "furo"
 html_title = f"structsvm {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["_build/.try-it"]
 html_show_sourcelink = False
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
@@ -94,6 +96,20 @@ def _copy_notebooks(app: Any, config: Any) -> None:
             copy.write_text(text, encoding="utf-8")
 
 
+def _report_the_demo(app: Any, config: Any) -> None:
+    """The report that the page "Try it without installing" shows."""
+    report = ROOT / "docs" / "_build" / ".try-it" / "report-of-the-demo.html"
+    demo = ROOT / "docs" / "_build" / ".demo"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    for command in (
+        ["demo", "--output", demo, "--force"],
+        ["report", demo / "digits.structsvm", demo / "test", "-o", report, "--force"],
+    ):
+        subprocess.run(
+            [sys.executable, "-m", "structsvm", *command], check=True, capture_output=True
+        )
+
+
 def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn adds to every estimator."""
     return True if re.fullmatch(r"set_\w+_request", name) else None
@@ -111,5 +127,6 @@ def setup(app: Any) -> None:
     for node in (nodes.math, nodes.math_block):
         app.add_node(node, override=True, html=(_write_math, None))
     app.connect("config-inited", _copy_notebooks)
+    app.connect("config-inited", _report_the_demo)
     app.connect("source-read", _read)
     app.connect("autodoc-skip-member", _skip)
