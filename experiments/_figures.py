@@ -3,22 +3,11 @@
     .venv/bin/python experiments/_figures.py            # write all tables again, after a merge
     .venv/bin/python experiments/_figures.py --check    # as `make check` does
 
-A page shows the file NAME.json between the comments ``begin NAME`` and ``end NAME``. Numbers of a
-paragraph are tied to cells by a comment below it, with a line for each number: the number as it is
-printed, the name of the file, the first cells of the row, and the column::
-
-    With a full metric the loss is 2.71.
-    <!-- numbers
-    2.71: har_spsw; learned, full; loss, K unknown
-    -->
-
-The printed number may be a pair of a cell, as in "2.71 ± 0.12", "5.11 / 4.89" and "0.15 to 0.44".
-A table written by hand is tied in the same way, by a comment below it without an empty line.
-
-On CHECKED pages, a decimal number in the text that is not tied has to be in a table of its section,
-and one in a table written by hand has to be tied, so that none is left behind when an experiment is
-run again. Those that no experiment makes, such as settings, versions, times of a benchmark and what
-a paper prints, are in a line "given: 0.3 1.77" of such a comment.
+A page shows the file NAME.json between the comments ``begin NAME`` and ``end NAME``. On CHECKED
+pages every decimal number of a paragraph, or of a table written by hand, is in a table of its own
+section or of a section that the paragraph or table links to, so that a reader finds its source
+where the check does. Beside a link to another site stand the numbers of that site. Settings and
+versions are code: `lam=0.3`.
 """
 
 from __future__ import annotations
@@ -40,20 +29,10 @@ KEYS = {"command", "commits", "date", "machine"}
 Row = Mapping[str, Any]
 
 BLOCK = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
-GIVEN = "given: "
 NUMBER = r"[+-]?\d+(?:\.\d+)?"
-TIED = re.compile(r"^ *<!-- numbers\n(.*?)^ *-->", re.DOTALL | re.MULTILINE)
-LINE = re.compile(rf"^ *({NUMBER}(?: (?:±|\+-|/|to) {NUMBER})?): (.+)$")
-IN_TEXT = re.compile(r"<!-- [^>\n]*?;[^>]*? -->")
-BY_HAND = re.compile(r"((?:^\|.*\n)+)(<!-- numbers\n(?:.*\n)*?-->)?", re.MULTILINE)
-"""A table, and the comment that ties its numbers."""
 SECTION = re.compile(r"^(?=## )", re.MULTILINE)
-IN_LINE = r"`[^`]*`|\]\([^)]*\)"
-"""Code, and targets of links."""
-NOT_PROSE = re.compile(
-    rf"^ *```.*?^ *```|<!--.*?-->|{IN_LINE}|^\|[^\n]*$", re.DOTALL | re.MULTILINE
-)
-"""Blocks of code, comments, code in a line, targets of links, tables."""
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^ *```.*?^ *```|`[^`]*`|<!--.*?-->", re.DOTALL | re.MULTILINE)
 DECIMAL = re.compile(r"(?<![\w.])(?<!Python )(?<!arXiv:)\d+\.\d+(?!\.?\d)")
 CHECKED = (
     "README.md",
@@ -73,7 +52,7 @@ CHECKED = (
     "anchors.md",
     "cli.md",
 )
-"""Pages all of whose decimal numbers are tied, or in tables that are written from files."""
+"""Pages all of whose decimal numbers have a source."""
 
 
 def pages(docs: Path = DOCS) -> list[Path]:
@@ -143,65 +122,46 @@ def faults(page: Path, folder: Path = PAPER) -> Iterator[str]:
         elif found[0] != _framed(found[1], folder):
             yield f"{page.name}: the table {found[1]} is not that of docs/paper/{found[1]}.json"
     if page.name in CHECKED:
-        for section in SECTION.split(content):
-            yield from (f"{page.name}: {fault}" for fault in _left_behind(section))
-    content = BLOCK.sub("", content)
-    if page.name in CHECKED:
-        yield from (f"{page.name}: no file has the row {row}" for row in _untied_rows(content))
-    yield from (f"{page.name}: {mark} is no comment below" for mark in IN_TEXT.findall(content))
-    for found in TIED.finditer(content):
-        paragraph = re.split(r"\n\s*\n|-->", content[: found.start()])[-1]
-        for line in found[1].splitlines():
-            yield from (
-                f"{page.name}: {fault}" for fault in _faults_of_line(line, paragraph, folder)
-            )
+        yield from (f"{page.name}: {fault}" for fault in _without_source(page, content))
 
 
-def _left_behind(section: str) -> Iterator[str]:
-    """Decimal numbers of the text that neither a table of the section nor a tie has."""
-    rows = re.findall(r"^\|.*$", section, re.MULTILINE)
-    known = _decimals("\n".join(rows)).union(*map(_printed, TIED.findall(section)))
-    for paragraph in re.split(r"\n\s*\n", NOT_PROSE.sub("", section)):
-        for number in DECIMAL.findall(paragraph):
-            if number not in known:
-                start = " ".join(paragraph.split())[:60]
-                yield f"{number} is tied to nothing and in no table of its section: {start} ..."
+def _without_source(page: Path, content: str) -> Iterator[str]:
+    """Decimal numbers that are in no table of their section, nor of one that it links to."""
+    for section in SECTION.split(content):
+        text = CODE.sub("", BLOCK.sub("", section))
+        sources = [_numbers_of_link(page, link) for link in LINK.findall(text)]
+        known = _numbers_of_tables([text for _, text in BLOCK.findall(section)]).union(*sources)
+        for paragraph in re.split(r"\n\s*\n|\n(?=- )", text):
+            if "](https://" in paragraph:
+                continue
+            for number in DECIMAL.findall(LINK.sub("", paragraph)):
+                if not _is_among(number, known):
+                    start = " ".join(paragraph.split())[:60]
+                    yield f"{number} is in no table of its section or of its links: {start} ..."
 
 
-def _untied_rows(content: str) -> Iterator[str]:
-    """Rows written by hand with a number that the comment below their table does not tie."""
-    for table, tie in BY_HAND.findall(content):
-        for row in table.splitlines():
-            if not set(DECIMAL.findall(re.sub(IN_LINE, "", row))) <= _printed(tie):
-                yield row
+def _numbers_of_link(page: Path, link: str) -> set[float]:
+    """The numbers of the tables of the section that a link names."""
+    file, _, anchor = link.partition("#")
+    target = page.parent / file if file else page
+    if target.suffix != ".md" or not anchor:
+        return set()
+    sections = SECTION.split(target.read_text(encoding="utf-8"))
+    sections += [part for section in sections for part in re.split(r"\n(?=### )", section)]
+    return set().union(
+        *(_numbers_of_tables([section]) for section in sections if _anchor(section) == anchor)
+    )
 
 
-def _printed(tie: str) -> set[str]:
-    """The numbers that a comment ties or gives."""
-    lines = [line.strip().removeprefix(GIVEN) for line in tie.splitlines()]
-    return _decimals("\n".join(line.partition(": ")[0] for line in lines))
+def _anchor(section: str) -> str:
+    """The name under which a section is linked to."""
+    title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", section.partition("\n")[0]).lstrip("# ").lower()
+    return re.sub(r"[^\w\- ]", "", title).strip().replace(" ", "-")
 
 
-def _decimals(content: str) -> set[str]:
-    return set(re.findall(r"\d+\.\d+", content))
-
-
-def _faults_of_line(line: str, paragraph: str, folder: Path) -> Iterator[str]:
-    """What is wrong with one number that is tied to a cell."""
-    if line.strip().startswith(GIVEN):
-        return
-    parts = LINE.match(line)
-    if parts is None:
-        yield f"no number in front of {line.strip()!r}"
-        return
-    printed, mark = parts.groups()
-    if not re.search(rf"(?<![\d.]){re.escape(printed)}(?!\.?\d)", " ".join(paragraph.split())):
-        yield f"the paragraph above does not print {printed}"
-    cell = _cell(mark, folder)
-    if cell is None:
-        yield f"docs/paper has no cell {mark!r}"
-    elif not _shows(cell, printed):
-        yield f"{printed} is printed where {mark!r} is {text(cell)}"
+def _numbers_of_tables(texts: Sequence[str]) -> set[float]:
+    rows = [row for text in texts for row in re.findall(r"^\|.*$", text, re.MULTILINE)]
+    return {float(number) for row in rows for number in re.findall(NUMBER, row)}
 
 
 def faults_of_file(path: Path) -> Iterator[str]:
@@ -216,31 +176,10 @@ def faults_of_file(path: Path) -> Iterator[str]:
         yield f"{path.name} is not of commits alone: {found['commits']}"
 
 
-def _cell(mark: str, folder: Path) -> Any:
-    """The value that a mark names, None if there is none."""
-    name, *labels, column = (" ".join(part.split()) for part in mark.split(";"))
-    if not (folder / f"{name}.json").exists():
-        return None
-    for row in stored(name, folder)[1]:
-        if [text(value) for value in list(row.values())[: len(labels)]] == labels:
-            return row.get(column)
-    return None
-
-
-def _shows(cell: Any, printed: str) -> bool:
-    """Whether a cell has all numbers of what is printed."""
-    numbers = [cell] if isinstance(cell, float) else [*map(float, re.findall(NUMBER, str(cell)))]
-    return all(_is_among(number, numbers) for number in re.findall(NUMBER, printed))
-
-
-def _is_among(printed: str, numbers: Sequence[float]) -> bool:
-    """Whether it is one of the numbers with so many digits; without a sign, its absolute value."""
+def _is_among(printed: str, numbers: set[float]) -> bool:
+    """Whether it is one of the numbers with so many digits, or its absolute value."""
     digits = len(printed.partition(".")[2])
-    signed = printed[0] in "+-"
-    return any(
-        f"{number if signed else abs(number):.{digits}f}" == printed.lstrip("+")
-        for number in numbers
-    )
+    return any(f"{abs(number):.{digits}f}" == printed for number in numbers)
 
 
 def all_faults() -> list[str]:

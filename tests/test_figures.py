@@ -53,21 +53,6 @@ class TestAPage:
         page = self.page(folder, content.replace("1.23", "1.22"))
         assert "the table some is not that of" in "".join(faults(page, folder))
 
-    def test_with_a_table_of_its_own_is_found(self, folder):
-        page = self.page(folder, "| a | b |\n|---|---|\n| x | 0.1 |\n")
-        assert "no file has the row | x | 0.1 |" in "".join(faults(page, folder))
-
-    def test_may_tie_a_table_of_its_own(self, folder):
-        table = "| a `0.5` | b |\n|---|---|\n| x | **1.23** |\n| y | [0.30](a1.2.md) |\n"
-        tie = "<!-- numbers\n1.23: some; ours; loss\n0.30: some; ours; gain\n-->\n"
-        assert list(faults(self.page(folder, table + tie), folder)) == []
-        lower = f"{table.replace('1.23', '1.24')}{tie}"
-        assert "no file has the row | x | **1.24** |" in "".join(
-            faults(self.page(folder, lower), folder)
-        )
-        elsewhere = f"{table}\n1.23, 0.30\n{tie}"
-        assert "no file has the row" in "".join(faults(self.page(folder, elsewhere), folder))
-
     def test_is_written_although_one_of_its_files_is_not_there_yet(self, folder):
         later = "<!-- begin later -->\n<!-- end later -->\n"
         page = self.page(folder, f"{later}<!-- begin some -->\n<!-- end some -->\n")
@@ -75,77 +60,45 @@ class TestAPage:
         assert page.read_text().startswith(later)
         assert "| theirs | full | 2.00 | - |" in page.read_text()
 
-    def test_may_speak_of_its_tables_and_of_settings(self, folder):
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Of 1.23 or 1.2, by 0.30 (0.10 to 0.51), with `lam=0.3` on Python 3.11.",
+            "| a `0.5` | b |\n|---|---|\n| x | **1.23** |",
+            "They [have](https://one.org) 1.77.",
+            "30 <!-- a remark -->",
+        ],
+    )
+    def test_may_speak_of_its_tables_of_settings_and_of_other_sites(self, folder, text):
         table = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
-        text = "Of 1.23, with `lam=0.3` on Python 3.11.\n\nTo 0.7.\n<!-- numbers\ngiven: 0.7\n-->"
-        assert list(faults(self.page(folder, f"{table}\n{text}"), folder)) == []
+        assert list(faults(self.page(folder, f"{table}\n{text}\n"), folder)) == []
 
-    @pytest.mark.parametrize("text", ["It is 1.24.", "## Other\n\nIt is 1.23."])
-    def test_whose_text_has_a_number_of_no_table_is_found(self, folder, text):
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "It is 1.24.",
+            "It is 11.23.",
+            "It is 1.234.",
+            "| a | b |\n|---|---|\n| x | 1.24 |",
+            "## Other\n\nIt is 1.23.",
+            "They [have](https://one.org) 1.77.\n\nIt is 1.77.",
+        ],
+    )
+    def test_with_a_number_of_no_table_is_found(self, folder, text):
         table = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
         page = self.page(folder, f"{table}\n{text}\n")
-        assert "is tied to nothing" in "".join(faults(page, folder))
+        assert "is in no table of its section" in "".join(faults(page, folder))
+
+    def test_may_link_to_the_section_that_has_the_table(self, folder):
+        table = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
+        (folder / "peers.md").write_text(f"## Other\n\n## Some, *new* ones\n\n{table}", "utf-8")
+        text = "It is [1.23](peers.md#{}).\n"
+        assert list(faults(self.page(folder, text.format("some-new-ones")), folder)) == []
+        assert list(faults(self.page(folder, text.format("other")), folder))
 
     def test_whose_file_is_missing_is_found(self, folder):
         page = self.page(folder, "<!-- begin other -->\n<!-- end other -->\n")
         assert "there is no docs/paper/other.json" in "".join(faults(page, folder))
-
-    @pytest.mark.parametrize(
-        ("printed", "mark"),
-        [
-            ("1.23", "some; ours; loss"),
-            ("1.2", "some; ours; full; loss"),
-            ("2", "some; theirs; loss"),
-            ("0.10", "some; ours; gain"),
-            ("-0.10", "some; ours; gain"),
-            ("0.30 ± 0.51", "some; ours; gain"),
-            ("0.10 to 0.51", "some; ours; gain"),
-            ("0.30 / 0.51", "some; ours; gain"),
-        ],
-    )
-    def test_may_print_what_a_cell_has(self, folder, printed, mark):
-        assert (
-            list(faults(self.page(folder, tied(f"It is {printed}.", printed, mark)), folder)) == []
-        )
-
-    def test_may_have_remarks(self, folder):
-        assert list(faults(self.page(folder, "30 <!-- a remark -->"), folder)) == []
-
-    def test_may_break_a_line_within_numbers(self, folder):
-        text = tied("- It is 0.30\n  ± 0.51.", "0.30 ± 0.51", "some; ours; gain")
-        assert list(faults(self.page(folder, text), folder)) == []
-
-    @pytest.mark.parametrize(
-        ("printed", "mark", "message"),
-        [
-            ("1.24", "some; ours; loss", "1.24 is printed where"),
-            ("+0.10", "some; ours; gain", "+0.10 is printed where"),
-            ("0.30 ± 0.50", "some; ours; gain", "0.30 ± 0.50 is printed where"),
-            ("1.23", "some; nobody; loss", "has no cell"),
-            ("1.23", "some; ours; sum", "has no cell"),
-            ("1.23", "other; ours; loss", "has no cell"),
-            ("about", "some; ours; loss", "no number in front of"),
-        ],
-    )
-    def test_with_another_number_in_the_text_is_found(self, folder, printed, mark, message):
-        page = self.page(folder, tied(f"It is {printed}.", printed, mark))
-        assert message in "".join(faults(page, folder))
-
-    @pytest.mark.parametrize(
-        "text", ["It is 1.2.", "It is 11.23.", "It is 1.234.", "1.23\n\nThis."]
-    )
-    def test_whose_text_does_not_print_the_number_is_found(self, folder, text):
-        page = self.page(folder, tied(text, "1.23", "some; ours; loss"))
-        assert "the paragraph above does not print 1.23" in "".join(faults(page, folder))
-
-    def test_with_a_mark_in_the_text_is_found(self, folder):
-        page = self.page(folder, "1.24<!-- some; ours; loss -->")
-        assert "is no comment below" in "".join(faults(page, folder))
-
-
-def tied(text, printed, mark):
-    before = "Before 1.23.\n<!-- numbers\ngiven: 1.23\n-->"
-    return f"{before}\n\n{text}\n<!-- numbers\n{printed}: {mark}\n-->\n"
 
 
 class TestAFile:
