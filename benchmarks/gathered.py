@@ -8,7 +8,6 @@ on a Dask cluster of two worker processes with one thread each, and keep nothing
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 import time
@@ -31,7 +30,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Dask
 from structsvm.partitions.candidates import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.storage.limits import gathered_bytes
+from structsvm.storage import limits
 
 T, P, SEGMENTS, STATES = 1_000, 30, 20, 4
 """Samples and features of a recording, and its segments; 240 kB in double precision."""
@@ -75,13 +74,13 @@ def learned(what: Any) -> None:
         Inputs.fit(what, None, data)
     else:
         fit_baseline(Baseline("classifier", what), data)
-    print(time.process_time() - started, (peak() - before) * MB / gathered_bytes())
+    print(time.process_time() - started, (peak() - before) * MB / limits.GATHERED)
 
 
 def whole(n: int) -> None:
     """Print the MB of the client and of the larger worker of a fit, and its seconds."""
     warnings.simplefilter("ignore")
-    os.environ["STRUCTSVM_KEPT_BYTES"] = "1"
+    limits.KEPT = 1
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,

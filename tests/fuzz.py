@@ -25,8 +25,8 @@ HERE = Path(__file__).parent
 MOST_MEMORY = 6 * 2**30
 """Bytes of address space; a file of a few kilobytes that needs more is a fault."""
 GUIDED = (
-    *("structsvm.storage.archive", "structsvm.storage.codec", "structsvm.storage.limits"),
-    *("structsvm.storage.typed", "structsvm.features.trees", "structsvm.learner.files"),
+    *("structsvm.storage.archive", "structsvm.storage.codec", "structsvm.storage.npz"),
+    *("structsvm.features.trees", "structsvm.learner.files"),
     *("structsvm.solvers.checkpoint", "structsvm.solvers.certificate"),
     *("structsvm.io.files", "structsvm.io.readers", "structsvm.io.recording"),
     *("structsvm.io.regions", "structsvm.io.image_folder", "csv", "json.decoder"),

@@ -18,8 +18,7 @@ from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
-from structsvm.storage.codec import Codec, Unstorable
-from structsvm.storage.unstored import Unstored
+from structsvm.storage.codec import Codec, Unstorable, Unstored
 
 
 class Colour(Enum):

@@ -13,7 +13,7 @@ import structsvm
 from structsvm import MetricLearner, MetricLearnerCV, evaluate
 from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
-from structsvm.errors import CheckpointError, DataError, DataWarning, SettingsError
+from structsvm.errors import CheckpointError, DataError, DataWarning
 from structsvm.features import (
     BoundaryScores,
     Chain,
@@ -34,6 +34,7 @@ from structsvm.learner.steps import read_training
 from structsvm.parallel import Dask, Serial, Threads
 from structsvm.partitions.candidates import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.storage import limits
 
 RECORDINGS = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
 XS, CHANGES = arrays_and_labels(RECORDINGS)
@@ -174,10 +175,10 @@ class TestMoreThanFits:
 
     @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
     def test_others_are_seen_as_new_ones_are(self, features, monkeypatch):
-        monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
+        monkeypatch.setattr(limits, "GATHERED", 4 * SIZE)
         data = self.read(NAMES)
         part = even_part(data, 4 * SIZE)
-        with pytest.warns(DataWarning, match=r"is fitted on 4 of 6 recordings.* 25.6 kB.*BYTES"):
+        with pytest.warns(DataWarning, match=r"fitted on 4 of 6 recordings.* 25.6 kB.*give arrays"):
             inputs, seen = Inputs.fit(features, None, data)
         others = sorted({*range(6)} - {*part.tolist()})
         for i, sample in zip(others, inputs.seen(data.at(others)).samples, strict=True):
@@ -192,7 +193,7 @@ class TestMoreThanFits:
         assert alone.made == inputs.made
 
     def test_a_classifier_says_so(self, monkeypatch):
-        monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * SIZE))
+        monkeypatch.setattr(limits, "GATHERED", 4 * SIZE)
         with pytest.warns(DataWarning, match="frame-logistic is fitted on 4 of 6 rec"):
             learner = learner_of(None).fit(Sequence(XS), NAMES, baselines=["frame-logistic"])
         part = even_part(self.read(NAMES), 4 * SIZE)
@@ -203,7 +204,7 @@ class TestMoreThanFits:
         assert mine.predict_breakpoints(XS) == theirs.predict_breakpoints(XS)
 
     def test_errors_say_whom_their_numbers_are_of(self, monkeypatch):
-        monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(2 * SIZE))
+        monkeypatch.setattr(limits, "GATHERED", 2 * SIZE)
         names = [np.where(np.arange(y.size) < 100, f"alone {i}", y) for i, y in enumerate(NAMES)]
         with (
             pytest.warns(DataWarning, match="fitted on 2 of 6"),
@@ -213,16 +214,11 @@ class TestMoreThanFits:
         ):
             learner_of(LOGISTIC).fit(Sequence(XS), names)
 
-    def test_a_limit_that_is_no_number(self, monkeypatch):
-        monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", "much")
-        with pytest.raises(SettingsError, match="STRUCTSVM_GATHERED_BYTES must be an integer"):
-            learner_of(LOGISTIC).fit(Sequence(XS), NAMES)
-
 
 @pytest.mark.parametrize("held", [6, 4], ids=["all fit", "four of six fit"])
 def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeypatch):
     """Those of a person are the same but for a sample: having seen one is having seen all."""
-    monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(held * SIZE))
+    monkeypatch.setattr(limits, "GATHERED", held * SIZE)
     Xs, ys = [[held[PEOPLE.index(g)] for g in PEOPLE] for held in (XS, NAMES)]
     Xs[3:] = [X + (np.arange(len(X)) == 0)[:, None] for X in Xs[3:]]
     scores = StateScores(Spy(), lags=(0,), n_folds=3, standardize=None)
@@ -266,8 +262,8 @@ def peak_of(n):
 
 def test_memory_does_not_grow_with_the_recordings(monkeypatch):
     """But for what is answered of each, which takes few bytes beside its values."""
-    monkeypatch.setenv("STRUCTSVM_KEPT_BYTES", "1")
-    monkeypatch.setenv("STRUCTSVM_GATHERED_BYTES", str(4 * LARGE[0].nbytes))
+    monkeypatch.setattr(limits, "KEPT", 1)
+    monkeypatch.setattr(limits, "GATHERED", 4 * LARGE[0].nbytes)
     _, few, many = (peak_of(n) for n in (5, 10, 30))  # the first one imports
     assert many - few < 20 * LARGE[0].nbytes / 2
 

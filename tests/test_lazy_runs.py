@@ -65,8 +65,9 @@ def test_the_choice_is_learned_again_from_all_recordings():
 
 
 INTERRUPTED = """
-    import os, time
-    os.environ["STRUCTSVM_KEPT_BYTES"] = "1"  # every round reads every recording
+    import time
+    from structsvm.storage import limits
+    limits.KEPT = 1  # every round reads every recording
     import warnings
     warnings.simplefilter("ignore")
     from structsvm import MetricLearner

@@ -35,6 +35,7 @@ from structsvm.learner.baselines import ask, metrics_in
 from structsvm.learner.steps import as_measured, read_training
 from structsvm.parallel import Dask, Processes, Serial, Threads
 from structsvm.solvers import CuttingPlane, Stopping
+from structsvm.storage import limits
 
 RECORDINGS = relevant_changes(6, n_samples=220, n_features=4, n_relevant=2, random_state=0)
 XS, YS = arrays_and_labels(RECORDINGS)
@@ -107,7 +108,7 @@ def test_the_bits_are_those_of_arrays_in_memory(name, settings, backend):
 
 def test_no_more_than_a_few_are_in_memory(monkeypatch):
     """Without room to keep any, each round reads each recording once more."""
-    monkeypatch.setenv("STRUCTSVM_KEPT_BYTES", "1")
+    monkeypatch.setattr(limits, "KEPT", 1)
     asked = []
     for max_iter in (3, 8):
         learner = MetricLearner(solver=CuttingPlane(Stopping(1e-9, max_iter)))
@@ -161,7 +162,7 @@ def test_files_of_all_kinds_that_are_read(tmp_path, in_memory):
 
 
 def test_large_arrays_of_files_stay_on_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setenv("STRUCTSVM_KEPT_BYTES", "1000")
+    monkeypatch.setattr(limits, "KEPT", 1000)
     paths, ys = files(tmp_path, "npy")
     mapped = [np.load(path, mmap_mode="r") for path in paths]
     expected = MetricLearner(metric="diagonal").fit(mapped, ys)
@@ -285,7 +286,7 @@ class TestRefusals:
 
     @pytest.fixture(autouse=True)
     def nothing_is_kept(self, monkeypatch):
-        monkeypatch.setenv("STRUCTSVM_KEPT_BYTES", "1")
+        monkeypatch.setattr(limits, "KEPT", 1)
 
     def test_an_empty_sequence(self):
         with pytest.raises(DataError, match="the sequence is empty"):

@@ -16,7 +16,7 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.splits import STATES, fewest_rows
 from structsvm.partitions.problem import PartitionProblem, has_rows
-from structsvm.storage.unstored import Unstored
+from structsvm.storage.codec import Unstored
 from structsvm.support.quiet import without_warnings
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread, spread_in_threads
-from structsvm.storage.limits import kept_bytes
+from structsvm.storage import limits
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import mapping_of
 from structsvm.support.plain import read_only
@@ -238,7 +238,7 @@ class _Kept:
         """Keep it if there is room, and in any case until this thread reads another one."""
         size = 0 if mapping_of(X) is not None else X.nbytes  # what is mapped is on the disk
         with self._lock:
-            if self._bytes + size <= kept_bytes():
+            if self._bytes + size <= limits.KEPT:
                 self._bytes += size
                 self._arrays[owner] = X
                 weakref.finalize(owner, self._give_back, size).atexit = False

@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import DataError
-from structsvm.storage.limits import kept_bytes, npy_shape, read_npz
+from structsvm.storage import limits
+from structsvm.storage.npz import npy_shape, read_npz
 from structsvm.support.extras import require
 from structsvm.support.frames import column_names
 
@@ -167,7 +168,7 @@ def _of_npy(path: Path) -> Any:
     with path.open("rb") as file:
         npy_shape(file)
     X = np.load(path, mmap_mode="r", allow_pickle=False)
-    return np.array(X) if X.nbytes <= kept_bytes() else X
+    return np.array(X) if X.nbytes <= limits.KEPT else X
 
 
 def _of_parquet(path: Path) -> Any:

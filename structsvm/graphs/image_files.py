@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.storage import limits
+from structsvm.storage import limits, npz
 from structsvm.support.extras import require
 from structsvm.support.quiet import without_warnings
 
@@ -117,7 +117,7 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     """Integers of an .npy file, (H, W)."""
     try:
         with path.open("rb") as file:
-            shape = limits.npy_shape(file)
+            shape = npz.npy_shape(file)
             if len(shape) == 2:
                 limits.check_pixels(shape[0], shape[1], max_pixels)
             values: NDArray[Any] = np.load(file, allow_pickle=False)

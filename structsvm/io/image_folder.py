@@ -66,8 +66,8 @@ def read_images(
     need_labels : bool
         Whether an image without a label map is an error.
     max_pixels : int, optional
-        Larger images are refused before they are decoded. By default ``$STRUCTSVM_MAX_PIXELS``, or
-        else 50 million.
+        Larger images are refused before they are decoded. By default 50
+        million.
 
     Returns
     -------

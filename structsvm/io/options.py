@@ -74,8 +74,7 @@ class FileOptions:
     default."""
     max_bytes: int | None = None
     """What a file may take in memory, which ``.npz`` and ``.parquet`` files tell before they are
-    read. By default ``$STRUCTSVM_MAX_BYTES``, or else 256 MiB or 100 times the size of the file,
-    whichever is more."""
+    read. By default 256 MiB or 100 times the size of the file, whichever is more."""
     optional: frozenset[str] = frozenset()
     """Columns of those above that a table may lack."""
     in_order: bool = True

@@ -35,7 +35,7 @@ from structsvm.io.text import (
     without_blanks,
 )
 from structsvm.partial_labels.labels import known_where
-from structsvm.storage import limits
+from structsvm.storage import limits, npz
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
@@ -286,7 +286,7 @@ def _load_arrays(
     """The named arrays as far as the file has them, and the names of all it has."""
     try:
         with path.open("rb") as file:
-            return limits.read_npz(file, names, max_bytes)
+            return npz.read_npz(file, names, max_bytes)
     except limits.TooLarge as error:
         raise DataError(f"{path}: {error}") from error
     except SettingsError:

@@ -58,8 +58,7 @@ from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
-from structsvm.storage.codec import Codec, Unstorable
-from structsvm.storage.unstored import Unstored
+from structsvm.storage.codec import Codec, Unstorable, Unstored
 from structsvm.support.typed import refuse_other_types
 
 MODEL = Archive("model", 4, ModelFileError)
@@ -276,7 +275,7 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     path : path
     max_bytes : int, optional
         Largest size of the arrays in memory, which is checked before they are read. The default is
-        ``$STRUCTSVM_MAX_BYTES``, or else the larger of 256 MiB and 100 times the size of the file.
+        256 MiB, or 100 times the size of the file where that is more.
 
     Raises
     ------

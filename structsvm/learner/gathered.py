@@ -12,7 +12,7 @@ from structsvm.data.samples import units_of
 from structsvm.data.values import label_values, missing_labels
 from structsvm.errors import DataError, DataWarning, LearningError, warn
 from structsvm.learner.training_set import TrainingSet
-from structsvm.storage.limits import GATHERED_VARIABLE, amount, gathered_bytes
+from structsvm.storage import limits
 from structsvm.support.arrays import Floats, Ints
 
 Learned = TypeVar("Learned")
@@ -27,7 +27,7 @@ def learn_in_memory(
     everything = np.arange(len(data))
     if not data.is_deferred:
         return everything, learn(data)
-    which = even_part(data, gathered_bytes())
+    which = even_part(data, limits.GATHERED)
     part = data.at(which)
     arrays = [sample.data for sample in part.samples]
     part = part.with_features(of_each("reading", _itself, arrays))
@@ -36,8 +36,8 @@ def learn_in_memory(
     words = data.problem.traits.words
     drawn = f"{which.size} of {words.wholes(len(data))}"
     warn(
-        f"{name} is fitted on {drawn}, an even subset: at most {amount(gathered_bytes())} of them "
-        f"are in memory at once; to use more, set {GATHERED_VARIABLE} to more bytes",
+        f"{name} is fitted on {drawn}, an even subset: at most {limits.amount(limits.GATHERED)} of "
+        "them are in memory at once; to use more, give arrays",
         DataWarning,
     )
     try:
@@ -46,7 +46,7 @@ def learn_in_memory(
         shown = ", ".join(map(str, which[:20].tolist())) + (", ..." if which.size > 20 else "")
         raise type(error)(
             f"{error} (numbered among {drawn}, the even subset that it is fitted on: {shown}; "
-            f"to use more, set {GATHERED_VARIABLE} to more bytes)"
+            "to use more, give arrays)"
         ) from error
 
 

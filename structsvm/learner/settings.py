@@ -22,7 +22,7 @@ from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
 from structsvm.solution import HistoryEntry
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
-from structsvm.storage.unstored import refuse_unstored
+from structsvm.storage.codec import refuse_unstored
 from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
 from structsvm.support.contract import raise_wrong
 

@@ -30,7 +30,7 @@ from structsvm.partitions.margins import MarginRates, boundary_margins
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem, read_samples
-from structsvm.storage.unstored import Unstored
+from structsvm.storage.codec import Unstored
 from structsvm.support.checks import is_whole
 from structsvm.support.progress import stage
 

@@ -41,7 +41,7 @@ from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.first_answer import check_loss
 from structsvm.status import Status
-from structsvm.storage.unstored import refuse_unstored
+from structsvm.storage.codec import refuse_unstored
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked

@@ -17,7 +17,7 @@ from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.status import Quality, Status
-from structsvm.storage.typed import refuse_strangers
+from structsvm.storage.codec import check_fields
 from structsvm.support.arrays import Floats
 
 __all__ = ["Certificate"]
@@ -224,7 +224,7 @@ class Certificate:
         self.qualities = {Quality[name] for name in header["qualities"]}
         self.entries = [HistoryEntry(*row) for row in header["history"]]
         for entry in self.entries:
-            refuse_strangers(HistoryEntry, vars(entry))
+            check_fields(HistoryEntry, vars(entry))
         self._started = time.perf_counter() - float(header["seconds"])
 
     def solution(self, status: Status, oracle_calls: int) -> Solution:

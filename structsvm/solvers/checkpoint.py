@@ -21,9 +21,9 @@ from structsvm.solvers.canonical import canonical_constraints, canonical_regular
 from structsvm.solvers.certificate import Certificate
 from structsvm.storage.archive import Archive
 from structsvm.storage.atomic import unwritable
+from structsvm.storage.codec import check_fields
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.storage.lock import TakenError, alone_on
-from structsvm.storage.typed import refuse_strangers
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -98,7 +98,7 @@ class Checkpoint:
                 )
             certificate.restore(header["certificate"], arrays.pop("best", None))
             saved = Saved(arrays, header["oracle_calls"], header["stalled"])
-            refuse_strangers(Saved, vars(saved))
+            check_fields(Saved, vars(saved))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, CheckpointError):
                 raise

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import SettingsError, StructSVMError
+from structsvm.errors import StructSVMError
 from structsvm.storage.atomic import write_atomically
-from structsvm.storage.limits import TooLarge, read_npz
-from structsvm.storage.npz import npz
+from structsvm.storage.limits import TooLarge
+from structsvm.storage.npz import npz, read_npz
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -87,7 +87,5 @@ class Archive:
                 return read_npz(file, max_bytes=max_bytes)[0]
             except TooLarge as error:
                 raise self.error(f"{path}: {error}") from error
-            except SettingsError:
-                raise
             except Exception as error:  # a foreign file can raise nearly anything in the reader
                 raise self.error(f"{path}: damaged, or not a {self.format}") from error

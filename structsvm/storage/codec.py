@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.storage.typed import refuse_strangers
-from structsvm.storage.unstored import Unstored
+from structsvm.errors import SettingsError
 from structsvm.support.settings import settings_in
+from structsvm.support.typed import suits
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+
+
+@dataclass(frozen=True)
+class Unstored:
+    """Stands in a loaded learner where a function or another object of the user's stood."""
+
+    description: str
+
+
+def refuse_unstored(parameters: Mapping[str, Any]) -> None:
+    """Check that no setting was lost in a model file."""
+    for name, value in parameters.items():
+        if isinstance(value, Unstored):
+            raise SettingsError(
+                f"{name} was {value.description}, which a model file cannot hold: "
+                f"give it again, set_params({name}=...), before learning"
+            )
 
 
 class Unstorable(TypeError):
@@ -116,7 +133,7 @@ class Codec:
         if issubclass(cls, Enum):
             return cls[state["name"]]
         if _is_value(cls):
-            refuse_strangers(cls, state)
+            check_fields(cls, state)
             return cls(**state)
         made = cls.__new__(cls)
         vars(made).update(_defaults(cls) | state)
@@ -163,3 +180,21 @@ def _defaults(cls: type) -> dict[str, Any]:
     """Default values of parameters, of which an older file may lack some."""
     parameters = signature(cls).parameters.values()
     return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
+
+
+def check_fields(cls: type, state: Mapping[str, Any]) -> None:
+    """Check values that a file gives the fields of a dataclass, by its annotations."""
+    hints = _hints(cls)
+    for name, value in state.items():
+        stored = not isinstance(value, Unstored)
+        if stored and name in hints and not suits(value, hints[name]):
+            raise TypeError(f"{cls.__name__}.{name} cannot be {value!r}")
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    try:
+        found = get_type_hints(cls)
+    except NameError:  # a name that is there for type checkers alone
+        return {}
+    return {f.name: found[f.name] for f in fields(cls) if f.init}
