@@ -59,12 +59,6 @@ def plot_clusters(
         that there are as few as possible.
     n_clusters : int, "true" or None
         Cluster into so many, into as many as the truth has, or as the price decides.
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

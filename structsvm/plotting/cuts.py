@@ -81,12 +81,6 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     labels : array of int of shape (H, W), image of Pillow, or path of one, optional
         As :meth:`structsvm.MetricLearner.predict` returns them, or as :func:`overlay` takes them;
         the bare image without.
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

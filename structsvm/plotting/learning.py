@@ -45,12 +45,6 @@ def plot_gap(
     ----------
     runs : fitted MetricLearner, Solution, or mapping of names to solutions
     against : {"iteration", "seconds", "oracle_calls"}
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -134,8 +128,6 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     ----------
     search : MetricLearnerCV
         Fitted.
-    ax : matplotlib axes, optional
-        New ones if not given.
 
     Returns
     -------
@@ -199,8 +191,6 @@ def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = N
         fraction only is a reference: a line across.
     ylabel : str
         What the means are means of.
-    ax : matplotlib axes, optional
-        New ones if not given.
 
     Returns
     -------

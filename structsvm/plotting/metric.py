@@ -41,17 +41,6 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
         Fitted.
     n_features : int
         How many at most.
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    SettingsError
-        If ``n_features`` is no integer >= 1.
 
     Examples
     --------
@@ -100,17 +89,6 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
         Fitted.
     n_features : int
         How many at most.
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    SettingsError
-        If ``n_features`` is no integer >= 1.
 
     Examples
     --------
@@ -164,12 +142,6 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
     ----------
     learner : MetricLearner
         Fitted.
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Examples
     --------

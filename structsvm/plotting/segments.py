@@ -142,12 +142,6 @@ def plot_segmentation(
     margins : bool
         Whether to draw how sure each learned change is: its rate where the learner has
         ``margin_rates_``, and its margin otherwise (:meth:`MetricLearner.predict_segments`).
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

@@ -36,17 +36,6 @@ def plot_weight_stability(
         From :func:`structsvm.weight_stability`.
     n_features : int
         How many at most.
-    ax : matplotlib axes, optional
-        New ones if not given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    SettingsError
-        If ``n_features`` is no integer >= 1.
 
     Examples
     --------
