@@ -7,7 +7,7 @@ import pytest
 
 from structsvm import MetricLearner, evaluate
 from structsvm.errors import DataWarning
-from structsvm.learner.dead import warn_of_dead_features
+from structsvm.learner.columns import warn_of_dead_features
 from structsvm.learner.steps import as_measured, prepare
 
 Y = np.repeat([0, 1, 0, 1], 30)

@@ -23,13 +23,12 @@ from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 from structsvm.learner.baselines import ask, estimators_in, metrics_in
+from structsvm.learner.columns import warn_of_dead_features
 from structsvm.learner.consensus import partitions_with, samples_with_states, ways_besides_metrics
-from structsvm.learner.dead import warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.states import segment_tables
-from structsvm.learner.steps import decode_with
+from structsvm.learner.steps import Rules, decode_with, labels_of
 from structsvm.partitions.candidates import CONSENSUS
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem

@@ -14,9 +14,9 @@ from structsvm.diagnosis import fit, leakage, samples
 from structsvm.diagnosis.findings import Diagnosis, Finding
 from structsvm.diagnosis.samples import Examined
 from structsvm.errors import DataError, SettingsError
+from structsvm.learner.columns import partition_of, unscaled, words_of
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.samples import partition_of, unscaled, words_of
 from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels

@@ -13,8 +13,8 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import is_constant
 from structsvm.data.words import Words
 from structsvm.diagnosis.findings import Finding
+from structsvm.learner.columns import codes_in, column_names, explained, labels_in
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.suspects import codes_in, column_names, explained, labels_in
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of

@@ -28,12 +28,17 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features.names import read_names
 from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
+from structsvm.learner.columns import (
+    column_names,
+    partition_of,
+    warn_of_codes,
+    warn_of_labels,
+    words_of,
+)
 from structsvm.learner.consensus import samples_with_states, with_consensus
 from structsvm.learner.form import Form
-from structsvm.learner.samples import partition_of, words_of
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.steps import as_measured, decode_with, encode, prepare
-from structsvm.learner.suspects import column_names, warn_of_codes, warn_of_labels
 from structsvm.learner.training_set import names_of_labels
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.candidates import BLIND, names_states

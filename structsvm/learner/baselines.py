@@ -22,7 +22,7 @@ from structsvm.features import RecordingTransformer
 from structsvm.learner.form import Form
 from structsvm.learner.gathered import learn_in_memory
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.rules import labels_of
+from structsvm.learner.steps import labels_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.partitions.candidates import Baseline, Candidate, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,28 +20,25 @@ from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
+from structsvm.learner.columns import warn_of_codes, warn_of_dead_features, warn_of_labels, words_of
 from structsvm.learner.consensus import MetricBeside
-from structsvm.learner.dead import warn_of_dead_features
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.rules import Rules, labels_of
-from structsvm.learner.samples import words_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import SegmentTable, names_of_items
 from structsvm.learner.steps import (
+    Rules,
     decode_with,
     encode,
+    labels_of,
     margin_tables,
-    partition,
+    partition_all,
     prepare,
-    refuse_without_segments,
-    to_partition,
     workers_of,
 )
-from structsvm.learner.suspects import warn_of_codes, warn_of_labels
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import heaviest_features
@@ -63,9 +60,6 @@ from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
 from structsvm.support.progress import share
 from structsvm.support.tables import ShortTable
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN = 10
 """Features that are printed."""
@@ -406,8 +400,8 @@ class MetricLearner(ProblemParameters):
         >>> np.unique(labels[:30]).size, bool(np.bincount(labels).min() >= 5)
         (1, True)
         """
-        samples, step = to_partition(self, X)
-        partitions = partition(self, self.metric_, samples, step, n_clusters, rules)
+        check_is_fitted(self)
+        partitions, samples = partition_all(self, self.metric_, X, n_clusters, rules)
         return labels_of(self.problem_, partitions, samples)
 
     @same_form
@@ -500,7 +494,12 @@ class MetricLearner(ProblemParameters):
         """
         check_is_fitted(self)
         form = Form.given_to(self, X).told(getattr(self, "steps_", None))
-        refuse_without_segments(self.problem_)
+        if not self.problem_.traits.contiguous:
+            words = self.problem_.traits.words
+            raise SettingsError(
+                f"{type(self.problem_).__name__} gives {words.part}s, not segments: "
+                f"predict_states names each {words.item}"
+            )
         if "known" in rules:
             rules["known"] = form.labels_in_order(rules["known"], KNOWN, some=True)
         samples = prepare(self, form.samples)

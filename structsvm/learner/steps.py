@@ -4,35 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Unpack
+from dataclasses import replace
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.deferred import Step, batches_of
 from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, OracleError, SettingsError
-from structsvm.learner.dead import warn_of_dead_features
+from structsvm.learner.columns import (
+    column_names,
+    partition_of,
+    warn_of_codes,
+    warn_of_dead_features,
+    words_of,
+)
 from structsvm.learner.form import Form
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.rules import Rules, counts_of, decode_all, named, read_rules
-from structsvm.learner.samples import words_of
 from structsvm.learner.settings import problem_from
 from structsvm.learner.states import SegmentTable
-from structsvm.learner.suspects import column_names, warn_of_codes
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
-from structsvm.partial_labels.complete import read_labels
+from structsvm.partial_labels.complete import labels_of_each, read_labels
+from structsvm.partial_labels.labels import PartialLabels, as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import MarginRates, boundary_margins
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import Constraint
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.storage.codec import Unstored
-from structsvm.support.checks import is_whole
+from structsvm.support.contract import AtOnce, asked
 from structsvm.support.progress import stage
+from structsvm.support.settings import settings_in
 
 DECODED = 20_000
 """Items of samples that are partitioned together, if there are so many."""
@@ -49,6 +56,26 @@ class Fitted(Protocol):
     inputs_: Inputs
     metric_: Metric
     n_features_in_: int
+
+
+class Rules(TypedDict, total=False):
+    """Keywords of ``predict`` and its relatives that say which partitions are allowed."""
+
+    known: Any
+    """What is known of the partition of each sample: :class:`~structsvm.PartialLabels`, a vector
+    of labels with -1 where nothing is known, or None; a list, or what is known of the only
+    sample."""
+    must_link: Sequence[tuple[int, int]]
+    """Pairs of rows of the only table that are in one cluster."""
+    cannot_link: Sequence[tuple[int, int]]
+    """Pairs of rows of the only table that are in two clusters."""
+    min_length: int
+    """Fewest samples of a segment."""
+    max_length: int | None
+    """Most samples of a segment."""
+
+
+# ---- from what users hold to what the metric sees
 
 
 def workers_of(learner: Any) -> AbstractContextManager[None]:
@@ -128,40 +155,30 @@ def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:
     return TrainingSet(learner.problem_, samples, labels, np.ones(len(samples))).truths
 
 
+# ---- from samples to partitions
+
+
 def decode_with(
     learner: Fitted, metric: Metric, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]
 ) -> list[EquivalenceMatrix]:
     """Partition samples with the metric of a learner or another one of the same features."""
-    if not isinstance(metric, Metric):
-        raise SettingsError(f"metric must be a Metric, got {metric!r}")
-    samples, step = to_partition(learner, X, told=metric is learner.metric_)
-    return partition(learner, metric, samples, step, n_clusters, rules)
+    return partition_all(learner, metric, X, n_clusters, rules)[0]
 
 
-def to_partition(
-    learner: Fitted, X: Any, told: bool = True
-) -> tuple[Sequence[Sample], Step | None]:
-    """Samples with their features, and the step in which they are standardised."""
+def partition_all(
+    learner: Fitted, metric: Metric, X: Any, n_clusters: Counts, rules: Rules
+) -> tuple[list[EquivalenceMatrix], Sequence[Sample]]:
+    """Partitions of samples, and the samples with the features they were made of."""
     check_is_fitted(learner)
-    if is_prepared(X):
-        return X, None
-    measured = as_measured(learner, X)
-    with workers_of(learner):
-        if told:
-            warn_of_dead_features(learner, measured)
-            warn_of_codes(measured, column_names(learner), words_of(learner.problem_, measured))
-        return learner.inputs_.with_features(measured), learner.inputs_.standardizer
-
-
-def partition(
-    learner: Fitted,
-    metric: Metric,
-    samples: Sequence[Sample],
-    step: Step | None,
-    n_clusters: Counts,
-    rules: Rules,
-) -> list[EquivalenceMatrix]:
-    """Partition samples of :func:`to_partition`."""
+    samples: Sequence[Sample] = X
+    step: Step | None = None
+    if not is_prepared(X):
+        measured, inputs = as_measured(learner, X), learner.inputs_
+        with workers_of(learner):
+            if metric is learner.metric_:
+                warn_of_dead_features(learner, measured)
+                warn_of_codes(measured, column_names(learner), words_of(learner.problem_, measured))
+            samples, step = inputs.with_features(measured), inputs.standardizer
     problem, constraints = read_rules(learner.problem_, samples, rules)
     if n_clusters is None and metric.price is None:
         n_clusters = metric.n_clusters
@@ -171,28 +188,43 @@ def partition(
         for a, b in batches_of([sample.n_samples for sample in samples], DECODED)
     ]
     with workers_of(learner):
-        found = spread("partitioning", decode_all, parts, (problem, metric, step))
-    return [M for part in found for M in part]
+        found = spread("partitioning", _decode_part, parts, (problem, metric, step))
+    return [M for part in found for M in part], samples
 
 
-def counts_within(
-    problem: PartitionProblem,
-    samples: Sequence[Sample],
-    constraints: Sequence[Constraint],
-    n_clusters: Counts,
-) -> list[int | None]:
-    """The number of clusters of each sample, checked."""
-    sizes, words = [sample.n_samples for sample in samples], problem.traits.words
-    return counts_of(constraints, cluster_counts(n_clusters, sizes, words), words)
+def _decode_part(
+    part: tuple[int, Sequence[Sample], Sequence[int | None], Sequence[Constraint]],
+    how: tuple[PartitionProblem, Metric, Step | None],
+) -> list[EquivalenceMatrix]:
+    """Partition neighbouring samples, the free ones together, wherever that is done."""
+    (first, samples, counts, constraints), (problem, metric, step) = part, how
+    pairs = zip(counts, constraints, strict=True)
+    free = [j for j, (K, rule) in enumerate(pairs) if K is None and rule.says_nothing]
+    found: dict[int, EquivalenceMatrix] = {}
+    made: dict[int, Sample] = {}
+    at_once = AtOnce()
+    with at_once, asked(problem, "partition"):
+        together, alone = problem.partitions_at_once([samples[j] for j in free], metric, step)
+        found = {free[k]: M for k, M in together.items()}
+        made = {free[k]: sample for k, sample in alone.items()}
+    for j, (sample, K, constraint) in enumerate(zip(samples, counts, constraints, strict=True)):
+        if j not in found:
+            x = made.get(j) or (sample if step is None else sample.made_by(step))
+            with asked(problem, "partition", f"{problem.traits.words.whole} {first + j}"):
+                found[j] = metric.decode(problem, x, K, constraint)
+    at_once.raise_fault()
+    return [found[j] for j in range(len(samples))]
 
 
-def refuse_without_segments(problem: PartitionProblem) -> None:
-    words = problem.traits.words
-    if not problem.traits.contiguous:
-        raise SettingsError(
-            f"{type(problem).__name__} gives {words.part}s, not segments: predict_states names "
-            f"each {words.item}"
-        )
+def labels_of(
+    problem: PartitionProblem, partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample]
+) -> list[NDArray[Any]]:
+    """The partitions of samples as labels that users write."""
+    found: list[NDArray[Any]] = []
+    with asked(problem, "decode", lambda: f"{problem.traits.words.whole} {len(found)}"):
+        for M, sample in zip(partitions, samples, strict=True):
+            found.append(problem.decode(M, sample))
+    return found
 
 
 def margin_tables(
@@ -208,7 +240,7 @@ def margin_tables(
     counts = counts_within(problem, samples, constraints, n_clusters)
     if tolerance is None:
         tolerance = 5 if rates is None else rates.tolerance
-    if not (is_whole(tolerance) and tolerance >= 0):
+    if tolerance < 0:
         raise SettingsError(f"tolerance must be an integer >= 0 or None, got {tolerance!r}")
     known = rates if rates is not None and rates.tolerance == tolerance else None
     tables = []
@@ -219,9 +251,90 @@ def margin_tables(
                 problem, sample, learner.metric_, K, constraint, tolerance
             )
         except OracleError as error:
-            raise named(error, problem, i) from error
+            raise type(error)(f"{problem.traits.words.whole} {i}: {error}") from error
         except DataError as error:
             raise DataError(f"{error}; margins=False leaves them out") from error
         found = None if known is None else known(margins).tolist()
         tables.append(SegmentTable(M, margins.tolist(), found))
     return tables
+
+
+# ---- which partitions are allowed
+
+
+def read_rules(
+    problem: PartitionProblem, samples: Sequence[Sample], rules: Rules
+) -> tuple[PartitionProblem, list[Constraint]]:
+    """The problem with the lengths that are allowed, and a constraint for each sample."""
+    strange = sorted(set(rules) - set(Rules.__annotations__))
+    if strange:
+        raise TypeError(
+            f"predict takes {', '.join(Rules.__annotations__)}, and no keyword {strange[0]!r}"
+        )
+    lengths: dict[str, Any] = {k: v for k, v in rules.items() if k.endswith("_length")}
+    missing = sorted(lengths.keys() - settings_in(problem).keys())
+    if missing:
+        raise SettingsError(
+            f"{missing[0]} is a rule for segments, but {type(problem).__name__} has no such "
+            "setting: leave it out, or write a SegmentProblem (docs/plugins.md)"
+        )
+    constraints = []
+    for i, (sample, y) in enumerate(zip(samples, _known(problem, samples, rules), strict=True)):
+        try:
+            constraints.append(_constraint(problem, sample, y))
+        except DataError as error:
+            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
+    return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
+
+
+def _known(problem: PartitionProblem, samples: Sequence[Sample], rules: Rules) -> list[Any]:
+    """What is known of the partition of each sample."""
+    known, words = rules.get("known"), problem.traits.words
+    must_link, cannot_link = rules.get("must_link", ()), rules.get("cannot_link", ())
+    if len(must_link) or len(cannot_link):
+        if known is not None or len(samples) != 1:
+            raise SettingsError(
+                "must_link and cannot_link are links between the rows of one table: give "
+                "known=[PartialLabels(must_link=..., cannot_link=...), ...], one for each of "
+                f"{words.wholes(len(samples))}"
+            )
+        return [PartialLabels(must_link=must_link, cannot_link=cannot_link)]
+    if known is None:
+        return [None] * len(samples)
+    # A list with None in it would be read as the labels of a single sample.
+    listed = isinstance(known, list | tuple) and any(y is None for y in known)
+    if listed and len(known) == len(samples):
+        return list(known)
+    return labels_of_each(known, samples, words)
+
+
+def _constraint(problem: PartitionProblem, sample: Sample, y: Any) -> Constraint:
+    """Which partitions agree with what is known."""
+    if y is None:
+        return UNCONSTRAINED
+    contiguous, T = problem.traits.contiguous, sample.n_samples
+    labels = problem.learning.known_labels(y, sample)
+    partial = as_partial(labels, T, problem.traits.words.item)
+    if partial is None:
+        partial = PartialLabels(partition_of(problem.encode(labels, sample)).labels)
+    return partial.constraint(T, contiguous)
+
+
+def counts_within(
+    problem: PartitionProblem,
+    samples: Sequence[Sample],
+    constraints: Sequence[Constraint],
+    n_clusters: Counts,
+) -> list[int | None]:
+    """The number of clusters of each sample: the one asked for, or the one that is known."""
+    words = problem.traits.words
+    counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples], words)
+    for i, constraint in enumerate(constraints):
+        known = constraint.n_clusters
+        if known is not None and counts[i] not in (None, known):
+            raise DataError(
+                f"{words.whole} {i}: it is known to have {words.parts(known)}, but "
+                f"n_clusters={counts[i]}: leave out one of them"
+            )
+        counts[i] = known if counts[i] is None else counts[i]
+    return counts

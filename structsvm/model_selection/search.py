@@ -37,10 +37,9 @@ from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner, recording_tags
 from structsvm.learner.parameters import ProblemParameters
-from structsvm.learner.rules import Rules, labels_of
 from structsvm.learner.settings import Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
-from structsvm.learner.steps import as_measured, decode_with, prepare
+from structsvm.learner.steps import Rules, as_measured, decode_with, labels_of, prepare
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.model_selection.candidates import check_candidates, check_lams, menu

@@ -15,7 +15,7 @@ from structsvm.data.copies import contents, near_rows
 from structsvm.data.values import label_values
 from structsvm.data.words import Words
 from structsvm.errors import DataError, SettingsError
-from structsvm.learner.samples import words_of
+from structsvm.learner.columns import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
 from structsvm.model_selection.folds import Folds, split
 from structsvm.partial_labels.complete import Known

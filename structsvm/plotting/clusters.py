@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.data.samples import asked_counts
+from structsvm.learner.columns import partition_of
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.samples import partition_of
 from structsvm.learner.steps import encode
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels, misplaced

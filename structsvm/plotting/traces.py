@@ -9,8 +9,8 @@ import numpy as np
 from structsvm.data.gaps import InMetric
 from structsvm.data.sample import Sample
 from structsvm.errors import SettingsError
+from structsvm.learner.columns import is_image, unscaled
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.samples import is_image, unscaled
 from structsvm.learner.steps import as_measured
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats

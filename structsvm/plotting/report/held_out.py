@@ -25,9 +25,9 @@ from structsvm.evaluation.evaluate import (
 from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.inputs import as_list
 from structsvm.learner.baselines import estimators_in
+from structsvm.learner.columns import is_image
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.samples import is_image
 from structsvm.learner.steps import as_measured, encode
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -16,7 +16,7 @@ from structsvm.data.times import TimeAxis
 from structsvm.data.values import label_values, missing_labels, of_one_kind
 from structsvm.data.words import IMAGES, Words
 from structsvm.features.names import read_names
-from structsvm.learner.samples import partition_of, unscaled
+from structsvm.learner.columns import partition_of, unscaled
 from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.matching import matched_labels

@@ -1,4 +1,7 @@
-"""Columns that decide a result by what they are: codes of missing values, and the labels."""
+"""What can be said of samples and their columns: what they are called, what they may hide.
+
+Columns that decide a result by what they are: codes of missing values, the labels, dead sensors.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from structsvm.data.deferred import Deferred, of_each
 from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample
 from structsvm.data.samples import is_constant
 from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataWarning, warn
+from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.labels import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, Ints
+from structsvm.partitions.problem import PartitionProblem
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.plain import some_of
 
+RELIED_ON = 0.05
+"""A share of the weight of a metric from which on a feature that is constant is named."""
+DIFFERENT = 1e-6
+"""A share of a value by which another differs that is not the same up to rounding."""
 FAR = 10.0
 """How many ranges of the other values a value is away from them that is none."""
 VARIED = 5
@@ -24,10 +35,86 @@ EXPLAINED = 1 - 1e-9
 """A share of the variance from which on a feature is constant within the labelled parts."""
 
 
+def is_image(sample: Sample) -> bool:
+    return isinstance(sample.side, FeatureGraph) and sample.side.regions is not None
+
+
+def words_of(problem: PartitionProblem, samples: Sequence[Sample]) -> Words:
+    return IMAGES if all(map(is_image, samples)) else problem.traits.words
+
+
+def partition_of(truth: EquivalenceMatrix | NodeLabels) -> EquivalenceMatrix:
+    """The partition of the items, where the truth is one of what they are made of."""
+    return truth.M if isinstance(truth, NodeLabels) else truth
+
+
+def unscaled(learner: Any, measured: Sequence[Sample]) -> list[Floats]:
+    """The features that the metric sees of samples as measured, not standardised, (T_i, P')."""
+    Xs, stage = [sample.X for sample in measured], learner.inputs_.features
+    return Xs if stage is None else stage.transform(Xs)
+
+
 def column_names(learner: Any) -> list[str]:
     """The names of the columns of samples as they are measured."""
     names = getattr(learner, "feature_names_in_", None)
     return [f"x{j}" for j in range(learner.n_features_in_)] if names is None else list(names)
+
+
+# ---- features that a metric weighs and that say nothing where it is used
+
+
+def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
+    """DataWarning for features of a learned metric that are constant in samples to partition."""
+    words = learner.problem_.traits.words
+    if learner.inputs_.features is not None or words in (GRAPHS, IMAGES):
+        return
+    weights = np.sum(learner.metric_.factor**2, axis=1)
+    if not weights.sum() > 0.0:  # so small that their squares vanish
+        return
+    shares = weights / weights.sum()
+    relied_on = shares >= RELIED_ON
+    where: dict[tuple[int, ...], list[str]] = {}
+    for i, flat in _constant_features(samples, relied_on).items():
+        if which := tuple(np.flatnonzero(flat & relied_on).tolist()):
+            where.setdefault(which, []).append(f"{words.whole} {i}")
+    names = learner.metric_feature_names_
+    for which, places in where.items():
+        verb, have = ("is", "has") if len(which) == 1 else ("are", "have")
+        warn(
+            f"{some_of(places)}: {some_of([names[j] for j in which])} {verb} constant, which "
+            f"{have} {shares[list(which)].sum():.0%} of the weight of the metric",
+            DataWarning,
+        )
+
+
+def _constant_features(samples: Sequence[Sample], relied_on: Bools) -> dict[int, Bools]:
+    """Which features are constant, (P,), in samples where one of some features may be.
+
+    What is not in memory was looked at when it was first read, and stays constant where it is
+    standardised since.
+    """
+    found: dict[int, Bools] = {}
+    suspects = []
+    for i, sample in enumerate(samples):
+        X = sample.data
+        if isinstance(X, Deferred) and X.origin.constant is not None:
+            found[i] = X.origin.constant
+        elif isinstance(X, Deferred) or _may_be_constant(X, relied_on):
+            suspects.append(i)
+    data = [samples[i].data for i in suspects]
+    flat = of_each("looking for constant features", is_constant, data)
+    found |= zip(suspects, flat, strict=True)
+    return {i: found[i] for i in sorted(found) if samples[i].n_samples > 1}
+
+
+def _may_be_constant(X: Floats, relied_on: Bools) -> bool:
+    """Whether two rows of an array do not differ in all of some features."""
+    first, middle = X[0], X[len(X) // 2]
+    differ = np.abs(first - middle) > DIFFERENT * np.abs(first)  # a missing value tells nothing
+    return not differ[relied_on].all()
+
+
+# ---- codes of missing values, and labels among the columns
 
 
 class Code(NamedTuple):
