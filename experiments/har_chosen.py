@@ -28,8 +28,7 @@ from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording, arrays_and_labels
-from structsvm.learner.baselines import estimators_in
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import estimators_in, partition_with
 from structsvm.partitions.losses import partition_loss
 
 Ints = NDArray[np.int64]

@@ -31,8 +31,7 @@ from structsvm import ChangePoint, EquivalenceMatrix, MetricLearnerCV
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.io import Recording
-from structsvm.learner.baselines import estimators_in
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import estimators_in, partition_with
 from structsvm.partitions import Candidate, Sample
 
 N_LEARN = 20

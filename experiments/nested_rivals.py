@@ -33,8 +33,7 @@ from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import read_recordings
-from structsvm.learner.baselines import estimators_in
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import estimators_in, partition_with
 from structsvm.learner.steps import decode_with
 from structsvm.partitions.losses import partition_loss
 

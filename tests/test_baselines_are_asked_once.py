@@ -5,8 +5,7 @@ import pytest
 
 from structsvm import ChangePoint, MetricLearner, evaluate
 from structsvm.baselines import Consensus, FrameClassifier
-from structsvm.learner.baselines import ask
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import ask, partition_with
 from structsvm.learner.steps import as_measured
 from structsvm.plotting.report.held_out import HeldOut
 

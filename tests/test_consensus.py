@@ -19,8 +19,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarni
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features import Lags
-from structsvm.learner.baselines import estimators_in
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import estimators_in, partition_with
 from structsvm.learner.steps import encode, read_training
 from structsvm.model_selection.trials import Fold, try_baseline
 from structsvm.partitions import Baseline, Candidate

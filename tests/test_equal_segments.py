@@ -10,7 +10,7 @@ from structsvm.baselines.blind import FixedTimes
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
 from structsvm.io import arrays_and_labels
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import partition_with
 
 NOTHING = (
     "There is no evidence that the segments follow from the features: segments of equal length, "

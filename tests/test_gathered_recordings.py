@@ -26,8 +26,7 @@ from structsvm.features import (
     Union,
 )
 from structsvm.io import arrays_and_labels
-from structsvm.learner.baselines import ask, estimators_in, fit_baseline
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partition_with
 from structsvm.learner.gathered import even_part
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training

@@ -13,8 +13,7 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.baselines.recordings import baselines_of_recordings
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
-from structsvm.learner.baselines import estimators_in
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import estimators_in, partition_with
 from structsvm.learner.steps import as_measured, encode, prepare
 from structsvm.partitions import Baseline, EquivalenceMatrix, Sample, partition_loss
 from structsvm.plotting import report_page

@@ -22,9 +22,15 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
-from structsvm.learner.baselines import ask, estimators_in, metrics_in
+from structsvm.learner.baselines import (
+    ask,
+    estimators_in,
+    metrics_in,
+    other_methods,
+    partitions_with,
+    samples_with_states,
+)
 from structsvm.learner.columns import warn_of_dead_features
-from structsvm.learner.consensus import partitions_with, samples_with_states, ways_besides_metrics
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import segment_tables
@@ -109,7 +115,7 @@ def answers_of(
     prepared: list[Sample] | None = None,
 ) -> list[Answer]:
     rules = {} if rules is None else rules
-    if baseline is not None and (margins or (rules and baseline in ways_besides_metrics(learner))):
+    if baseline is not None and (margins or (rules and baseline in other_methods(learner))):
         raise SettingsError(
             f"--baseline {baseline}: margins are those of the learned metric, and only metrics "
             "keep rules: leave out --baseline, or --margins and the rules"
@@ -189,11 +195,11 @@ def _partitions(
     rules: Rules,
 ) -> list[EquivalenceMatrix]:
     """Partitions in the learned metric, or by a tuned baseline."""
-    if baseline in ways_besides_metrics(learner):
+    if baseline in other_methods(learner):
         return partitions_with(learner, baseline, given, samples, n_clusters)
     metric = learner.metric_ if baseline is None else metrics_in(learner.baselines_).get(baseline)
     if metric is None:
-        known = ", ".join(sorted({*learner.baselines_, *ways_besides_metrics(learner)}))
+        known = ", ".join(sorted({*learner.baselines_, *other_methods(learner)}))
         raise SettingsError(
             f"--baseline {baseline}: the model has {known}; fit --baselines all tunes all there are"
         )

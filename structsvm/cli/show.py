@@ -14,7 +14,7 @@ from structsvm.cli.inputs import words_for, words_of_training
 from structsvm.cli.settings import flat
 from structsvm.cli.terminal import Terminal, facts
 from structsvm.diagnosis import diagnose
-from structsvm.learner.consensus import ways_besides_metrics
+from structsvm.learner.baselines import other_methods
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.weights import heaviest_features
@@ -66,7 +66,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
         "penalty": learner.metric_.price,
         "training_loss": _training_loss(learner),
-        "baselines": list(dict.fromkeys([*learner.baselines_, *ways_besides_metrics(learner)])),
+        "baselines": list(dict.fromkeys([*learner.baselines_, *other_methods(learner)])),
         "training_data": {
             f"n_{words.whole}s": len(data),
             f"n_{words.item}s": list(data.n_samples),

@@ -48,7 +48,7 @@ from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
 from structsvm.evaluation.evaluate import Evaluation
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.recording import Recording, listed
-from structsvm.learner.consensus import ways_besides_metrics
+from structsvm.learner.baselines import other_methods
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSet
@@ -298,7 +298,7 @@ def _tell(
     if len(diagnosis):
         kinds = ", ".join(diagnosis.kinds)
         terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
-    baselines = {*learner.baselines_, *ways_besides_metrics(learner)}
+    baselines = {*learner.baselines_, *other_methods(learner)}
     terminal.note(_next(judged.verdict, search.best_candidate_, baselines, written.model, asked))
 
 

@@ -27,7 +27,14 @@ from structsvm.evaluation.contrast import LEARNED, Contrast, once_each
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features.names import read_names
-from structsvm.learner.baselines import estimators_in, labels_by, metrics_in, partitions_of
+from structsvm.learner.baselines import (
+    estimators_in,
+    labels_by,
+    metrics_in,
+    partitions_of,
+    samples_with_states,
+    with_consensus,
+)
 from structsvm.learner.columns import (
     column_names,
     partition_of,
@@ -35,7 +42,6 @@ from structsvm.learner.columns import (
     warn_of_labels,
     words_of,
 )
-from structsvm.learner.consensus import samples_with_states, with_consensus
 from structsvm.learner.form import Form
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.steps import as_measured, decode_with, encode, prepare

@@ -1,10 +1,10 @@
-"""What a learned metric has to beat, tuned on the same labels: metrics, and other estimators."""
+"""What a learned metric has to beat, tuned on the same labels, and the consensus with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines import metrics as tuned_metrics
+from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.deferred import of_each
 from structsvm.data.gaps import filled
-from structsvm.data.sample import Sample
+from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.data.values import label_values
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
@@ -22,14 +23,14 @@ from structsvm.features import RecordingTransformer
 from structsvm.learner.form import Form
 from structsvm.learner.gathered import learn_in_memory
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.steps import labels_of
+from structsvm.learner.steps import as_measured, decode_with, labels_of, workers_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
-from structsvm.partitions.candidates import Baseline, Candidate, names_states
+from structsvm.partitions.candidates import CONSENSUS, Baseline, Candidate, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import among
+from structsvm.support.checks import among, refuse_unlisted
 from structsvm.support.contract import asked
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
@@ -95,9 +96,6 @@ def estimators_in(baselines: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one for name, one in baselines.items() if not isinstance(one, MetricBaseline)}
 
 
-Kind = TypeVar("Kind")
-
-
 def which_baselines(baselines: Any) -> str | list[str] | None:
     """The baselines that were asked for; None for none."""
     if baselines is None:
@@ -114,17 +112,17 @@ def which_baselines(baselines: Any) -> str | list[str] | None:
 def tune(
     which: str | Sequence[str],
     measured: TrainingSet,
-    seen: Callable[[], TrainingSet],
+    seen: TrainingSet,
     features: RecordingTransformer | None,
 ) -> tuple[dict[str, Metric], dict[str, Any]]:
     """Tune baselines of a metric: those that are metrics, and the other estimators, by name."""
     if all(truth.n_clusters == 1 for truth in measured.parts.truths):
         return {}, {}  # no labelled stretch has a change: nothing to tune on
-    names, others = asked_for(which, measured, features)
+    names, others = chosen_baselines(which, measured, features)
     metrics: dict[str, Metric] = {}
     part = len(names) / max(len(names) + len(others), 1)
     with share("tuning baselines", 0.0, part):
-        parts = seen().parts if names else measured
+        parts = seen.parts
         for name in stage("metrics", names):
             metrics[name] = tuned_metrics.fit(
                 name, parts.problem, parts.samples, parts.truths, weights=parts.weights
@@ -133,7 +131,7 @@ def tune(
         return metrics, fit_baselines(others, measured, named=not isinstance(which, str))
 
 
-def asked_for(
+def chosen_baselines(
     which: str | Sequence[str], data: TrainingSet, features: RecordingTransformer | None
 ) -> tuple[list[str], list[Baseline]]:
     """The names of the metrics, and the other baselines, that are asked for as :func:`tune` takes
@@ -143,8 +141,6 @@ def asked_for(
     if not isinstance(which, str):
         names = list(dict.fromkeys(which))
         return [n for n in names if n not in others], [others[n] for n in names if n in others]
-    if which not in USUAL:
-        raise SettingsError(f"baselines must be one of {USUAL} or a list of names, got {which!r}")
     some = [baseline for baseline in others.values() if baseline.quick or which == "all"]
     return list(data.problem.traits.baselines), some
 
@@ -248,3 +244,106 @@ def _labels(data: TrainingSet) -> list[Any]:
         return found
     problem, pairs = data.problem, zip(data.truths, data.samples, strict=True)
     return [problem.learning.item_labels(problem.decode(M, x), x) for M, x in pairs]
+
+
+# ---- the consensus of learned metrics and of classifiers that were tuned beside them
+
+
+@dataclass(frozen=True, eq=False)
+class MetricBeside:
+    """A learned metric, and the stages in front of it, that is in a consensus with another one."""
+
+    inputs: Inputs
+    metric: Metric
+
+
+def other_methods(learner: Any) -> list[str]:
+    """Names of the baselines of a learner that are no metrics, and of its consensus."""
+    consensus = [CONSENSUS] if learner.consensus_ else []
+    return list(dict.fromkeys([*estimators_in(learner.baselines_), *consensus]))
+
+
+def partition_with(
+    learner: Any, baseline: str, X: Any, n_clusters: Counts = None
+) -> list[EquivalenceMatrix]:
+    """Partition samples with one of the baselines of a learner, by name, or with the consensus."""
+    if is_prepared(X):
+        raise SettingsError(
+            f"{baseline} partitions samples as they are: give these, not prepared ones"
+        )
+    refuse_unlisted("baseline", baseline, sorted({*learner.baselines_, *other_methods(learner)}))
+    if baseline in metrics_in(learner.baselines_):
+        return decode_with(learner, learner.baselines_[baseline], X, n_clusters)
+    measured = as_measured(learner, X)
+    with workers_of(learner):
+        samples = learner.inputs_(measured) if baseline == CONSENSUS else measured
+        return partitions_with(learner, baseline, measured, samples, n_clusters)
+
+
+def partitions_with(
+    learner: Any,
+    baseline: str,
+    measured: Sequence[Sample],
+    samples: Sequence[Sample],
+    n_clusters: Counts = None,
+) -> list[EquivalenceMatrix]:
+    """Partitions by a baseline of a learner that is no metric, or by the consensus of some."""
+    if baseline != CONSENSUS or baseline in learner.baselines_:
+        labels = labels_by(
+            learner.baselines_[baseline], baseline, learner.problem_, measured, n_clusters
+        )
+        return partitions_of(labels, learner.problem_)
+    found = {
+        name: partitions_with(learner, name, measured, samples, n_clusters)
+        for name in learner.consensus_
+    }
+    learned = decode_with(learner, learner.metric_, list(samples), n_clusters)
+    return _consensus(learner, learned, found, measured, n_clusters)
+
+
+def with_consensus(
+    learner: Any,
+    found: Mapping[str, Sequence[EquivalenceMatrix]],
+    learned: str,
+    measured: Sequence[Sample],
+    n_clusters: Counts,
+) -> dict[str, list[EquivalenceMatrix]]:
+    """The consensus with partitions that are known already, by its name; empty if there is none."""
+    names = learner.consensus_
+    if not names or not found.keys() >= {learned, *names}:
+        return {}
+    return {CONSENSUS: _consensus(learner, found[learned], found, measured, n_clusters)}
+
+
+def _consensus(
+    learner: Any,
+    learned: Sequence[EquivalenceMatrix],
+    by_baselines: Mapping[str, Sequence[EquivalenceMatrix]],
+    measured: Sequence[Sample],
+    n_clusters: Counts,
+) -> list[EquivalenceMatrix]:
+    """Of the segmentations in the metric, in those beside it, and by the baselines."""
+    beside = [
+        decode_with(learner, other.metric, other.inputs(measured), n_clusters)
+        for other in learner.metrics_beside_.values()
+    ]
+    every = [learned, *beside, *(by_baselines[name] for name in learner.consensus_)]
+    found = [[M.breakpoints for M in partitions] for partitions in every]
+    counts = cluster_counts(n_clusters, [sample.n_samples for sample in measured])
+    ends = nearest_segmentations(found, np.ones(len(found)), counts)
+    return [EquivalenceMatrix.from_breakpoints(each) for each in ends]
+
+
+def samples_with_states(
+    learner: Any, measured: Sequence[Sample], samples: Sequence[Sample]
+) -> tuple[list[Sample], NDArray[Any] | None]:
+    """Samples that know how probable states are, by which a consensus names them; and their
+    names.
+    """
+    if learner.classes_ is not None:
+        return list(samples), learner.classes_
+    for baseline in (learner.baselines_[name] for name in learner.consensus_):
+        if names_states(baseline) and hasattr(baseline, "predict_proba"):
+            known = zip(samples, ask(baseline, "predict_proba", measured), strict=True)
+            return [replace(sample, states=p) for sample, p in known], baseline.classes_
+    return list(samples), None

@@ -32,8 +32,7 @@ from structsvm.features.regions import Deviations, RegionScores
 from structsvm.features.scores import StateScores
 from structsvm.features.trees import STORED, Trees
 from structsvm.graphs.images import GraphOfImage
-from structsvm.learner.baselines import MetricBaseline, estimators_in
-from structsvm.learner.consensus import MetricBeside
+from structsvm.learner.baselines import MetricBaseline, MetricBeside, estimators_in
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.structured import StructuredSVM

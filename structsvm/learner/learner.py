@@ -13,21 +13,18 @@ from sklearn.base import clone
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, check_weights
 from structsvm.data.values import refuse_hidden
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
+from structsvm.learner.baselines import MetricBaseline, MetricBeside, tune, which_baselines
 from structsvm.learner.columns import warn_of_codes, warn_of_dead_features, warn_of_labels, words_of
-from structsvm.learner.consensus import MetricBeside
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
-from structsvm.learner.parameters import ProblemParameters
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.settings import Settings, problem_from
+from structsvm.learner.settings import ProblemParameters, Settings, problem_from
 from structsvm.learner.states import SegmentTable, names_of_items
 from structsvm.learner.steps import (
     Rules,
@@ -292,13 +289,7 @@ class MetricLearner(ProblemParameters):
             On Ctrl-C before there is a metric.
         """
         settings = self._settings(callback)
-        if resume is not None and not isinstance(resume, str | PathLike):
-            raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         which = which_baselines(baselines)
-        if when_learned is not None and not callable(when_learned):
-            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
-        if alternation is not None and not isinstance(alternation, Alternation):
-            raise SettingsError(f"alternation must be an Alternation or None, got {alternation!r}")
         read = self._training_set(
             X,
             y,
@@ -307,7 +298,14 @@ class MetricLearner(ProblemParameters):
             groups=groups,
             unlabelled=unlabelled,
         ).counted()
-        others = _held_out(held_out, read)
+        others = None
+        if held_out is not None:
+            try:
+                others = TrainingSet.read(
+                    read.problem, *held_out, read.names, n_features=read.n_features
+                )
+            except DataError as error:
+                raise DataError(f"held_out: {error}") from error
         partial = check_labels(read)
         if partial and resume is not None:
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
@@ -342,7 +340,7 @@ class MetricLearner(ProblemParameters):
                     when_learned(self)
             if which is not None and not self.interrupted_:
                 with share("tuning baselines", learned, 1.0):
-                    self._tune_baselines(which, read, lambda: data)
+                    self._tune_baselines(which, read, data)
         return self
 
     def risk(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Risk:
@@ -418,7 +416,12 @@ class MetricLearner(ProblemParameters):
         SettingsError
             If the learner has no such features.
         """
-        samples, states = prepare(self, X), self._known_states()
+        samples, states = prepare(self, X), self.classes_
+        if states is None:
+            raise SettingsError(
+                "this learner has not learned names of states: fit it with features=StateScores(), "
+                "or a Union that contains them, and with labels that are names"
+            )
         partitions = self.predict_partitions(samples, n_clusters, **rules)
         pairs = zip(partitions, samples, strict=True)
         return [names_of_items(M, sample, states) for M, sample in pairs]
@@ -580,22 +583,15 @@ class MetricLearner(ProblemParameters):
 
         The result has the form of ``X``. :meth:`set_output`, or
         ``sklearn.set_config(transform_output=...)``, chooses arrays or data frames.
+
+        Raises
+        ------
+        DataError
+            For samples of too few rows to standardise them by themselves.
         """
         check_is_fitted(self)
         form = Form.given_to(self, X)
         samples = prepare(self, form.samples)
-        self._refuse_few(samples)
-        transformed = [self.metric_.transform(sample.X) for sample in samples]
-        own = getattr(self, "_sklearn_output_config", {})
-        kind = str(own.get("transform", get_config()["transform_output"]))
-        if kind != "default":
-            names = list(self.get_feature_names_out())
-            pairs = zip(transformed, form.indices(len(transformed)), strict=True)
-            transformed = [data_frame(kind, Z, names, index) for Z, index in pairs]
-        return form.answer(transformed)
-
-    def _refuse_few(self, samples: Sequence[Sample]) -> None:
-        """Refuse samples of too few rows to standardise them by themselves."""
         few = [i for i, sample in enumerate(samples) if sample.n_samples < FEWEST_TO_SCALE]
         if few and self.inputs_.standardizer.kind == "recording":
             words = self.problem_.traits.words
@@ -604,6 +600,14 @@ class MetricLearner(ProblemParameters):
                 "standardise it by itself, as this learner does: give them all at once, or learn "
                 "with standardize='training', which takes the scale of the training samples"
             )
+        transformed = [self.metric_.transform(sample.X) for sample in samples]
+        own = getattr(self, "_sklearn_output_config", {})
+        kind = str(own.get("transform", get_config()["transform_output"]))
+        if kind != "default":
+            names = list(self.get_feature_names_out())
+            pairs = zip(transformed, form.indices(len(transformed)), strict=True)
+            transformed = [data_frame(kind, Z, names, index) for Z, index in pairs]
+        return form.answer(transformed)
 
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
         """Learn from labelled samples, and transform them as :meth:`transform` does.
@@ -724,27 +728,14 @@ class MetricLearner(ProblemParameters):
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
 
-    def _known_states(self) -> NDArray[Any]:
-        """The names of the states it knows; SettingsError if it knows none."""
-        states = self.classes_
-        if states is None:
-            raise SettingsError(
-                "this learner has not learned names of states: fit it with features=StateScores(), "
-                "or a Union that contains them, and with labels that are names"
-            )
-        return states
-
-    @property
-    def _problem(self) -> PartitionProblem:
-        return problem_from(self.problem, self.random_state)
-
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)
 
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once."""
         with workers_of(self):
-            return TrainingSet.of(self._problem, X, y, **given)
+            problem = problem_from(self.problem, self.random_state)
+            return TrainingSet.of(problem, X, y, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""
@@ -780,10 +771,7 @@ class MetricLearner(ProblemParameters):
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
 
     def _tune_baselines(
-        self,
-        which: str | Sequence[str],
-        measured: TrainingSet,
-        seen: Callable[[], TrainingSet],
+        self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet
     ) -> None:
         fitted = self.inputs_.features
         features = None if fitted is None else clone(fitted)
@@ -792,19 +780,5 @@ class MetricLearner(ProblemParameters):
             name: MetricBaseline.of(metric, self.problem_, self.inputs_)
             for name, metric in metrics.items()
         }
-        self.baselines_ = (
-            self.baselines_ | tuned | estimators
-        )  # not those of a copy of this learner
-
-
-def _held_out(given: Any, read: TrainingSet) -> TrainingSet | None:
-    """Held-out samples, checked against those to learn from."""
-    if given is None:
-        return None
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise DataError(f"held_out must be a pair (Xs, ys) or None, got {type(given).__name__}")
-    Xs, ys = given
-    try:
-        return TrainingSet.read(read.problem, Xs, ys, read.names, n_features=read.n_features)
-    except DataError as error:
-        raise DataError(f"held_out: {error}") from error
+        # A new dictionary: a copy of this learner keeps its own.
+        self.baselines_ = self.baselines_ | tuned | estimators

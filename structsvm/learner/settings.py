@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from structsvm.data.samples import STANDARDIZE
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
-from structsvm.learner.parameters import named_problem
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import Traits
+from structsvm.plugins import problem_class, problem_names
 from structsvm.problem import Outline
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
@@ -25,6 +27,7 @@ from structsvm.solvers.base import Solver
 from structsvm.storage.codec import refuse_unstored
 from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
 from structsvm.support.contract import raise_wrong
+from structsvm.support.settings import settings_in
 
 REGULARIZERS: dict[str, Regularizer] = {"squared": SquaredNorm(), "trace": Trace()}
 
@@ -55,18 +58,18 @@ class Settings:
     ) -> Settings:
         """Read the parameters of a :class:`structsvm.MetricLearner`."""
         refuse_unstored(parameters)
-        refuse_no_function("constraints", parameters["constraints"])
-        refuse_no_function("callback", callback)
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits, metric = problem.traits, parameters["metric"]
         metric_space(metric, 1)  # refuses an unknown metric
         features = _features_from(parameters["features"])
         usual = None if features is not None and features.scaled else traits.standardize
+        lam = traits.lam if parameters["lam"] is None else parameters["lam"]
+        check_lam(lam)
         settings = cls(
             problem=problem,
             metric=metric,
             regularizer=regularizer_from(parameters["regularizer"]),
-            lam=_lam_from(parameters["lam"], traits.lam),
+            lam=float(lam),
             features=features,
             standardize=_standardize_from(parameters["standardize"], usual),
             shrinkage=_shrinkage_from(parameters["whiten"], metric, traits.shrinkage),
@@ -134,19 +137,6 @@ def _some_features(regularizer: Regularizer) -> int:
     return max(1, len(center)) if np.ndim(center) else 1
 
 
-def _lam_from(lam: Any, usual: float) -> float:
-    if lam is None:
-        return usual
-    check_lam(lam)
-    return float(lam)
-
-
-def refuse_no_function(name: str, function: Any) -> None:
-    """Check that a parameter is a function or None."""
-    if function is not None and not callable(function):
-        raise SettingsError(f"{name} must be a function or None, got {function!r}")
-
-
 def regularizer_from(name: str | Regularizer) -> Regularizer:
     """A regularizer itself, or the one of a name."""
     if isinstance(name, Regularizer):
@@ -199,3 +189,86 @@ def _shrinkage_from(whiten: Any, metric: str, usual: float | None) -> float | No
             "metric='full' or whiten=None"
         )
     return float(whiten)
+
+
+class ProblemParameters(BaseEstimator):  # type: ignore[misc]
+    """An estimator with a parameter ``problem``, a frozen dataclass.
+
+    ``GridSearchCV`` searches over ``problem__min_length`` as over any parameter. A problem is never
+    changed: another setting makes another problem.
+    """
+
+    _default_problem: ClassVar[Any] = None
+    """What stands for a problem that is None."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; if ``deep``, the settings of the problem as well."""
+        found: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            with suppress(SettingsError):  # of a name that stands for nothing, which fit refuses
+                found |= _settings(self._given_problem(), "problem")
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, settings of the problem among them, as in scikit-learn.
+
+        Raises
+        ------
+        SettingsError
+            When the problem has no such setting, or does not take the value.
+        """
+        mark = "problem__"
+        own = {name.removeprefix(mark): v for name, v in params.items() if name.startswith(mark)}
+        super().set_params(**{name: v for name, v in params.items() if not name.startswith(mark)})
+        if own:
+            self.problem = _with(self._given_problem(), own)
+        return self
+
+    def _given_problem(self) -> Any:
+        return named_problem(self._default_problem if self.problem is None else self.problem)
+
+
+def named_problem(problem: Any) -> Any:
+    """The problem of a name, with its usual settings; anything else as it is."""
+    if not isinstance(problem, str):
+        return problem
+    names = problem_names()
+    if problem not in names:
+        raise SettingsError(
+            f"problem must be a PartitionProblem such as ChangePoint(), or one of "
+            f"{', '.join(names)}, got {problem!r}{meant(problem, names)}"
+        )
+    try:
+        return problem_class(problem)()
+    except TypeError as error:
+        raise SettingsError(
+            f"problem {problem!r} needs settings, make an instance: {error}"
+        ) from error
+
+
+def _settings(value: Any, name: str) -> dict[str, Any]:
+    """The settings of a dataclass by name, those of dataclasses inside of it as well."""
+    found: dict[str, Any] = {}
+    for setting, inner in settings_in(value).items():
+        path = f"{name}__{setting}"
+        found |= {path: inner, **_settings(inner, path)}
+    return found
+
+
+def _with(value: Any, given: Mapping[str, Any]) -> Any:
+    """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
+    kind, known = type(value).__name__, settings_in(value)
+    inside: dict[str, dict[str, Any]] = {}
+    changed: dict[str, Any] = {}
+    for path, setting in given.items():
+        name, _, rest = path.partition("__")
+        if name not in known:
+            has = ", ".join(known) or "none"
+            raise SettingsError(f"problem: {kind} has no setting {name!r}, it has {has}")
+        if rest:
+            inside.setdefault(name, {})[rest] = setting
+        else:
+            changed[name] = setting
+    for name, settings in inside.items():
+        changed[name] = _with(changed.get(name, known[name]), settings)
+    return replace(value, **changed)

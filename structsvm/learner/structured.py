@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -23,8 +22,7 @@ from structsvm.errors import (
     warn,
 )
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.parameters import ProblemParameters
-from structsvm.learner.settings import refuse_no_function, regularizer_from
+from structsvm.learner.settings import ProblemParameters, regularizer_from
 from structsvm.learner.structured_data import (
     WORDS,
     LabelledData,
@@ -55,78 +53,18 @@ INEXACT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Minimisation:
-    """How to learn, whatever the samples."""
-
-    problem: Problem
-    """As it was given, its sizes perhaps open."""
-    regularizer: Regularizer
-    """``lam Omega``."""
-    constraints: Callable[[Any], list[Any]] | None
-    solver: Solver
-    backend: Backend
-    callback: Callable[[HistoryEntry], None] | None
-
-    @classmethod
-    def of(
-        cls,
-        parameters: Mapping[str, Any],
-        callback: Callable[[HistoryEntry], None] | None = None,
-    ) -> Minimisation:
-        """Read the parameters of a :class:`StructuredSVM`."""
-        refuse_unstored(parameters)
-        refuse_no_function("constraints", parameters["constraints"])
-        refuse_no_function("callback", callback)
-        problem, lam = parameters["problem"], parameters["lam"]
-        if not isinstance(problem, Problem):
-            raise SettingsError(
-                f"problem must be an instance of a class derived from structsvm.problem.Problem, "
-                f"got {shown(problem)}; partitions are for MetricLearner"
-            )
-        check_lam(lam)
-        return cls(
-            problem,
-            regularizer_from(parameters["regularizer"]).scaled(float(lam)),
-            parameters["constraints"],
-            solver_from(parameters["solver"]),
-            backend_from(parameters["backend"], parameters["n_jobs"]),
-            callback,
-        )
-
-    def sized(self, data: LabelledData) -> Minimisation:
-        with asked(self.problem, "sized"):
-            problem = self.problem.sized(data.xs, data.ys)
-        if not isinstance(problem, Problem):
-            raise PluginError(
-                f"{type(self.problem).__name__}.sized returned {shown(problem)}: return a problem, "
-                "such as dataclasses.replace(self, n_features=...)"
-            )
-        return replace(self, problem=problem)
-
-    def risk(self, data: LabelledData) -> RegularizedRisk:
-        return RegularizedRisk(
-            problem=self.problem,
-            xs=data.xs,
-            ys=data.ys,
-            regularizer=self.regularizer,
-            sample_weight=data.weights,
-            null=np.zeros(self.problem.weight_space().dim),
-            constraints=self.constraints,
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class OpenLabellings(Completions):
     """Learning from labellings that are known in part."""
 
-    settings: Minimisation
+    problem: Problem
     data: LabelledData
     is_open: Sequence[bool]
     """Of which samples something is not known."""
+    risk_of: Callable[[Problem, LabelledData], RegularizedRisk]
 
     def complete(self, w: Floats) -> list[Any]:
         """For every sample the best labelling that agrees with what is known."""
-        problem = self.settings.problem
+        problem = self.problem
         assert isinstance(problem, CompletableProblem)
         found = list(self.data.ys)
         for i in np.flatnonzero(self.is_open).tolist():
@@ -140,14 +78,12 @@ class OpenLabellings(Completions):
         return found
 
     def risk(self, labels: Sequence[Any]) -> RegularizedRisk:
-        """The risk once the labellings are these."""
-        return self.settings.risk(replace(self.data, ys=list(labels)))
+        return self.risk_of(self.problem, replace(self.data, ys=list(labels)))
 
     def same(self, a: Any, b: Any) -> bool:
         return Snapshot(a).still_holds(b)
 
     def held_out_loss(self, w: Floats) -> float | None:
-        """None: nothing is held out."""
         return None
 
 
@@ -298,30 +234,51 @@ class StructuredSVM(ProblemParameters):
         KeyboardInterrupt
             On Ctrl-C before there is a weight.
         """
-        settings = self._settings(callback)
+        solver, backend = self._solver_and_backend()
         refuse_below(0, "max_rounds", max_rounds)
-        if resume is not None and not isinstance(resume, str | PathLike):
-            raise SettingsError(f"resume must be the path of a file or None, got {resume!r}")
         data = read_labelled(X, y, sample_weight)
-        is_open = _open(settings.problem, data.ys)
+        is_open = _open(self.problem, data.ys)
         if any(is_open) and resume is not None:
             raise SettingsError(
                 "resume= keeps one convex problem: it is not for labellings that are known in part"
             )
         full = _full(data, is_open)
-        settings = settings.sized(full)
+        problem = self._sized(full)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
-            solve = partial(settings.solver.solve, callback=callback, backend=settings.backend)
-            solution, alternated = solve(settings.risk(full), resume=resume), None
+            solution = solver.solve(
+                self._risk(problem, full), callback, backend=backend, resume=resume
+            )
+            alternated = None
             if any(is_open) and max_rounds > 0 and solution.status is not Status.INTERRUPTED:
-                task = OpenLabellings(settings, data, is_open)
-                alternated = _completed(task, solution, max_rounds)
-            if alternated is not None:
-                solution = alternated.solution
-            self._keep(settings.problem, data.samples, solution, alternated)
-        _warn_of(solution, self.lam)
+                task = OpenLabellings(problem, data, is_open, self._risk)
+                try:
+                    alternated = alternate(
+                        task,
+                        solver,
+                        task.complete(solution.w),
+                        solution.w,
+                        max_rounds=max_rounds,
+                        callback=callback,
+                        backend=backend,
+                    )
+                    solution = alternated.solution
+                except KeyboardInterrupt:
+                    warn(
+                        "interrupted while labellings were completed: the weight is that of the "
+                        "full ones alone",
+                        ConvergenceWarning,
+                    )
+            self._keep(problem, data.samples, solution, alternated)
+        if not solution.status.converged:
+            warn(solution.summary(), ConvergenceWarning)
+        elif not solution.w.any():
+            warn(
+                "the best weight is zero: the regularizer outweighs the labellings; lower "
+                f"lam={self.lam}",
+                DataWarning,
+            )
         if solution.status is Status.OPTIMAL:
-            _check_inference(self.problem_, full, solution.w)
+            _check_inference(problem, full, solution.w)
         return self
 
     def risk(self, X: Any, y: Any, *, sample_weight: Any = None) -> RegularizedRisk:
@@ -334,14 +291,15 @@ class StructuredSVM(ProblemParameters):
         DataError
             If a labelling is partial.
         """
-        settings, data = self._settings(), read_labelled(X, y, sample_weight)
-        is_open = _open(settings.problem, data.ys)
+        self._solver_and_backend()
+        data = read_labelled(X, y, sample_weight)
+        is_open = _open(self.problem, data.ys)
         if any(is_open):
             raise DataError(
                 f"the labelling of sample {list(is_open).index(True)} is known in part only, which "
                 "is enough to learn from but not for this"
             )
-        return settings.sized(data).risk(data)
+        return self._risk(self._sized(data), data)
 
     # ---- prediction
 
@@ -385,8 +343,39 @@ class StructuredSVM(ProblemParameters):
         tags.target_tags.required = True
         return tags
 
-    def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Minimisation:
-        return Minimisation.of(self.get_params(deep=False), callback)
+    def _solver_and_backend(self) -> tuple[Solver, Backend]:
+        """What the parameters stand for, all of which are checked before any work."""
+        refuse_unstored(self.get_params(deep=False))
+        if not isinstance(self.problem, Problem):
+            raise SettingsError(
+                "problem must be an instance of a class derived from structsvm.problem.Problem, "
+                f"got {shown(self.problem)}; partitions are for MetricLearner"
+            )
+        check_lam(self.lam)
+        regularizer_from(self.regularizer)
+        return solver_from(self.solver), backend_from(self.backend, self.n_jobs)
+
+    def _sized(self, data: LabelledData) -> Problem:
+        """The problem, with the sizes of the samples if its settings left them open."""
+        with asked(self.problem, "sized"):
+            problem = self.problem.sized(data.xs, data.ys)
+        if not isinstance(problem, Problem):
+            raise PluginError(
+                f"{type(self.problem).__name__}.sized returned {shown(problem)}: return a problem, "
+                "such as dataclasses.replace(self, n_features=...)"
+            )
+        return problem
+
+    def _risk(self, problem: Problem, data: LabelledData) -> RegularizedRisk:
+        return RegularizedRisk(
+            problem=problem,
+            xs=data.xs,
+            ys=data.ys,
+            regularizer=regularizer_from(self.regularizer).scaled(float(self.lam)),
+            sample_weight=data.weights,
+            null=np.zeros(problem.weight_space().dim),
+            constraints=self.constraints,
+        )
 
     @property
     def _learned_from(self) -> Samples:
@@ -437,38 +426,6 @@ def _full(data: LabelledData, is_open: Sequence[bool]) -> LabelledData:
     weights = data.weights[kept]
     samples = replace(data.samples, xs=[data.xs[i] for i in kept])
     return LabelledData(samples, [data.ys[i] for i in kept], weights / weights.sum())
-
-
-def _completed(task: OpenLabellings, first: Solution, max_rounds: int) -> Alternated | None:
-    """Complete and learn in turns; None if Ctrl-C ends it before there is anything new."""
-    settings = task.settings
-    try:
-        return alternate(
-            task,
-            settings.solver,
-            task.complete(first.w),
-            first.w,
-            max_rounds=max_rounds,
-            callback=settings.callback,
-            backend=settings.backend,
-        )
-    except KeyboardInterrupt:
-        warn(
-            "interrupted while labellings were completed: the weight is that of the full ones "
-            "alone",
-            ConvergenceWarning,
-        )
-        return None
-
-
-def _warn_of(solution: Solution, lam: float) -> None:
-    if not solution.status.converged:
-        warn(solution.summary(), ConvergenceWarning)
-    elif not solution.w.any():
-        warn(
-            f"the best weight is zero: the regularizer outweighs the labellings; lower lam={lam}",
-            DataWarning,
-        )
 
 
 def _check_inference(problem: Problem, data: LabelledData, w: Floats) -> None:

@@ -19,25 +19,22 @@ from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarni
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
+    MetricBeside,
     ask,
-    asked_for,
     candidates_of,
+    chosen_baselines,
     estimators_in,
     fit_baseline,
     fit_baselines,
-    which_baselines,
-)
-from structsvm.learner.consensus import (
-    MetricBeside,
+    other_methods,
     partition_with,
     samples_with_states,
-    ways_besides_metrics,
+    which_baselines,
 )
 from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner, recording_tags
-from structsvm.learner.parameters import ProblemParameters
-from structsvm.learner.settings import Settings, problem_from
+from structsvm.learner.settings import ProblemParameters, Settings, problem_from
 from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.steps import Rules, as_measured, decode_with, labels_of, prepare
 from structsvm.learner.training_set import TrainingSet
@@ -437,7 +434,7 @@ class MetricLearnerCV(ProblemParameters):
         if use == "learned" or self._best.is_learned:
             found: list[EquivalenceMatrix] = learner.predict_partitions(X, n_clusters, **rules)
             return found
-        if self.best_candidate_ in ways_besides_metrics(learner):
+        if self.best_candidate_ in other_methods(learner):
             if rules:
                 raise SettingsError(
                     f"{self.best_candidate_} is not a metric and takes no rules: leave out "
@@ -611,7 +608,7 @@ class MetricLearnerCV(ProblemParameters):
     ) -> None:
         """Learn the choice from all samples, and tune the baselines."""
         plain = [c.tuned for c in self.candidates_ if c.tuned and not c.settings]
-        metrics, others = asked_for(which or (), data, learner.features)
+        metrics, others = chosen_baselines(which or (), data, learner.features)
         tuned = [name for name in dict.fromkeys([*plain, *metrics]) if name != "untrained"]
         chosen = {c.name: c.estimator for c in self.candidates_ if c.estimator is not None}
         others = [baseline for baseline in others if baseline.name not in chosen]

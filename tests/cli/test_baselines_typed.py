@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from structsvm.io import Recording, write_recording
-from structsvm.learner.consensus import partition_with
+from structsvm.learner.baselines import partition_with
 from structsvm.learner.files import load
 from structsvm.learner.steps import decode_with
 
