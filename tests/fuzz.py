@@ -28,8 +28,8 @@ GUIDED = (
     *("structsvm.storage.archive", "structsvm.storage.codec", "structsvm.storage.npz"),
     *("structsvm.features.trees", "structsvm.learner.files"),
     *("structsvm.solvers.checkpoint", "structsvm.solvers.certificate"),
-    *("structsvm.io.files", "structsvm.io.readers", "structsvm.io.recording"),
-    *("structsvm.io.regions", "structsvm.io.image_folder", "csv", "json.decoder"),
+    *("structsvm.io.files", "structsvm.io.tables", "structsvm.io.recording"),
+    *("structsvm.io.label_files", "structsvm.io.image_folder", "csv", "json.decoder"),
 )
 """The modules that atheris watches, in which nothing is compiled."""
 LONGEST = 30

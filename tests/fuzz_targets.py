@@ -21,7 +21,7 @@ from structsvm import MetricLearner, load, save
 from structsvm.errors import StructSVMError
 from structsvm.io import read_recordings
 from structsvm.io.image_folder import read_images
-from structsvm.io.regions import read_regions
+from structsvm.io.label_files import read_regions
 from structsvm.solvers import CuttingPlane, Stopping
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -88,10 +88,10 @@ def test_a_period_begins_at_a_date():
 @pytest.mark.parametrize(
     ("time", "reason"),
     [
-        (np.arange(5), r"it has shape \(5,\), and there are 6 samples"),
-        (np.array([0, 1, 2, 4, 3, 5]), "it is not in order, first after sample 3"),
-        (np.array([0, 1, np.nan, 3, 4, 5]), "some of its values are missing"),
-        (np.array(list("abcdef")), "it holds <U1 values"),
+        (np.arange(5), r"6 samples but times of shape \(5,\)"),
+        (np.array([0, 1, 2, 4, 3, 5]), "times fall after sample 3"),
+        (np.array([0, 1, np.nan, 3, 4, 5]), "the time of sample 2 is missing"),
+        (np.array(list("abcdef")), "times must be numbers or dates, got <U1 values"),
     ],
 )
 def test_times_of_an_npz_that_are_none_are_named(tmp_path, time, reason):

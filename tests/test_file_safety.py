@@ -29,7 +29,7 @@ from structsvm.errors import (
 )
 from structsvm.graphs import GraphOfImage, from_image, images
 from structsvm.io import read_images, read_recordings
-from structsvm.io.regions import read_regions
+from structsvm.io.label_files import read_regions
 from structsvm.parallel.local import Processes
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import checkpoint

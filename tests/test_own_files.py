@@ -10,8 +10,7 @@ import pytest
 from structsvm.data.times import time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import Recording, from_long, read_recordings
-from structsvm.io.columns import without_odd_columns
-from structsvm.io.indicators import looks_like_changes, read_labels_as
+from structsvm.io.cleaning import looks_like_changes, read_labels_as, without_odd_columns
 
 
 def long_frame(ids=("ann", "ben"), T=30, seed=0):

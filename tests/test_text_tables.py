@@ -6,14 +6,13 @@ import lzma
 import zipfile
 
 import numpy as np
-import openpyxl
 import pandas as pd
 import pytest
 
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import from_long, read_recording, read_recordings
 from structsvm.io.options import FileOptions
-from structsvm.io.text import kind_of, read_text, stem_of
+from structsvm.io.sniff import kind_of, read_text, stem_of
 
 ROWS = [[1.5, -2.0, "rest"], [2.25, 0.5, "rest"], [9.0, 1e-3, "walk"]]
 X = np.array([row[:2] for row in ROWS])
@@ -145,9 +144,6 @@ class TestCompression:
             read_recordings(tmp_path)
 
 
-FORMULA_OF_EXCEL = b'<c r="B3" t="str"><f>IF(A3&gt;0,"",1)</f><v></v></c>'
-
-
 class TestExcel:
     def book(self, path, *sheets):
         frame = pd.DataFrame(ROWS, columns=["a", "b", "label"])
@@ -160,28 +156,6 @@ class TestExcel:
         (found,) = read_recordings(self.book(tmp_path / "one.xlsx", "data"))
         np.testing.assert_array_equal(found.X, X)
         assert found.y.tolist() == ["rest", "rest", "walk"]
-
-    def test_formulas_without_values_are_named(self, tmp_path):
-        """As scripts write them; Excel stores values, of which one may be an empty text."""
-        path = self.book(tmp_path / "one.xlsx", "data")
-        book = openpyxl.load_workbook(path)
-        book["data"]["B3"] = "=A3*2"
-        book.save(path)
-        with pytest.warns(DataWarning) as told:
-            found = read_recording(path, missing="mask")
-        assert "the formula in cell B3 is not stored" in str(told[0].message)
-        assert "1 value masked" in str(told[1].message)
-        assert np.isnan(found.X[1, 1])
-        with zipfile.ZipFile(path) as archive:
-            parts = {name: archive.read(name) for name in archive.namelist()}
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, part in parts.items():
-                text = part.replace(b'<c r="B3"><f>A3*2</f><v /></c>', FORMULA_OF_EXCEL)
-                archive.writestr(name, text)
-        with pytest.warns(DataWarning) as told:
-            read_recording(path, missing="mask")
-        assert len(told) == 1
-        assert "1 value masked" in str(told[0].message)
 
     def test_further_sheets_are_named(self, tmp_path):
         self.book(tmp_path / "one.xlsx", "data", "notes")
@@ -337,13 +311,6 @@ def test_only_the_word_of_a_column_with_decimal_commas_is_called_one(tmp_path):
         read_recordings(path)
 
 
-def test_a_row_of_values_among_the_skipped_lines_is_named(tmp_path):
-    path = plain(tmp_path, TABLE)
-    with pytest.warns(DataWarning, match=r"line 2 left out, with values .* skip_lines=\(\)"):
-        (found,) = read_recordings(path, skip_lines=[2])
-    assert len(found.X) == 2
-
-
 def test_what_mac_and_excel_put_beside_a_table_is_none(tmp_path):
     with zipfile.ZipFile(tmp_path / "one.csv.zip", "w") as archive:
         archive.writestr("one.csv", TABLE)
@@ -369,15 +336,13 @@ def test_blanks_after_the_last_name_are_no_part_of_it(tmp_path, header, end):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_rows_of_separators_at_the_end_are_no_samples(tmp_path, caplog, separator, end):
+def test_rows_of_separators_at_the_end_are_no_samples(tmp_path, separator, end):
     """Excel writes them for cells that were once used; they were refused for having no time."""
     rows = ["t,a,label", "0,1.5,x", "1,2.5,x", "2,3.5,z", ",,", ", ,", ",,"]
     content = end.join([*rows, ""]).replace(",", separator)
     (tmp_path / "a.csv").write_bytes(content.encode())
-    with caplog.at_level("INFO", logger="structsvm"):
-        (recording,) = read_recordings(tmp_path / "a.csv", time_column="t")
+    (recording,) = read_recordings(tmp_path / "a.csv", time_column="t")
     assert recording.X.tolist() == [[1.5], [2.5], [3.5]]
-    assert "blank rows at the end left out" in caplog.text
 
 
 @pytest.mark.parametrize(

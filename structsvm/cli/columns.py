@@ -13,7 +13,7 @@ from typing import Any
 from structsvm.cli.settings import texts
 from structsvm.errors import SettingsError
 from structsvm.io import with_labels
-from structsvm.io.gaps import NOT_BETWEEN
+from structsvm.io.cleaning import NOT_BETWEEN
 from structsvm.io.options import FileOptions
 from structsvm.support.checks import meant
 

@@ -17,7 +17,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.datasets.digits import SIDE, digits_recordings
 from structsvm.errors import MissingExtraError
 from structsvm.evaluation.evaluate import evaluate
-from structsvm.io.files import write_recording
+from structsvm.io.npz import write_recording
 from structsvm.io.recording import Recording, arrays_and_labels
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner

@@ -35,7 +35,7 @@ from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, ModelFileError, SettingsError
-from structsvm.io.text import stem_of
+from structsvm.io.sniff import stem_of
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings

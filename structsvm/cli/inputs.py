@@ -26,11 +26,15 @@ from structsvm.errors import (
     printable,
     warn,
 )
-from structsvm.io.columns import without_odd_columns
+from structsvm.io.cleaning import (
+    looks_like_changes,
+    read_labels_as,
+    warn_about_spellings,
+    without_odd_columns,
+)
 from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_file
 from structsvm.io.image_folder import LabelledImage, find_images, read_images
-from structsvm.io.indicators import looks_like_changes, read_labels_as, warn_about_spellings
-from structsvm.io.label_tables import with_labels
+from structsvm.io.intervals import with_labels
 from structsvm.io.options import FileOptions
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.learner.learner import MetricLearner

@@ -33,9 +33,9 @@ from structsvm.io.image_folder import (
     made_of_images,
 )
 from structsvm.io.options import FileOptions
-from structsvm.io.readers import read_frame
 from structsvm.io.recording import Recording
-from structsvm.io.text import TextFormat
+from structsvm.io.sniff import TextFormat
+from structsvm.io.tables import read_frame
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically

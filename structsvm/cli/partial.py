@@ -14,8 +14,8 @@ from structsvm.cli.inputs import Given, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.data.words import IMAGES, RECORDINGS
 from structsvm.errors import DataError, DataWarning, warn
+from structsvm.io.label_files import read_regions
 from structsvm.io.recording import Recording, listed
-from structsvm.io.regions import read_regions
 from structsvm.partial_labels.labels import PartialLabels, unlabelled
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.settings import settings_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import time
 from functools import cached_property
 from typing import Any, Literal
@@ -36,16 +36,6 @@ OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*
 """A time of a day: hours and minutes, and perhaps seconds."""
 MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
 """Minutes and seconds, where some seconds of a column have decimals."""
-STORED = {
-    "name": "U",
-    "written": "U",
-    "lasting": "f",
-    "day_first": "b",
-    "is_either": "b",
-    "clock": "b",
-    "offset": "m",
-}
-"""What an ``.npz`` file says of its times besides the values, and the kind of each array."""
 HALF_A_DAY = np.timedelta64(12, "h")
 YEAR_FIRST = re.compile(r"\s*\d{4}")
 DAY_FIRST = re.compile(r"\s*\d{1,2}\.\d{1,2}\.")
@@ -331,32 +321,6 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
     if falls.size:
         raise DataError(f"times fall after sample {int(falls[0])}: sort the samples by them")
     return found
-
-
-def stored_axis(axis: TimeAxis) -> dict[str, NDArray[Any]]:
-    """The arrays of an ``.npz`` file that hold a time axis; what is as usual is left out."""
-    usual = {one.name: one.default for one in fields(axis)} | {"name": "time"}
-    said = {name: getattr(axis, name) for name in STORED}
-    kept = {f"time.{k}": np.asarray(v) for k, v in said.items() if v != usual[k]}
-    return {"time": axis.values, **kept}
-
-
-def axis_of(arrays: Mapping[str, NDArray[Any]]) -> TimeAxis:
-    """The time axis that :func:`stored_axis` has stored, or of times alone."""
-    values = arrays["time"]
-    said: dict[str, Any] = {"name": "time"}
-    for name, kind in STORED.items():
-        found = arrays.get(f"time.{name}")
-        if found is None:
-            continue
-        shape = values.shape if name == "written" else ()
-        if found.dtype.kind != kind or found.shape != shape:
-            raise DataError(
-                f"'time.{name}' holds {found.dtype} values of shape {found.shape}, and not what "
-                "write_recording stores: leave it out"
-            )
-        said[name] = tuple(found.tolist()) if shape else found[()] if kind == "m" else found.item()
-    return TimeAxis(values=values, **said)
 
 
 def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:

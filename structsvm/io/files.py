@@ -10,22 +10,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from structsvm.data.times import stored_axis, warn_about_times
-from structsvm.data.values import full_labels, of_one_kind
+from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, printable
-from structsvm.io.columns import without_odd_columns
-from structsvm.io.indicators import read_labels_as, warn_about_spellings
-from structsvm.io.label_tables import label_files
+from structsvm.io.cleaning import read_labels_as, warn_about_spellings, without_odd_columns
+from structsvm.io.intervals import label_files
 from structsvm.io.media import MEDIA, read_streams
+from structsvm.io.npz import read_npz
 from structsvm.io.options import USUAL, FileOptions
-from structsvm.io.readers import EXCEL, read_npz, read_table
 from structsvm.io.recording import Recording, listed, share_features, spelled
-from structsvm.io.text import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
-from structsvm.storage.atomic import write_atomically
-from structsvm.storage.npz import npz
+from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
+from structsvm.io.tables import EXCEL, read_table
 from structsvm.support.plain import some_of
 from structsvm.support.typed import refuse_other_types
 
@@ -220,17 +214,9 @@ class RecordingFiles:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pandas as pd
     >>> from structsvm.io import RecordingFiles
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("anna.csv", "ben.csv"):
-    ...         frame = pd.DataFrame({"x": [1.0, 2.0, 9.0], "label": [0, 0, 1]})
-    ...         frame.to_csv(Path(folder) / name, index=False)
-    ...     files = RecordingFiles(folder)
-    ...     len(files), files[1].name, files[1].X.shape
-    (2, 'ben', (3, 1))
+    >>> def learned(learner, folder):
+    ...     return learner.fit(RecordingFiles(folder, label_column="state"))
     """
 
     def __init__(
@@ -273,82 +259,26 @@ def read_file(
 ) -> list[Recording]:
     """Read the recordings of one file, which are several if a column tells them apart."""
     file = _checked(Path(path))
-    name = printable(stem_of(file)) if name is None else name
-    if kind_of(file) in (".npz", *MEDIA):
-        if options.recording_column not in (None, *options.optional):
-            raise DataError(
-                f"{file} is one recording and has no column {options.recording_column!r}: only "
-                "tables have"
-            )
-        if kind_of(file) in MEDIA:
-            return [_film(file, name, options, wanted)]
+    kind, name = kind_of(file), printable(stem_of(file)) if name is None else name
+    if kind not in (".npz", *MEDIA):
+        found = read_table(file, name, options, wanted)
+        if len(found) == 1 or alone:
+            return found
+        return [replace(recording, name=f"{name}/{recording.name}") for recording in found]
+    if options.recording_column not in (None, *options.optional):
+        raise DataError(
+            f"{file} is one recording and has no column {options.recording_column!r}: only "
+            "tables have"
+        )
+    if kind == ".npz":
         return [read_npz(file, name, options, wanted)]
-    found = read_table(file, name, options, wanted)
-    if len(found) == 1 or alone:
-        return found
-    return [replace(recording, name=f"{name}/{recording.name}") for recording in found]
-
-
-def _film(path: Path, name: str, options: FileOptions, wanted: Sequence[str]) -> Recording:
-    """Sound and pictures, and of their features those that were chosen."""
     if options.need_labels:
         raise DataError(
-            f"{path}: sound and pictures hold no labels: read them with need_labels=False and give "
+            f"{file}: sound and pictures hold no labels: read them with need_labels=False and give "
             "those of a table to with_labels, or name the table, labels="
         )
-    found = read_streams(path, name, options.stream, wanted)
-    return found.choosing(options.chosen(path, found.features, wanted))
-
-
-def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
-    """Write an ``.npz`` file that :func:`read_recordings` reads.
-
-    It holds what is measured, labels, names of features and times, with their zone or clock and as
-    they were written; masked values are NaN.
-
-    Raises
-    ------
-    DataError
-        When the name of the file has another ending, or labels are missing or of several kinds.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from structsvm.io import Recording, read_recording, write_recording
-    >>> recording = Recording("walk", np.zeros((3, 1)), np.array([0, 0, 1]), ("x",))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_recording(recording, Path(folder) / "walk.npz")
-    ...     read_recording(Path(folder) / "walk.npz").y.tolist()
-    [0, 0, 1]
-    """
-    if Path(path).suffix.lower() != ".npz":
-        raise DataError(f"{path}: the name must end with .npz, which is what is written")
-    X = np.ma.filled(recording.X, np.nan) if np.ma.is_masked(recording.X) else recording.X
-    X = X.astype(np.float64) if X.dtype == object else X
-    arrays: dict[str, Any] = {"X": X, "features": np.array(recording.features)}
-    if recording.y is not None:
-        arrays["y"] = _stored_labels(recording)
-    if recording.time is not None:
-        arrays |= stored_axis(recording.time)
-    write_atomically(path, npz(arrays, compressed=True))
-
-
-def _stored_labels(recording: Recording) -> NDArray[Any]:
-    """The labels of a recording as an array that needs no pickle, (T,)."""
-    try:
-        values = full_labels(recording.y)
-    except DataError as error:
-        raise DataError(f"{recording.where}: {error}") from error
-    kinds = sorted({type(label).__name__ for label in values}) if values.dtype == object else []
-    found = of_one_kind(values)
-    if len(kinds) > 1 or found.dtype == object:
-        raise DataError(
-            f"{recording.where}: labels of kind {' and '.join(kinds)} cannot be stored: make them "
-            "all text, or all numbers"
-        )
-    return found
+    film = read_streams(file, name, options.stream, wanted)
+    return [film.choosing(options.chosen(file, film.features, wanted))]
 
 
 def _checked(path: Path) -> Path:

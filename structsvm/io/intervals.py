@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,17 +19,22 @@ from numpy.typing import NDArray
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.values import label_values, missing_labels
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
-from structsvm.io.label_formats import by_recording, chosen, rows_of
-from structsvm.partial_labels.labels import PartialLabels, unlabelled
+from structsvm.io.label_files import LABEL_KINDS, Row, by_recording, chosen, name_of, rows_of
+from structsvm.io.recording import Recording, listed, spelled
+from structsvm.partial_labels.labels import UNKNOWN, PartialLabels, known_where, unlabelled
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
-from structsvm.support.plain import cell, counted
+from structsvm.support.plain import cell, counted, some_of
+from structsvm.support.typed import refuse_other_types
 
 TYPE = "timeserieslabels"
 """The type of the labels of time series in Label Studio."""
 CHECK = "check the unit of time, and that the labels are of this recording"
 """What to do about intervals that are elsewhere than the samples."""
+NAME = "name recordings in a column 'recording' of a table, or call files like them"
+NAMED = 3
+"""Recordings that a warning names."""
 
 
 @dataclass(frozen=True)
@@ -137,19 +144,21 @@ def placed(
 
 
 def _blurred(named: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
+    """Forget the labels near to changes; regions say how many changes are among these samples."""
     regions: list[Region] = []
-    changes = [
-        t
-        for t in range(1, len(named))
-        if None not in (named[t - 1], named[t]) and named[t - 1] != named[t]
-    ]
-    for change in changes:
-        first, last = _near(axis, change, tolerance)
+    changes = np.flatnonzero(
+        [None not in pair and pair[0] != pair[1] for pair in pairwise(named.tolist())]
+    )
+    far: Any = tolerance
+    if axis.values.dtype.kind == "M":
+        far = np.timedelta64(round(tolerance * 1e9), "ns")
+    for at in axis.values[changes + 1]:
+        first, last = np.searchsorted(axis.values, [at - far, at + far], side="left").tolist()
         first, last = max(first, 1), min(last, len(named) - 1)
         region = Region(first, last + 1, 1)
         if regions and regions[-1].end > region.start:  # the two cannot be told apart
-            before = regions.pop()
-            region = Region(before.start, region.end, before.changes + 1)
+            joined = regions.pop()
+            region = Region(joined.start, region.end, joined.changes + 1)
         regions.append(region)
         named[first:last] = None
     return regions
@@ -180,7 +189,8 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     known = ~(missing_labels(values) | unlabelled(values))
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
     step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1
-    end = axis.values[-1:] + np.asarray(step).astype(_step_kind(axis))
+    is_date = axis.values.dtype.kind == "M"
+    end = axis.values[-1:] + np.asarray(step).astype("m8[ns]" if is_date else axis.values.dtype)
     after = replace(axis, values=end, written=None)
     found, start = [], 0
     for t in range(1, len(labels) + 1):
@@ -234,13 +244,6 @@ def read_intervals(
     ------
     DataError
         Naming the file and the line, or those between whom is to be chosen.
-
-    Notes
-    -----
-    What BORIS writes was compared with the files of its own tests, of versions 3 to 7, and with the
-    sources of version 9.12.3; what ELAN writes with its manuals (6.2 to 7.1), with what its sources
-    take for headers, and with programs of others that read it. Its headers are in the language of
-    its windows, of which only English is known here: name others by ``start``, ``end``, ``label``.
 
     Examples
     --------
@@ -340,20 +343,185 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
     }
 
 
-def _near(axis: TimeAxis, change: int, tolerance: float) -> tuple[int, int]:
-    """The first sample within the tolerance of a change, and the first one beyond."""
-    far: Any = tolerance
-    if axis.values.dtype.kind == "M":
-        far = np.timedelta64(round(tolerance * 1e9), "ns")
-    at = axis.values[change]
-    first = int(np.searchsorted(axis.values, at - far, side="left"))
-    return first, int(np.searchsorted(axis.values, at + far, side="left"))
-
-
-def _step_kind(axis: TimeAxis) -> str:
-    return "m8[ns]" if axis.values.dtype.kind == "M" else axis.values.dtype.str
-
-
 def _moment(axis: TimeAxis, sample: int) -> float | str:
     """A time as tools have it."""
     return axis.text(sample) if axis.values.dtype.kind == "M" else float(axis.values[sample])
+
+
+@refuse_other_types
+def with_labels(
+    recordings: Sequence[Recording],
+    path: str | PathLike[str],
+    *,
+    blanks: bool = False,
+    outside: str | None = None,
+    subject: str | None = None,
+    tier: str | None = None,
+    annotator: str | None = None,
+) -> list[Recording]:
+    r"""Return recordings with the labels of a file, in the time of the recordings.
+
+    Parameters
+    ----------
+    recordings : sequence of Recording
+        Where their times are not known, the labels are in numbers of samples.
+    path : path
+        A table (``.csv``, ``.tsv``, ``.xlsx``) with a column ``change`` of the times of the
+        changes, or stretches of time with their labels as :func:`read_intervals` reads them, of
+        which points alone are changes. A column ``recording`` says of which recording a row is;
+        without it the file is of the recording of its name, or of the only one. Of a folder, all
+        such files are read. A warning names labels of recordings that are not there.
+    blanks : bool
+        Whether samples may be without a label, which is then -1.
+    outside : str, optional
+        The label of samples in no stretch, such as the state between those that were marked; by
+        default they have none.
+    subject, tier, annotator : str, optional
+        Whose labels, where a recording has those of several.
+
+    Raises
+    ------
+    DataError
+        When the file has nothing about a recording, or what it has may be of two; when a change is
+        not within the recording, or samples lack a label.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from structsvm.io import Recording, TimeAxis, with_labels
+    >>> seconds = TimeAxis("seconds", np.arange(6.0), lasting=1.0)
+    >>> show = Recording("show", np.zeros((6, 2)), None, ("x", "y"), time=seconds)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "show.csv"
+    ...     _ = table.write_text("change\n1.8\n4.1\n")
+    ...     (labelled,) = with_labels([show], table)
+    >>> labelled.y.tolist()
+    [0, 0, 1, 1, 2, 2]
+    """
+    path = Path(path)
+    marks = _read(path, {"subject": subject, "tier": tier, "annotator": annotator})
+    found, misplaced = [], []
+    for recording, called in zip(recordings, _called(recordings, marks, path), strict=True):
+        try:
+            y, told = _labels(recording, marks[called], blanks, outside)
+        except DataError as error:
+            raise DataError(f"{path}: {recording.name}: {error}") from error
+        found.append(replace(recording, y=y))
+        if told:
+            misplaced.append(f"{recording.name}: {told}")
+    if misplaced:
+        warn(f"{path}: {some_of(misplaced, NAMED)}: {CHECK}", DataWarning)
+    return found
+
+
+def label_files(path: Path) -> list[Path]:
+    """The file, or those of a folder."""
+    if not os.path.isdir(path):
+        return [path]
+    return [file for file in sorted(path.iterdir()) if file.suffix.lower() in LABEL_KINDS]
+
+
+def _read(path: Path, who: Mapping[str, str | None]) -> dict[str, list[Row]]:
+    """The rows of each recording; of a folder, those of its files."""
+    found: dict[str, list[Row]] = {}
+    files = label_files(path)
+    for file in files:
+        rows = chosen(file, rows_of(file, {}), who, alone=len(files) == 1)
+        for name, some in by_recording(rows, printable(file.stem)).items():
+            name = spelled(name)
+            if name in found:
+                raise DataError(f"{file}: a second file about {name}: leave one out")
+            found[name] = some
+    if not found:
+        raise DataError(f"{path}: no labels in it; labels are in {', '.join(LABEL_KINDS)} files")
+    return found
+
+
+def _called(
+    recordings: Sequence[Recording], marks: Mapping[str, list[Row]], path: Path
+) -> list[str]:
+    """What each recording is called in the files of labels."""
+    of_each: list[str] = []
+    for recording in recordings:
+        stem = spelled(printable(Path(recording.source or "").stem))
+        names = (recording.name, stem, name_of(recording.name))
+        called = next((name for name in names if name in marks), None)
+        if called is None and len(recordings) == len(marks) == 1:
+            (called,) = marks
+            if path.is_dir() or called != printable(path.stem):
+                warn(
+                    f"{path}: its labels are of {called!r}, and are taken for those of "
+                    f"{recording.name}, the only recording",
+                    DataWarning,
+                )
+        if called is None or not marks[called]:
+            raise DataError(
+                f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: "
+                f"{NAME}, or leave out a recording that has no labels"
+            )
+        if called in of_each:
+            other = recordings[of_each.index(called)].name
+            raise DataError(f"{path}: {called!r} may be {other!r} or {recording.name!r}: {NAME}")
+        of_each.append(called)
+    strangers = [name for name in marks if name not in of_each]
+    if strangers:
+        warn(
+            f"{path}: labels of {listed(strangers, 5)} are not used, because no recording has such "
+            f"a name; those that were given are {listed([one.name for one in recordings], 5)}",
+            DataWarning,
+        )
+    return of_each
+
+
+def _labels(
+    recording: Recording, marks: list[Row], blanks: bool, outside: str | None
+) -> tuple[NDArray[Any], str]:
+    """A label for each sample: names where there are stretches, else numbers of segments."""
+    T = len(recording.X)
+    axis = recording.time or TimeAxis("sample", np.arange(T))
+    if recording.time is None:
+        ends = [axis.value(at) for mark in marks for at in (mark.start, mark.end)]
+        between = [at for at in ends if not float(at).is_integer()]
+        if between:
+            warn(
+                f"recording {recording.name} has no times, so that {between[0]:g} counts samples "
+                "and is rounded up to a whole one: if labels are in seconds, name the column of "
+                "time (time_column=)",
+                DataWarning,
+            )
+    if all(mark.is_point for mark in marks):
+        return _segments([mark.start for mark in marks], axis), ""
+    stretches = [Interval(mark.start, mark.end, mark.label) for mark in marks]
+    partial, misplaced = placed(stretches, axis, outside=outside)
+    assert partial.codes is not None
+    known = partial.codes != UNKNOWN
+    if known.all():
+        return np.array(partial.labels), misplaced
+    if not blanks:
+        blank = np.flatnonzero(~known)
+        raise DataError(
+            f"{blank.size} of {T} samples are in no stretch, the first at {axis.name} "
+            f"{axis.text(int(blank[0]))}, or their stretch has no label: label all of them, say "
+            "what they are, as outside='rest', or learn from partial labels (blanks=True)"
+        )
+    return known_where(np.array(partial.labels, dtype=object), known), misplaced
+
+
+def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
+    """The number of the segment of each sample; changes within one sample are one."""
+    T = len(axis)
+    begins = np.zeros(T, dtype=bool)
+    for change in changes:
+        t = axis.sample_at(change)
+        if not 0 < t < T:
+            where = "before the second sample" if t == 0 else f"after the end, {axis.text(T)}"
+            raise DataError(f"the change at {axis.name} {change} is {where}")
+        if begins[t]:
+            warn(
+                f"two changes are within the sample at {axis.name} {axis.text(t)}: they are one",
+                DataWarning,
+            )
+        begins[t] = True
+    return np.cumsum(begins)

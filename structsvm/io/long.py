@@ -9,11 +9,10 @@ from typing import Any
 
 from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, SettingsError
-from structsvm.io.columns import without_odd_columns
-from structsvm.io.indicators import read_labels_as, warn_about_spellings
+from structsvm.io.cleaning import read_labels_as, warn_about_spellings, without_odd_columns
 from structsvm.io.options import FileOptions
-from structsvm.io.readers import table_recordings, with_levels
 from structsvm.io.recording import Recording
+from structsvm.io.tables import Table, recordings_in
 from structsvm.support.extras import require
 
 
@@ -87,17 +86,16 @@ def from_long(
             "from_long needs recording=, the column that says of which recording a row is, or a "
             "frame with a MultiIndex whose first level does"
         )
-    frame = with_levels(frame, FileOptions(label, time, recording))
-    if label is None and "label" in map(str, frame.columns):
+    if label is None and "label" in {*map(str, frame.columns), *map(str, frame.index.names)}:
         label = "label"
-    given = {name for name in (recording, time, label) if name is not None}
-    unknown = [name for name in features or () if name in given or name not in frame.columns]
+    roles = (recording, time, label)
+    unknown = [name for name in features or () if name in roles or name not in frame.columns]
     if unknown:
         raise DataError(f"frame: there is no feature {unknown[0]!r}")
     options = FileOptions(
         label, time, recording, ignore=ignore, missing=missing, blanks=True, need_labels=False
     )
-    found = table_recordings(frame, Path("frame"), "frame", options, wanted=features or ())
+    found = recordings_in(Table(frame), Path("frame"), "frame", options, features or ())
     found = [
         replace(one, source=None, origin=None)
         for one in read_labels_as(found, labels_are, ask=True)

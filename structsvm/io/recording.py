@@ -25,23 +25,22 @@ class Origin:
     path: Path
     rows: NDArray[np.int64]
     """The row of each sample, (T,), counted from 0 after the header."""
-    has_lines: bool = False
-    """Whether rows are lines of a file that people open."""
     format: Any = None
     """How the text of the file is written, if it is text."""
     lines: NDArray[np.int64] | None = None
-    """The line of each row of the table, where it is not two more than the row."""
+    """The line of each row of the table, if it is in a file that people open."""
     skip_lines: Sequence[int] = ()
-    """Lines that were said to be left out."""
+    """Lines that were left out because the options said so."""
 
     def place(self, start: int, end: int | None = None) -> str:
         """Samples start, ..., end - 1, or one, as rows and lines of the table."""
         first = int(self.rows[start])
         last = first if end is None else int(self.rows[end - 1])
-        if first == last:
-            return f"row {first}" + (f" (line {self.line(first)})" if self.has_lines else "")
-        lines = f" (lines {self.line(first)} to {self.line(last)})" if self.has_lines else ""
-        return f"rows {first} to {last}{lines}"
+        rows = f"row {first}" if first == last else f"rows {first} to {last}"
+        if self.lines is None:
+            return rows
+        one, other = self.line(first), self.line(last)
+        return f"{rows} ({f'line {one}' if first == last else f'lines {one} to {other}'})"
 
     def line(self, row: int) -> int:
         """The line of a row."""

@@ -7,7 +7,7 @@ import pytest
 from structsvm import load
 from structsvm.datasets import relevant_changes
 from structsvm.io import TimeAxis, write_recording
-from structsvm.io.regions import read_regions
+from structsvm.io.label_files import read_regions
 from structsvm.partitions.oracle import Region
 
 

@@ -12,7 +12,7 @@ from cli_kit import TEST, TRAIN, table
 import structsvm
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels
-from structsvm.io.files import write_recording
+from structsvm.io.npz import write_recording
 from structsvm.learner.files import load, save
 
 

@@ -19,7 +19,7 @@ from structsvm.cli.try_out import Judged, _next
 from structsvm.data.words import RECORDINGS
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Verdict
-from structsvm.io.files import write_recording
+from structsvm.io.npz import write_recording
 from structsvm.learner.files import load
 
 

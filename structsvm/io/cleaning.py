@@ -1,0 +1,252 @@
+"""What is read and cannot be learned from as it is: gaps, labels that are marks, odd columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from structsvm.data.gaps import blocks, filled
+from structsvm.data.marks import NO, YES, look_like_changes, marks_of
+from structsvm.data.rows import without_counting
+from structsvm.data.samples import MISSING
+from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.io.recording import Recording, listed
+from structsvm.support.arrays import Floats
+from structsvm.support.plain import counted, some_of
+
+LISTED = 4
+"""Blocks of missing values that a message names."""
+BETWEEN = (
+    "interpolate with missing='interpolate', or drop them first; missing='mask' learns and "
+    "predicts without them"
+)
+NOT_BETWEEN = (
+    "fill them in, as with the median of their column, or leave out their rows, or columns "
+    "(ignore=)"
+)
+"""What to do about missing values of samples in order, and of rows that are in none."""
+LABELS_ARE = ("states", "changes")
+BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
+LETTERS = 2
+"""Names up to this length are symbols, such as syllables a and A of a song, and no words."""
+FEWEST_ROWS = 10
+"""In fewer rows a measurement may rise throughout by chance."""
+ROWS_OF_A_RECORDING = 5
+"""Rows that the recordings of a long table have at least, on average."""
+IDENTIFIERS = {
+    "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
+    "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
+}  # fmt: skip
+"""Words in the name of a column that tell whose or which a row is, and not what was measured."""
+PREDICTED, AGAIN = ("segment", "cluster"), "_predicted"
+"""Names of the columns that predictions add to a table, and how the second of a name ends."""
+
+
+def without_gaps(
+    recordings: Sequence[Recording], missing: str = "error", *, in_order: bool = True
+) -> list[Recording]:
+    """Recordings whose missing values are refused, interpolated or left as they are, NaN.
+
+    A value that is missing is interpolated linearly between those of the same feature before and
+    after it, in the time of the recording if that is known; at either end it is the nearest.
+    """
+    if missing not in MISSING:
+        raise SettingsError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
+    return [
+        one if np.isfinite(one.X).all() else _without_gaps(one, missing, in_order)
+        for one in recordings
+    ]
+
+
+def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recording:
+    X, name = recording.X, recording.where
+    endless = np.argwhere(np.isinf(X))
+    if endless.size:
+        row, column = endless[0].tolist()
+        raise DataError(
+            f"{name}: {X[row, column]} in {recording.place(row)}, column "
+            f"{recording.features[column]!r}; interpolate or drop it first"
+        )
+    told, n = _gaps_in_words(recording), int(np.isnan(X).sum())
+    if missing == "error":
+        raise DataError(f"{name}: {told}; {BETWEEN if in_order else NOT_BETWEEN}")
+    if missing == "mask":
+        warn(f"{name}: {counted(n, 'value')} masked: {told}", DataWarning)
+        return recording
+    empty = [feature for j, feature in enumerate(recording.features) if np.isnan(X[:, j]).all()]
+    if empty:
+        raise DataError(
+            f"{name}: column {empty[0]!r} of {recording.name} has no value that could be "
+            f"interpolated: leave it out with ignore={empty[0]!r}"
+        )
+    warn(f"{name}: {counted(n, 'value')} interpolated: {told}", DataWarning)
+    time = recording.time
+    return replace(recording, X=filled(X, None if time is None else np.cumsum([0.0, *time.steps])))
+
+
+def _gaps_in_words(recording: Recording) -> str:
+    """The first in full, some more, and how many there are in all."""
+    found = blocks(recording.X)
+    said = [
+        f"{recording.place(start, end)}, column {recording.features[j]!r}"
+        for start, end, j in found[:LISTED]
+    ]
+    n = sum(end - start for start, end, _ in found)
+    more = len(found) - LISTED
+    tail = f" and {more} more block{'' if more == 1 else 's'} of them" if more > 0 else ""
+    return ("a missing value in " if n == 1 else "missing values in ") + "; ".join(said) + tail
+
+
+def read_labels_as(
+    recordings: Sequence[Recording], labels_are: str | None, *, ask: bool
+) -> list[Recording]:
+    """The recordings with a label for each sample, whatever their labels said."""
+    if labels_are not in (None, *LABELS_ARE):
+        raise SettingsError(f"labels_are must be 'states' or 'changes', got {labels_are!r}")
+    if labels_are == "changes":
+        return [_from_marks(recording) for recording in recordings]
+    if labels_are is None and ask and looks_like_changes(recordings):
+        marks = [marks_of(one.y) for one in recordings if one.y is not None]
+        n = sum(int(found.sum()) for found in marks if found is not None)
+        words = {str(label).lower(): label for one in recordings for label in _labels_of(one)}
+        no, yes = (next((words[w] for w in known if w in words), None) for known in (NO, YES))
+        if no is None or yes is None:
+            no, yes = "0", "1"
+        in_all = f", in {len(recordings)} recordings" if len(recordings) > 1 else ""
+        raise DataError(
+            f"{recordings[0].where}: the labels are {no} but for {n} single "
+            f"{'sample' if n == 1 else 'samples'} with {yes}{in_all}. If a {yes} marks the first "
+            "sample of a new segment, say labels_are='changes'. If it is the state of that one "
+            "sample, which makes it a segment of its own, say labels_are='states'"
+        )
+    return list(recordings)
+
+
+def _labels_of(recording: Recording) -> list[str]:
+    """The different labels that are texts."""
+    labels = () if recording.y is None else recording.y.tolist()
+    return [label for label in dict.fromkeys(labels) if isinstance(label, str)]
+
+
+def looks_like_changes(recordings: Sequence[Recording]) -> bool:
+    return look_like_changes([marks_of(one.y) for one in recordings if one.y is not None])
+
+
+def _from_marks(recording: Recording) -> Recording:
+    """The recording with the numbers of its segments."""
+    if recording.y is None:
+        return recording
+    marks = marks_of(recording.y)
+    if marks is None:
+        kinds = dict.fromkeys(recording.y.tolist())
+        found = [value for value in kinds if str(value).lower() not in ("0", "1", *YES, *NO)]
+        raise DataError(
+            f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]!r}"
+            + ("; where a label is blank write 0" if found[0] == -1 else "")
+        )
+    return replace(recording, y=np.cumsum(marks, dtype=np.int64))
+
+
+def warn_about_spellings(recordings: Sequence[Recording]) -> None:
+    """Warn of labels that are the same word, written in several ways."""
+    written: dict[str, dict[str, str]] = {}
+    for one in recordings:
+        for label in _labels_of(one):
+            if len(label) > LETTERS:
+                words = BETWEEN_WORDS.sub(" ", label.casefold())
+                written.setdefault(words, {}).setdefault(label, one.name)
+    twice = [ways for ways in written.values() if len(ways) > 1]
+    if twice:
+        told = [
+            " and ".join(f"{way!r} (in {name})" for way, name in ways.items()) for ways in twice
+        ]
+        warn(
+            f"labels differ in capitals, blanks or dashes alone: {some_of(told, 3)}. They are read "
+            "as different states: write them alike if they are one",
+            DataWarning,
+        )
+
+
+def without_odd_columns(
+    recordings: Sequence[Recording], named: Sequence[str] = ()
+) -> list[Recording]:
+    """The recordings without columns that only count, unless they were named.
+
+    A warning tells of them, and of features that look like time or identifiers.
+    """
+    if named:
+        return list(recordings)
+    recordings = list(without_counting(recordings, None))
+    arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
+    if not arrays:
+        return recordings
+    features = recordings[0].features
+    if _are_values(features):
+        warn(
+            f"{recordings[0].where}: its columns are called {listed(list(features), 3)}, which "
+            "looks like a row of values: if it has no header, write one, or a sample is lost",
+            DataWarning,
+        )
+    whole = _long_table(arrays[0], features) if len(arrays) == 1 else None
+    if whole is not None:
+        number, time = whole
+        warn(
+            f"column {time!r} begins again wherever column {number!r} changes, and both are "
+            f"features now: if every {number!r} is a recording of its own, give "
+            f"recording_column={number!r} and time_column={time!r}",
+            DataWarning,
+        )
+    doubtful = [
+        name
+        for j, name in enumerate(features)
+        if name not in (whole or ()) and all(_is_doubtful(name, X[:, j]) for X in arrays)
+    ]
+    if doubtful:
+        it, first = "it was" if len(doubtful) == 1 else "they were", doubtful[0]
+        warn(
+            f"{listed(doubtful)} only rises, or holds whole numbers and is called as identifiers "
+            f"and predictions are, and would be learned from: unless {it} measured, say what it "
+            f"is, time_column={first!r}, recording_column={first!r} or label_column={first!r}, or "
+            f"leave it out, ignore={first!r}",
+            DataWarning,
+        )
+    return recordings
+
+
+def _is_doubtful(name: str, column: Floats) -> bool:
+    """Whether a feature looks like time, an identifier or what predictions add to a table."""
+    steps = np.diff(column)  # a step that is switched on once does not rise in most rows
+    if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
+        return True
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    is_identifier = not IDENTIFIERS.isdisjoint(re.findall(r"[a-z]+", spaced.lower()))
+    return (is_identifier or name.removesuffix(AGAIN) in PREDICTED) and _is_whole(column)
+
+
+def _are_values(names: Sequence[str]) -> bool:
+    try:
+        values = np.array(names, dtype=np.float64)
+    except ValueError:
+        return False
+    return bool((np.diff(values) <= 0).any() if len(names) > 1 else not _is_whole(values))
+
+
+def _is_whole(column: Floats) -> bool:
+    return bool((column == np.round(column)).all())
+
+
+def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, str] | None:
+    """A column that numbers stretches of rows, and one that begins again in each of them."""
+    for j, number in enumerate(features):
+        starts = np.flatnonzero(np.diff(X[:, j])) + 1
+        few = ROWS_OF_A_RECORDING * (starts.size + 1) <= len(X)
+        once = np.unique(X[:, j]).size == starts.size + 1
+        if not (starts.size and few and once and _is_whole(X[:, j])):
+            continue
+        for k, time in enumerate(features):
+            if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
+                return number, time
+    return None

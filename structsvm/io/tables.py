@@ -1,0 +1,527 @@
+"""Tables to recordings; every complaint names the file, the row and the column."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import warnings
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.data.times import TimeAxis, first_of_no_time, put_back, read_times
+from structsvm.data.words import LARGEST
+from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
+from structsvm.io.cleaning import without_gaps
+from structsvm.io.options import SPACES, USUAL, FileOptions
+from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
+from structsvm.io.sniff import (
+    COMMA_NUMBER,
+    COMMENT,
+    TextFormat,
+    kind_of,
+    read_text,
+    refuse_thousands,
+)
+from structsvm.partial_labels.labels import known_where
+from structsvm.storage import limits
+from structsvm.support.arrays import Floats
+from structsvm.support.extras import require
+from structsvm.support.plain import counted
+
+EXCEL = (".xlsx",)
+UNNAMED = "Unnamed: 0"
+"""What pandas calls the column of row numbers that it writes itself."""
+NO_NAME = re.compile(r"Unnamed: \d+")
+"""What it calls columns without a name."""
+SKIP = "skip_lines=[1]"
+"""The option that leaves out lines, for that above a header."""
+MISSING_WORDS = {
+    *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
+    *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
+    *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
+}
+"""Words that stand for a missing value in a column of numbers, in lower case."""
+FEW_LINES = 5
+"""Lines with words among numbers that a message names."""
+TEXT_EXAMPLES = 3
+"""Columns of text that a message names with the option that leaves them out."""
+
+
+class Table(NamedTuple):
+    """A table as it was read."""
+
+    frame: Any
+    """Of pandas."""
+    format: TextFormat | None = None
+    """How it is written, if it is text."""
+    lines: NDArray[np.int64] | None = None
+    """The line of each row in a file that people open, counted from 1."""
+
+
+def read_table(
+    path: Path, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
+) -> list[Recording]:
+    """The recordings of a file with a header; of the features, those wanted suffice."""
+    return recordings_in(read_frame(path, options), path, name, options, wanted)
+
+
+def read_frame(path: Path, options: FileOptions = USUAL, *, as_text: bool = False) -> Table:
+    """The table of a file, its cells as they are written where they are wanted as text."""
+    kind = kind_of(path)
+    pandas = require("pandas", "files", f"reading {kind} files")
+    try:
+        if kind == ".parquet":
+            about = require("pyarrow.parquet", "files", f"reading {kind} files").read_metadata(path)
+            expanded = 8 * about.num_rows * about.num_columns
+            limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
+            return Table(pandas.read_parquet(path))
+        if kind in EXCEL:
+            return _of_excel(path, as_text, options)
+        return _of_text(path, as_text, options)
+    except pandas.errors.EmptyDataError as error:
+        raise DataError(f"{path}: the file is empty") from error
+    except pandas.errors.ParserWarning as error:
+        raise DataError(
+            f"{path}: its rows have more columns than its header; if the header is further down, "
+            f"leave out what is above: {SKIP}"
+        ) from error
+    except (DataError, SettingsError, MissingExtraError):
+        raise
+    except limits.TooLarge as error:
+        raise DataError(f"{path}: {error}") from error
+    except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
+        raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    longer = re.search(r"Expected (\d+) fields in (line \d+), saw (\d+)", str(error))  # of pandas
+    if longer:
+        return (
+            f"{longer[2]} has {longer[3]} columns where {longer[1]} are expected; if lines above "
+            f"the header are none of the table, leave them out: {SKIP}"
+        )
+    return " ".join(str(error).split())
+
+
+def _of_excel(path: Path, as_text: bool, options: FileOptions) -> Table:
+    """The first sheet; a warning says so where there are more. Empty rows at its ends are none."""
+    pandas = require("pandas", "files", "reading .xlsx files")
+    require("openpyxl", "excel", "reading .xlsx files")
+    with zipfile.ZipFile(path) as archive:
+        expanded = sum(info.file_size for info in archive.infolist())
+    limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
+    reading: dict[str, Any] = {"dtype": str} if as_text else {"na_values": [""]}
+    with pandas.ExcelFile(path, engine="openpyxl") as book:
+        sheets = [str(name) for name in book.sheet_names]
+        reading |= {"header": None, "keep_default_na": False}
+        cells = pandas.read_excel(book, sheet_name=sheets[0], **reading)
+    if len(sheets) > 1 and not as_text:
+        warn(
+            f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
+            "of their own if they are recordings too",
+            DataWarning,
+        )
+    lines = np.arange(1, len(cells) + 1)
+    left = ~np.isin(lines, options.skip_lines)
+    there = left & ~(cells.isna() | (cells == "")).all(axis=1).to_numpy()
+    if not there.any():
+        raise pandas.errors.EmptyDataError
+    first, last = np.flatnonzero(there)[[0, -1]]
+    lines = lines[first : last + 1][left[first : last + 1]]
+    cells = cells.iloc[lines - 1]
+    frame = cells.iloc[1:].reset_index(drop=True).infer_objects()
+    frame.columns = ["" if name is None or name != name else str(name) for name in cells.iloc[0]]
+    return Table(frame if as_text else _without_nothing(frame), None, lines[1:])
+
+
+def _of_text(path: Path, as_text: bool, options: FileOptions) -> Table:
+    """A table of numbers and words; labels and names of recordings are words."""
+    pandas = require("pandas", "files", "reading tables")
+    text, written = read_text(path, options)
+    names = [name.strip() for name in next(iter(written.rows(text)), [])]
+    repeated = [name for name in repeated_in(names) if name]
+    if repeated and not as_text:
+        raise DataError(f"{path}: columns need different names, repeated: {listed(repeated)}")
+    reading: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    if not as_text:
+        label, recording = options.label_column, options.recording_column
+        # pandas looks for missing values after its converters too: a mark in front hides them
+        converters: dict[int, Any] = {names.index(recording): str} if recording in names else {}
+        if label in names:
+            converters[names.index(label)] = lambda cell: f"={cell.strip()}"
+        reading = {"decimal": written.decimal, "low_memory": False, "converters": converters}
+    reading |= {"sep": written.separator, "skipinitialspace": True, "index_col": False}
+    with warnings.catch_warnings():
+        # longer rows: without index_col their first values are names and the others shift
+        action: Any = "ignore" if as_text else "error"
+        warnings.simplefilter(action, pandas.errors.ParserWarning)
+        frame = pandas.read_csv(io.StringIO(text), **reading)
+    if len(names) == len(frame.columns):
+        frame.columns = [name or f"Unnamed: {j}" for j, name in enumerate(names)]
+        if as_text:
+            frame.columns = names
+    if as_text:
+        return Table(frame, written)
+    if label in frame.columns:
+        frame[label] = [cell[1:] for cell in frame[label]]
+    last = frame.iloc[:, -1]
+    if written.separator != SPACES and (last.isna() | (last.astype(str) == "")).any():
+        _refuse_short_rows(path, text, written.separator, len(names))
+    if options.decimal is None and (written.decimal == "," or written.separator == ";"):
+        _refuse_thousands(path, text, written, frame)
+    return Table(_without_nothing(frame), written, _lines(text, written.separator, len(frame)))
+
+
+def _lines(text: str, separator: str, n_rows: int) -> NDArray[np.int64]:
+    """The line of each row, counted from 1."""
+    lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if len(lines) != n_rows + 1 and separator != SPACES:  # cells of several lines
+        reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+        lines = [reader.line_num for row in reader if len(row) > 1 or "".join(row).strip()]
+    return np.array(lines[1:]) if len(lines) == n_rows + 1 else np.arange(2, n_rows + 2)
+
+
+def _refuse_short_rows(path: Path, text: str, separator: str, n_columns: int) -> None:
+    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    for row in reader:
+        if row and len(row) < n_columns:
+            raise DataError(
+                f"{path}: cannot be read: line {reader.line_num} has "
+                f"{counted(len(row), 'column')} where {n_columns} are expected"
+            )
+
+
+def _refuse_thousands(path: Path, text: str, written: TextFormat, frame: Any) -> None:
+    """Refuse columns of counts in which a mark stands after thousands."""
+    suspects = []
+    for j, name in enumerate(frame.columns):
+        if getattr(frame.dtypes.iloc[j], "kind", "O") == "f":
+            values = np.abs(frame[name].dropna().to_numpy())
+            parts = values[values != np.round(values)]
+            thousandths = np.isclose(1000 * parts, np.round(1000 * parts), rtol=0, atol=1e-6)
+            if 0 < parts.size < values.size and (parts >= 1).all() and thousandths.all():
+                suspects.append(j)
+    if suspects:  # what is written is looked at then: 1.5 is no thousand, and 1.500 may be one
+        columns = list(zip_longest(*written.rows(text), fillvalue=""))
+        for j in suspects:
+            option = f", or say decimal={written.decimal!r}"
+            refuse_thousands(path, columns[j], written.decimal, option)
+
+
+def _without_nothing(frame: Any) -> Any:
+    """A frame without columns that have neither a name nor a value, as commas at ends make them."""
+    unnamed = [not name or bool(NO_NAME.fullmatch(str(name))) for name in frame.columns]
+    if not any(unnamed):
+        return frame
+    return frame.loc[:, ~(np.array(unnamed) & frame.isna().all().to_numpy())]
+
+
+def recordings_in(
+    table: Table,
+    path: Path,
+    name: str,
+    options: FileOptions = USUAL,
+    wanted: Sequence[str] = (),
+) -> list[Recording]:
+    """The recordings of a table, one unless a column tells several apart."""
+    label_column, time_column, chunk_column, recording_column = options.roles
+    frame = table.frame
+    levels = [level for level in frame.index.names if level is not None]
+    levels = [level for level in levels if str(level) in options.roles]
+    frame = frame.reset_index(level=levels) if levels else frame
+    frame.columns = headers = [str(column) for column in frame.columns]
+    refuse_repeated(path, headers)
+    _refuse_absent(table, path, headers, options)
+    aside = {UNNAMED, *options.roles}
+    there = [column for column in headers if column not in aside]
+    features = options.chosen(path, there, wanted)
+    if not features or not len(frame):
+        there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
+        raise DataError(f"{path}: {there_is}: nothing to read")
+    rows = np.arange(len(frame))
+    origin = Origin(path, rows, table.format, table.lines, options.skip_lines)
+    X = _features(frame, features, origin)
+    y = chunks = None
+    if label_column in headers:
+        y = _labels(frame[label_column], origin, options)
+    if chunk_column is not None:
+        chunks = _chunks(_as_numbers(_stripped(frame[chunk_column]), origin))
+    whole = Recording(name, X, y, features, str(path), chunks, origin=origin)
+    if time_column in headers:
+        whole = _timed(whole, frame[time_column])
+    found = [whole]
+    if recording_column in headers:
+        found = _apart(whole, frame[recording_column])
+    return without_gaps(_in_order(found, path), options.missing, in_order=options.in_order)
+
+
+def _refuse_absent(table: Table, path: Path, headers: Sequence[str], options: FileOptions) -> None:
+    """Raise DataError where a column that is needed is not there."""
+    label_column, *others = options.roles
+    needed = [label_column] if options.need_labels else []
+    needed += [column for column in others if column not in options.optional]
+    missing = [column for column in needed if column is not None and column not in headers]
+    if not missing:
+        return
+    hint = "name another, label_column=" if missing[0] == label_column else "name another"
+    if table.format is not None and len(headers) == 1:
+        hint = f"read with {table.format.separator!r} between columns: separator= names another"
+    raise DataError(
+        f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}; {hint}"
+        f"{_further_down(headers)}"
+    )
+
+
+def refuse_repeated(path: Path, names: Sequence[str]) -> None:
+    repeated = repeated_in(names)
+    if "" in repeated:
+        raise DataError(
+            f"{path}: {names.count('')} columns have no name: give them names, or leave out lines "
+            f"above the header, {SKIP}"
+        )
+    if repeated:
+        raise DataError(f"{path}: features need different names, repeated: {listed(repeated)}")
+
+
+def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
+    """Columns as floats, (T, P), NaN where a value is missing."""
+    pandas = require("pandas", "files", "reading tables")
+    chosen = frame[list(features)]
+    if all(getattr(dtype, "kind", "O") in "fiub" for dtype in chosen.dtypes):
+        return np.ascontiguousarray(chosen.to_numpy(np.float64, na_value=np.nan))
+    arrays: list[Floats] = []
+    words: dict[str, NDArray[np.intp]] = {}
+    for name in features:
+        column = frame[name]
+        if getattr(column.dtype, "kind", "O") in "mMc":
+            raise DataError(
+                f"{origin.path}: column {name!r} holds {column.dtype} values, not numbers; "
+                "leave it out as the time column if that is what it is"
+            )
+        _refuse_huge(column, origin)
+        if origin.format is not None and origin.format.decimal == "," and column.dtype.kind == "O":
+            column = column.map(_with_point)  # of a column with a word, pandas reads no number
+        found = pandas.to_numeric(column, errors="coerce")
+        values = found.to_numpy(dtype=np.float64, na_value=np.nan)
+        wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
+        said = {str(value).strip().lower() for value in column.iloc[wrong]}
+        if wrong.size == len(values) or not said <= MISSING_WORDS:
+            words[name] = wrong
+        arrays.append(values)
+    if words:
+        _refuse_words(frame, words, origin)
+    return np.column_stack(arrays)
+
+
+def _with_point(value: Any) -> Any:
+    return value.replace(",", ".") if isinstance(value, str) else value
+
+
+def _refuse_huge(column: Any, origin: Origin) -> None:
+    """Raise DataError for whole numbers of which pandas knows no float."""
+    given = column.tolist() if getattr(column.dtype, "kind", "O") == "O" else ()
+    huge = np.flatnonzero([isinstance(value, int) and abs(value) > LARGEST for value in given])
+    if huge.size:
+        row = int(huge[0])
+        raise DataError(
+            f"{origin.path}: a number of {len(str(column.iloc[row]))} digits, {origin.place(row)}, "
+            f"column {column.name!r}: beyond {LARGEST:g} squares overflow"
+        )
+
+
+def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> None:
+    """Raise DataError for columns that hold words, with the options that leave them out."""
+    (first, rows), *others = words.items()
+    row, values = int(rows[0]), {str(value) for value in frame[first].iloc[rows]}
+    more = f" (and there are words in {listed([name for name, _ in others])})" if others else ""
+    shown = list(words)[:TEXT_EXAMPLES]
+    ignored = f"ignore={shown[0]!r}" if len(shown) == 1 else f"ignore={shown}"
+    hint = ""
+    if origin.format is not None and len(frame.columns) == 1:
+        between = origin.format.between
+        hint = f"; its rows were read with {between} between columns: separator= names another"
+    elif origin.format is not None and all(map(COMMA_NUMBER.fullmatch, values)):
+        hint = "; if the comma is the decimal mark, say decimal=','"
+    elif len(values) == 1 and 2 * rows.size < len(frame):
+        hint = "; if it stands for a missing value, leave its cells blank"
+    raise DataError(
+        f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
+        f"{first!r}{more}; is it the column of labels (label_column=), of time (time_column=), "
+        f"or of names of recordings (recording_column=)? {ignored} leaves it out"
+        f"{hint}{_few_lines(frame, words, origin)}"
+    )
+
+
+def _further_down(names: Sequence[str]) -> str:
+    if not any(NO_NAME.fullmatch(name) for name in names[1:]):
+        return ""
+    return f". If the header is further down, leave out what is above: {SKIP}"
+
+
+def _few_lines(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> str:
+    """The option that leaves out the lines with words that are units or comments, as it seems."""
+    rows = np.unique(np.concatenate(list(words.values())))
+    if further_down := _further_down(frame.columns):
+        return further_down
+    if origin.lines is None or FEW_LINES < rows.size or 2 * rows.size > len(frame):
+        return ""
+    at_the_top = rows[-1] == rows.size - 1
+    if not at_the_top and not frame.iloc[rows, 0].astype(str).str.startswith(COMMENT).all():
+        return ""
+    lines = ",".join(str(origin.line(row)) for row in rows.tolist())
+    return f". skip_lines=[{lines}] leaves out what looks like units or comments"
+
+
+def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] | None:
+    """A label for each row, -1 where it is blank; None if they need not be there and are not."""
+    column = _as_numbers(_stripped(column, options.missing_labels), origin)
+    known, kind = column.notna().to_numpy(), getattr(column.dtype, "kind", "O")
+    if not (options.need_labels or options.blanks or known.all()):
+        return None
+    if kind == "f" and (column.abs() >= 2**53).any():
+        raise DataError(
+            f"{origin.path}: column {column.name!r} has labels that are numbers beyond 2**53, of "
+            "which several are one float: write them as text"
+        )
+    if not (options.blanks or known.all()):
+        place, n = origin.place(int(np.flatnonzero(~known)[0])), int((~known).sum())
+        raise DataError(
+            f"{origin.path}: no label, {place}, column {column.name!r}; {n} are missing: label "
+            "them, or learn without them (blanks=True)"
+        )
+    if known.all():
+        return column.to_numpy() if kind in "biuf" else np.array([str(one) for one in column])
+    if kind in "iuf":
+        filled = column.fillna(0).to_numpy(dtype=np.float64 if kind == "f" else np.int64)
+        return known_where(filled, known)
+    names = [one if isinstance(one, bool) else str(one) for one in column]
+    values = np.empty(len(names), dtype=object)
+    values[:] = names
+    return known_where(values, known)
+
+
+def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:
+    """A column without blanks around its texts, and without what is blank or spelled so."""
+    column = column.map(lambda value: value.strip() if isinstance(value, str) else value)
+    return column.mask([is_spelled(value, ("", *missing)) for value in column])
+
+
+def is_spelled(label: Any, spellings: Sequence[str]) -> bool:
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return str(label).strip() in {spelling.strip() for spelling in spellings}
+
+
+def _as_numbers(column: Any, origin: Origin) -> Any:
+    """A column of labels: text that is all numbers becomes numbers; a warning if two become one."""
+    pandas = require("pandas", "files", "reading tables")
+    known = column.dropna()
+    if not len(known) or not all(isinstance(value, str) for value in known):
+        return column
+    numbers = pandas.to_numeric(known, errors="coerce")
+    if not np.isfinite(numbers.to_numpy(dtype=np.float64)).all():  # "nan" and "inf" are names
+        return column
+    written = known.drop_duplicates()
+    of_each = numbers[written.index]
+    if of_each.duplicated().any():
+        one, other, *_ = written[of_each == of_each[of_each.duplicated()].iloc[0]]
+        warn(
+            f"{origin.path}: {one!r} and {other!r} in column {column.name!r} are the same number, "
+            "and therefore one label: give them names if they are two",
+            DataWarning,
+        )
+    return numbers.reindex(column.index)
+
+
+def _chunks(column: Any) -> NDArray[np.int64]:
+    """Numbers for the values of a column, -1 where it is blank or the number -1."""
+    pandas = require("pandas", "files", "reading tables")
+    if getattr(column.dtype, "kind", "O") in "if":
+        column = column.mask(column == -1)
+    return np.asarray(pandas.factorize(column)[0], dtype=np.int64)
+
+
+def _timed(whole: Recording, column: Any) -> Recording:
+    """The recording with the times of a column; a warning if they are neither numbers nor dates."""
+    assert whole.origin is not None
+    name = str(column.name)
+    times = read_times(name, column, whole.origin.format is not None)
+    if isinstance(times, TimeAxis):
+        return replace(whole, time=times)
+    if times is not None:
+        raise DataError(
+            f"{whole.where}: no time in {whole.place(int(times[0]))}, column {name!r}: give it "
+            "one, or take the row out"
+        )
+    row = first_of_no_time(column)
+    warn(
+        f"{whole.where}: the times of column {name!r} are not used, because "
+        f"{str(column.iloc[row])!r}, {whole.place(row)}, is neither a number nor a date; samples "
+        "are counted instead",
+        DataWarning,
+    )
+    return whole
+
+
+def _apart(whole: Recording, column: Any) -> list[Recording]:
+    """The recordings of a long table, in the order in which they begin."""
+    pandas = require("pandas", "files", "reading tables")
+    numbers, ids = pandas.factorize(_stripped(column))
+    blank = np.flatnonzero(numbers < 0)
+    if blank.size:
+        raise DataError(
+            f"{whole.where}: {whole.place(int(blank[0]))} is of no recording, column "
+            f"{column.name!r} is blank there; {blank.size} are missing"
+        )
+    # a name may become that of a file
+    names = [spelled(re.sub(r"[/\\\x00-\x1f]", "_", str(value).strip())) for value in ids]
+    if twice := repeated_in(names):
+        raise DataError(
+            f"{whole.where}: two recordings would be called {twice[0]!r}, give them other names"
+        )
+    return [
+        replace(
+            whole.at(np.flatnonzero(numbers == number)),
+            name=own,
+            source=f"{whole.where}, {column.name} {own}",
+        )
+        for number, own in enumerate(names)
+    ]
+
+
+def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
+    """The recordings with their samples in the order of time, where times are known."""
+    found, moved, column, back, several = [], [], "", "", ""
+    for recording in recordings:
+        time = None if recording.time is None else recording.time.past_midnight()
+        recording = replace(recording, time=time)
+        if time is not None and (time.values[1:] < time.values[:-1]).any():
+            recording = recording.at(np.argsort(time.values, kind="stable"))
+            moved.append(recording.name)
+            column = time.name
+        if time is not None and len(time) >= 2 * len(np.unique(time.values)):
+            several = (
+                ". Most times occur more than once, as in a table of several recordings: if it is "
+                "one, name the column that tells them apart, recording_column="
+            )
+        back = back or put_back(time)
+        found.append(recording)
+    if moved:
+        warn(
+            f"{path}: the rows of {listed(moved)} are not in the order of {column!r}: they are "
+            f"read in that order, and samples are counted in it{several or back}",
+            DataWarning,
+        )
+    elif back:
+        warn(f"{path}: a time occurs twice{back}", DataWarning)
+    return found
