@@ -87,6 +87,11 @@ class TimeAxis:
             object.__setattr__(self, "values", wide)
 
     @property
+    def _holds_dates(self) -> bool:
+        """Whether times are dates, and not numbers."""
+        return self.values.dtype.kind == "M"
+
+    @property
     def title(self) -> str:
         """The name, and that the values are in UTC where they are, not on a clock ahead of it."""
         in_utc = self.offset is not None and not _ahead(self.offset)
@@ -107,22 +112,20 @@ class TimeAxis:
         value = self.values[at]
         if self.lasting and sample > at:
             value += self.lasting
-        if self.values.dtype.kind == "M" and self.clock:
+        if not self._holds_dates:
+            return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
+        if self.clock:
             return str(value.astype("datetime64[us]").item().time())
         if self.offset is not None and np.isnat(self.offset):
             return f"{np.datetime_as_string(value, unit='ms')}Z"
-        if self.values.dtype.kind == "M":
-            return str(np.datetime_as_string(value, unit=self._unit))
-        return f"{value:.15g}" if self.values.dtype.kind == "f" else str(value)
+        return str(np.datetime_as_string(value, unit=self._unit))
 
     @cached_property
     def _unit(self) -> Unit:
         """The coarsest unit of time in which all dates can be told."""
-        units: tuple[Unit, ...] = ("D", "m", "s", "ms", "us")
-        for unit in units:
-            if (self.values == self.values.astype(f"datetime64[{unit}]")).all():
-                return unit
-        return "ns"
+        units: tuple[Unit, ...] = ("D", "m", "s", "ms", "us", "ns")
+        exact = (u for u in units if (self.values == self.values.astype(f"datetime64[{u}]")).all())
+        return next(exact)
 
     def sample_at(self, moment: Any) -> int:
         """The first sample that is not before a moment, a number or a date as text; T if none is.
@@ -154,8 +157,7 @@ class TimeAxis:
         at, steps = self.value(moment), 2 * max(self.usual_step, self.lasting)
         if not steps or at in (-np.inf, np.inf):
             return False
-        is_date = self.values.dtype.kind == "M"
-        far: Any = np.timedelta64(round(1e9 * steps), "ns") if is_date else steps
+        far: Any = np.timedelta64(round(1e9 * steps), "ns") if self._holds_dates else steps
         return not self.values[0] - far <= at <= self.values[-1] + far
 
     def value(self, moment: Any) -> Any:
@@ -168,26 +170,26 @@ class TimeAxis:
         DataError
             When it is no moment of this axis.
         """
+        kind = "date" if self._holds_dates else "number"
         try:
-            if self.values.dtype.kind == "M" and self.clock:
+            if not self._holds_dates:
+                minutes = _seconds(str(moment), self.clock)
+                value = float(moment) if minutes is None else minutes
+                if np.isnan(value):
+                    raise ValueError
+                return value
+            if self.clock:
                 return self._of_day(moment)
-            if self.values.dtype.kind == "M" and (since := _since_start(moment)) is not None:
+            since = _since_start(moment)
+            if since is not None:
                 return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
-            if self.values.dtype.kind == "M":
-                pandas = require("pandas", "files", "reading times")
-                day_first = self.day_first and not YEAR_FIRST.match(str(moment))
-                stamp = pandas.to_datetime(str(moment), dayfirst=day_first)
-                return self._on_clock(stamp, moment)
-            minutes = _seconds(str(moment), self.clock)
-            value = float(moment) if minutes is None else minutes
-            if np.isnan(value):
-                raise ValueError
+            pandas = require("pandas", "files", "reading times")
+            day_first = self.day_first and not YEAR_FIRST.match(str(moment))
+            return self._on_clock(pandas.to_datetime(str(moment), dayfirst=day_first), moment)
         except DataError:
             raise
         except (TypeError, ValueError):
-            kind = "date" if self.values.dtype.kind == "M" else "number"
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
-        return value
 
     def _on_clock(self, stamp: Any, moment: Any) -> Any:
         """A date as the values are; one without a time zone is on the clock of the recording."""
@@ -224,7 +226,7 @@ class TimeAxis:
 
         They do if whenever they fall, they do so by more than half a day; rows in disorder do not.
         """
-        if not self.clock or self.values.dtype.kind != "M":
+        if not (self.clock and self._holds_dates):
             return self
         steps = np.diff(self.values)
         falls = steps < np.timedelta64(0, "us")
@@ -259,18 +261,17 @@ class TimeAxis:
         """
         if self.lasting:
             return np.append(self.values, self.values[-1] + self.lasting)
-        values = self.values if self.values.dtype.kind == "M" else self.values.astype(np.float64)
+        values = self.values if self._holds_dates else self.values.astype(np.float64)
         half = np.diff(values) / 2
         if not half.size:
-            half = np.array([np.timedelta64(500, "ms") if values.dtype.kind == "M" else 0.5])
+            half = np.array([np.timedelta64(500, "ms") if self._holds_dates else 0.5])
         inner = values[:-1] + half[: len(values) - 1]
         return np.concatenate([[values[0] - half[0]], inner, [values[-1] + half[-1]]])
 
     @property
     def is_regular(self) -> bool:
         """Whether no step is much longer than the others, and none is 0."""
-        steps = self.steps
-        usual = float(np.median(steps)) if steps.size else 0.0  # 0 if a time stands for several
+        steps, usual = self.steps, self.usual_step  # 0 if a time stands for several samples
         return usual == 0 or bool(0 < steps.min() and steps.max() <= REGULAR * usual)
 
 
@@ -285,13 +286,12 @@ def _since_start(moment: Any) -> float | None:
 
 def put_back(axis: TimeAxis | None) -> str:
     """What to say of local times that are an hour back once, as where the clock is put back."""
-    if axis is None or axis.values.dtype.kind != "M" or axis.offset is not None:
+    if axis is None or not axis._holds_dates or axis.offset is not None:
         return ""
-    steps = axis.steps
-    back = steps[steps <= 0]
-    if back.size != 1 or not len(steps) > 1 or axis.usual_step > HOUR * REGULAR:
+    usual, back = axis.usual_step, axis.steps[axis.steps <= 0]
+    if len(back) != 1 or len(axis) < 3 or usual > HOUR * REGULAR:
         return ""
-    if abs(back[0] - axis.usual_step + HOUR) > 0.5 * axis.usual_step:
+    if abs(back[0] - usual + HOUR) > 0.5 * usual:
         return ""
     return (
         ". They are an hour back once, as where the clock is put back in autumn: samples of two "
@@ -314,7 +314,7 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
         found = TimeAxis(name, values, offset=offset)
     if found.values.shape != (n_samples,):
         raise DataError(f"{n_samples} samples but times of shape {found.values.shape}")
-    missing = np.isnat(found.values) if found.values.dtype.kind == "M" else np.isnan(found.values)
+    missing = np.isnat(found.values) if found._holds_dates else np.isnan(found.values)
     if missing.any():
         raise DataError(f"the time of sample {int(np.flatnonzero(missing)[0])} is missing")
     falls = np.flatnonzero(found.values[1:] < found.values[:-1])
@@ -324,17 +324,25 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
 
 
 def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:
-    """A column of a pandas frame as times; None for words that are neither numbers nor dates."""
+    """A column of a pandas frame as times, or the rows in which they are missing.
+
+    None for words that are neither numbers nor dates.
+    """
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
-    if getattr(column.dtype, "kind", "O") == "O" and _are_of_day(column):
+    there = column.dropna()
+    is_object = getattr(column.dtype, "kind", "O") == "O"
+    if is_object and len(there) and all(isinstance(one, time) for one in there):  # of a day
         column = column.map(str, na_action="ignore")  # as they are written
+        there = column.dropna()
     found, day_first, is_either, clock, offset = column, False, False, False, None
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
-        minutes = _minutes(column)
-        clock = minutes is not None or _all(OF_DAY, column)
-        found = pandas.to_numeric(column if minutes is None else minutes, errors="coerce")
+        has_minutes = _all(MINUTES, there) and there.str.contains("[.,]").any()
+        clock = has_minutes or _all(OF_DAY, there)
+        if has_minutes:
+            found = column.map(lambda text: _seconds(text, True), na_action="ignore")
+        found = pandas.to_numeric(found, errors="coerce")
         if found[column.notna()].isna().any():
             dates = _dates(column)
             if dates is None:
@@ -346,7 +354,9 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     kind = getattr(found.dtype, "kind", "M")
     if kind == "m":
         found, kind = found.dt.total_seconds(), "f"
-    if kind not in "iufb":
+    if kind in "iufb":
+        values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
+    else:
         found = pandas.to_datetime(found, utc=True).dt.tz_localize(None)
         try:
             values = found.dt.as_unit("ns").to_numpy()
@@ -354,56 +364,33 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
             values = found.dt.as_unit("us").to_numpy()
         offset = None if clock else _offset(column)
         values = values + _ahead(offset)
-    else:
-        values = found.to_numpy().astype(np.float64 if kind == "f" else np.int64)
     keep_text = (keep_text and (clock or kind == "M")) or hasattr(column.dtype, "tz")
     written = tuple(map(str, column)) if keep_text else None
     return TimeAxis(name, values, written, 0.0, day_first, is_either, clock, offset)
 
 
-def _are_of_day(column: Any) -> bool:
-    """Whether these are times of a day, as cells of a sheet and columns of parquet hold them."""
-    return column.notna().any() and all(isinstance(one, time) for one in column.dropna())
-
-
 def _offset(column: Any) -> np.timedelta64 | None:
+    """How far the clock of a column is ahead of UTC; NaT if that changes, None without a zone."""
     pandas = require("pandas", "files", "reading times")
-    values = column.tolist()
-    if not values:
+    if not len(column):
         return None
     with without_warnings(Warning):  # of dates that are written otherwise, whose clock is the same
-        ends = [pandas.to_datetime(str(values[row])) for row in (0, -1)]
-    if ends[0].tzinfo is None:
+        first, last = (pandas.to_datetime(str(column.iloc[row])).utcoffset() for row in (0, -1))
+    if first is None:
         return None
-    first, last = (stamp.utcoffset() for stamp in ends)
     return np.timedelta64(first) if first == last else np.timedelta64("NaT", "us")
 
 
 def _ahead(offset: np.timedelta64 | None) -> np.timedelta64:
-    is_known = offset is not None and not np.isnat(offset)
-    return offset if offset is not None and is_known else np.timedelta64(0, "us")
+    return np.timedelta64(0, "us") if offset is None or np.isnat(offset) else offset
 
 
-def _all(pattern: re.Pattern[str], column: Any) -> bool:
-    there = column.dropna()
+def _all(pattern: re.Pattern[str], there: Any) -> bool:
     return len(there) > 0 and all(pattern.fullmatch(str(value)) for value in there)
 
 
-def _all_begin(pattern: re.Pattern[str], column: Any) -> bool:
-    return all(pattern.match(str(value)) for value in column.dropna())
-
-
-def _minutes(column: Any) -> Any:
-    """A column of minutes and seconds in seconds; None if it is none, as without any decimals."""
-    if not _all(MINUTES, column) or not column.dropna().str.contains("[.,]").any():
-        return None
-    return column.map(lambda text: _seconds(text, True), na_action="ignore")
-
-
 def _seconds(text: str, whole: bool) -> float | None:
-    """Minutes and seconds in seconds, None if they are none; whole ones may be hours and
-    minutes.
-    """
+    """Minutes and seconds in seconds, None if they are none or, being whole, may be hours."""
     found = MINUTES.fullmatch(text)
     if found is None or not (whole or found[3]):
         return None
@@ -420,33 +407,29 @@ def first_of_no_time(column: Any) -> int:
 
 
 def _dates(column: Any) -> tuple[Any, bool, bool] | None:
-    """A column as dates in UTC; None if some are none."""
+    """A column as dates in UTC, and whether the day is first and may not be; None if it has others.
+
+    Of several ways to read it, the one that spans the least time is taken.
+    """
     pandas = require("pandas", "files", "reading tables")
+    texts = column.dropna().astype(str)
+    has_points = texts.str.match(DAY_FIRST).all()
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
-    if not column.dropna().astype(str).str.match(YEAR_FIRST).any():
-        ways.insert(0 if _all_begin(DAY_FIRST, column) else len(ways), {"dayfirst": True})
-    found = []
+    if not texts.str.match(YEAR_FIRST).any():
+        ways.insert(0 if has_points else len(ways), {"dayfirst": True})
     with without_warnings(Warning):  # pandas warns where it guesses how dates are written
-        for way in ways:
-            dates = pandas.to_datetime(column, errors="coerce", utc=True, **way)
-            if not dates[column.notna()].isna().any():
-                found.append(dates)
-        if not found and _all_begin(
-            MONTH, column
-        ):  # pandas knows them in the user's language alone
+        found = [pandas.to_datetime(column, errors="coerce", utc=True, **way) for way in ways]
+        found = [dates for dates in found if not dates[column.notna()].isna().any()]
+        if not found and texts.str.match(MONTH).all():  # else known in the user's language alone
             dates = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
             found = [] if dates[column.notna()].isna().any() else [dates]
     if not found:
         return None
     dates = min(found, key=lambda one: one.max() - one.min())
-    day_first = _day_first(column, dates)
-    points = day_first and _all_begin(DAY_FIRST, column)
-    return dates, day_first, not points and any(not one.equals(dates) for one in found)
-
-
-def _day_first(column: Any, dates: Any) -> bool:
     first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
-    return bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
+    day_first = bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())
+    is_either = not (day_first and has_points) and any(not one.equals(dates) for one in found)
+    return dates, day_first, is_either
 
 
 def warn_about_times(
@@ -456,8 +439,10 @@ def warn_about_times(
 ) -> None:
     """Warn of recordings that were sampled irregularly or at several rates: samples count alike."""
     _warn_about_dates(names, axes)
-    _warn_about_rates(names, axes)
-    _warn_about_other_rates(names, axes, learned or {})
+    for kind, unit in UNITS.items():
+        usual = _usual(axes, kind)
+        if usual:
+            _warn_about_rates(names, axes, usual, unit, (learned or {}).get(kind))
     odd = [
         (name, axis)
         for name, axis in zip(names, axes, strict=True)
@@ -467,7 +452,7 @@ def warn_about_times(
         return
     told = []
     for name, axis in odd[:NAMED]:
-        steps, unit = axis.steps, " s" if axis.values.dtype.kind == "M" else ""
+        steps, unit = axis.steps, UNITS[DATES if axis._holds_dates else "numbers"]
         none = int((steps == 0).sum())
         twice = f", and {none} {'is' if none == 1 else 'are'} 0, as where rows occur twice"
         told.append(
@@ -483,65 +468,53 @@ def warn_about_times(
 
 
 def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float]]:
-    """The shortest and the longest of the usual steps of recordings, in which a model is at
-    home.
-    """
-    found = {kind: _usual(axes, kind) for kind in UNITS}
-    ranges = {kind: [step for step, _ in steps] for kind, steps in found.items() if steps}
-    return {kind: (min(steps), max(steps)) for kind, steps in ranges.items()}
+    """The shortest and the longest of the usual steps of recordings, by the kind of their times."""
+    found = {kind: [step for step, _ in _usual(axes, kind)] for kind in UNITS}
+    return {kind: (min(steps), max(steps)) for kind, steps in found.items() if steps}
 
 
 def _usual(axes: Sequence[TimeAxis | None], kind: str) -> list[tuple[float, int]]:
     """The usual step of each recording whose times are of a kind, and its number."""
-    found = [
+    return [
         (axis.usual_step, i)
         for i, axis in enumerate(axes)
-        if axis is not None and len(axis) > 1 and (axis.values.dtype.kind == "M") == (kind == DATES)
+        if axis is not None
+        and axis._holds_dates == (kind == DATES)
+        and axis.usual_step > 0  # 0 if a time stands for several samples
     ]
-    return [one for one in found if one[0] > 0]  # 0 if a time stands for several samples
 
 
-def _warn_about_rates(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
-    """Warn of recordings whose usual steps differ more than those of regular sampling do."""
-    for kind, unit in UNITS.items():
-        usual = _usual(axes, kind)
-        if not usual:
-            continue
-        (short, first), (long, last) = min(usual), max(usual)
-        if long <= REGULAR * short:
-            continue
-        column = getattr(axes[first], "name", "time")
-        warn(
-            f"sampled at different rates: the steps of {column!r} are {short:.4g}{unit} in "
-            f"{names[first]} and {long:.4g}{unit} in {names[last]}, by the median. Every sample "
-            "counts alike: resample to one step, or the lengths of segments and the price of one "
-            "mean something else in each recording",
-            DataWarning,
-        )
-
-
-def _warn_about_other_rates(
+def _warn_about_rates(
     names: Sequence[str],
     axes: Sequence[TimeAxis | None],
-    learned: Mapping[str, Sequence[float]],
+    usual: Sequence[tuple[float, int]],
+    unit: str,
+    learned: Sequence[float] | None,
 ) -> None:
-    """Warn of recordings whose usual steps differ from those of the recordings learned from."""
-    for kind in (kind for kind in UNITS if kind in learned):
-        short, long = learned[kind]
-        usual = _usual(axes, kind)
-        others = [one for one in usual if not short / REGULAR <= one[0] <= REGULAR * long]
-        if not others:
-            continue
+    """Warn of steps that differ more than those of regular sampling do, here or from learning."""
+    (short, first), (long, last) = min(usual), max(usual)
+    if long > REGULAR * short:
+        warn(
+            f"sampled at different rates: the steps of {getattr(axes[first], 'name', 'time')!r} "
+            f"are {short:.4g}{unit} in {names[first]} and {long:.4g}{unit} in {names[last]}, by "
+            "the median. Every sample counts alike: resample to one step, or the lengths of "
+            "segments and the price of one mean something else in each recording",
+            DataWarning,
+        )
+    if learned is None:
+        return
+    short, long = learned
+    others = [one for one in usual if not short / REGULAR <= one[0] <= REGULAR * long]
+    if others:
         step, i = others[0]
-        unit, column = UNITS[kind], getattr(axes[i], "name", "time")
         several = f"{short:.4g} to " if long > REGULAR * short else ""
         more = f", and so are {len(others) - 1} more" if others[1:] else ""
         warn(
-            f"sampled at another rate than what the model was learned from: the steps of "
-            f"{column!r} are {step:.4g}{unit} in {names[i]}, by the median, and were "
-            f"{several}{long:.4g}{unit}{more}. Every sample counts alike: resample to the step "
-            "that was learned from, or the lengths of segments and the price of one mean something "
-            "else",
+            "sampled at another rate than what the model was learned from: the steps of "
+            f"{getattr(axes[i], 'name', 'time')!r} are {step:.4g}{unit} in {names[i]}, by the "
+            f"median, and were {several}{long:.4g}{unit}{more}. Every sample counts alike: "
+            "resample to the step that was learned from, or the lengths of segments and the price "
+            "of one mean something else",
             DataWarning,
         )
 
