@@ -194,13 +194,6 @@ class TestColumns:
             assert f"recording_column={name!r}" in said
         assert self.told(recording(width=who, x=rng.normal(size=50))) == []
 
-    def test_a_long_table_is_recognised(self, rng):
-        one = recording(
-            nr=np.repeat([4, 2, 7], 20), t=np.tile(np.arange(20), 3), x=rng.normal(size=60)
-        )
-        (said,) = self.told(one)
-        assert "recording_column='nr' and time_column='t'" in said
-
     def test_readers_say_so(self, tmp_path):
         frame = long_frame(["a"]).drop(columns="who")
         frame.to_csv(tmp_path / "one.csv", index=False)

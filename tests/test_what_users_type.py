@@ -59,15 +59,6 @@ def test_what_is_known_of_some_recordings_is_given_by_their_names(data):
         learner.predict(by_name, known={"d": PartialLabels(n_clusters=2)})
 
 
-def test_features_in_one_word_are_pointed_out(tmp_path):
-    path = tmp_path / "walk.csv"
-    pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 3.0], "label": [0, 1]}).to_csv(path, index=False)
-    with pytest.raises(DataError, match=r"features names 'x,y'.*; give features= once for each"):
-        read_recordings(path, features=["x,y"])
-    with pytest.raises(DataError, match=r"its features are 'x', 'y'$"):
-        read_recordings(path, features=["z"])
-
-
 def test_times_that_come_again_are_a_sign_of_several_recordings(tmp_path):
     path = tmp_path / "people.csv"
     t = np.tile(np.arange(10.0), 3)

@@ -34,8 +34,6 @@ LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
 FEWEST_ROWS = 10
 """In fewer rows a measurement may rise throughout by chance."""
-ROWS_OF_A_RECORDING = 5
-"""Rows that the recordings of a long table have at least, on average."""
 IDENTIFIERS = {
     "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
     "recording", "session", "trial", "sequence", "series", "episode", "index", "row",
@@ -181,28 +179,10 @@ def without_odd_columns(
         return list(recordings)
     recordings = list(without_counting(recordings, None))
     arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
-    if not arrays:
-        return recordings
-    features = recordings[0].features
-    if _are_values(features):
-        warn(
-            f"{recordings[0].where}: its columns are called {listed(list(features), 3)}, which "
-            "looks like a row of values: if it has no header, write one, or a sample is lost",
-            DataWarning,
-        )
-    whole = _long_table(arrays[0], features) if len(arrays) == 1 else None
-    if whole is not None:
-        number, time = whole
-        warn(
-            f"column {time!r} begins again wherever column {number!r} changes, and both are "
-            f"features now: if every {number!r} is a recording of its own, give "
-            f"recording_column={number!r} and time_column={time!r}",
-            DataWarning,
-        )
     doubtful = [
         name
-        for j, name in enumerate(features)
-        if name not in (whole or ()) and all(_is_doubtful(name, X[:, j]) for X in arrays)
+        for j, name in enumerate(recordings[0].features if arrays else ())
+        if all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
         it, first = "it was" if len(doubtful) == 1 else "they were", doubtful[0]
@@ -221,32 +201,8 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     steps = np.diff(column)  # a step that is switched on once does not rise in most rows
     if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
         return True
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    is_identifier = not IDENTIFIERS.isdisjoint(re.findall(r"[a-z]+", spaced.lower()))
-    return (is_identifier or name.removesuffix(AGAIN) in PREDICTED) and _is_whole(column)
-
-
-def _are_values(names: Sequence[str]) -> bool:
-    try:
-        values = np.array(names, dtype=np.float64)
-    except ValueError:
+    if not (column == np.round(column)).all():
         return False
-    return bool((np.diff(values) <= 0).any() if len(names) > 1 else not _is_whole(values))
-
-
-def _is_whole(column: Floats) -> bool:
-    return bool((column == np.round(column)).all())
-
-
-def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, str] | None:
-    """A column that numbers stretches of rows, and one that begins again in each of them."""
-    for j, number in enumerate(features):
-        starts = np.flatnonzero(np.diff(X[:, j])) + 1
-        few = ROWS_OF_A_RECORDING * (starts.size + 1) <= len(X)
-        once = np.unique(X[:, j]).size == starts.size + 1
-        if not (starts.size and few and once and _is_whole(X[:, j])):
-            continue
-        for k, time in enumerate(features):
-            if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
-                return number, time
-    return None
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    words = re.findall(r"[a-z]+", spaced.lower())
+    return not IDENTIFIERS.isdisjoint(words) or name.removesuffix(AGAIN) in PREDICTED

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,14 +96,6 @@ class FileOptions:
         wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
         if wrong:
             raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")
-        if self.encoding is not None:
-            try:
-                codecs.lookup(self.encoding)
-            except LookupError:
-                raise SettingsError(
-                    f"encoding must be one that Python knows, such as utf-8 or cp1252, got "
-                    f"{self.encoding!r}"
-                ) from None
 
     @property
     def roles(self) -> tuple[str | None, ...]:
@@ -113,22 +103,14 @@ class FileOptions:
         return self.label_column, self.time_column, self.chunk_column, self.recording_column
 
     def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-        """The features among the columns that are nothing else; ``wanted`` are enough.
-
-        Raises
-        ------
-        DataError
-            If a column that is named is not there, or no feature is left.
-        """
+        """The features among the columns that are nothing else; ``wanted`` are enough."""
         known: Any = set(there)
         for option, names in (("features", self.features), ("ignore", self.ignore)):
             strangers = [name for name in names if name not in known]
             if strangers:
-                one_by_one = any(set(re.split(r"[,; ]+", name)) <= known for name in strangers)
-                way_out = f"; give {option}= once for each" if one_by_one else ""
                 raise DataError(
                     f"{path}: {option} names {listed(strangers)}, which it has no column of; its "
-                    f"features are {listed(list(there))}{way_out}"
+                    f"features are {listed(list(there))}"
                 )
         if wanted and set(wanted) <= known:
             return tuple(wanted)

@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis, first_of_no_time, put_back, read_times
-from structsvm.data.words import LARGEST
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.options import SPACES, USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
 from structsvm.io.sniff import (
     COMMA_NUMBER,
-    COMMENT,
     TextFormat,
     kind_of,
     read_text,
@@ -43,6 +41,7 @@ NO_NAME = re.compile(r"Unnamed: \d+")
 """What it calls columns without a name."""
 SKIP = "skip_lines=[1]"
 """The option that leaves out lines, for that above a header."""
+FURTHER_DOWN = f". If the header is further down, leave out what is above: {SKIP}"
 MISSING_WORDS = {
     *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
     *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
@@ -278,7 +277,7 @@ def _refuse_absent(table: Table, path: Path, headers: Sequence[str], options: Fi
         hint = f"read with {table.format.separator!r} between columns: separator= names another"
     raise DataError(
         f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}; {hint}"
-        f"{_further_down(headers)}"
+        f"{FURTHER_DOWN if any(map(NO_NAME.fullmatch, headers[1:])) else ''}"
     )
 
 
@@ -308,10 +307,14 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
                 f"{origin.path}: column {name!r} holds {column.dtype} values, not numbers; "
                 "leave it out as the time column if that is what it is"
             )
-        _refuse_huge(column, origin)
         if origin.format is not None and origin.format.decimal == "," and column.dtype.kind == "O":
             column = column.map(_with_point)  # of a column with a word, pandas reads no number
-        found = pandas.to_numeric(column, errors="coerce")
+        try:
+            found = pandas.to_numeric(column, errors="coerce")
+        except OverflowError as error:
+            raise DataError(
+                f"{origin.path}: column {name!r}: a number of hundreds of digits"
+            ) from error
         values = found.to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
         said = {str(value).strip().lower() for value in column.iloc[wrong]}
@@ -327,59 +330,43 @@ def _with_point(value: Any) -> Any:
     return value.replace(",", ".") if isinstance(value, str) else value
 
 
-def _refuse_huge(column: Any, origin: Origin) -> None:
-    """Raise DataError for whole numbers of which pandas knows no float."""
-    given = column.tolist() if getattr(column.dtype, "kind", "O") == "O" else ()
-    huge = np.flatnonzero([isinstance(value, int) and abs(value) > LARGEST for value in given])
-    if huge.size:
-        row = int(huge[0])
-        raise DataError(
-            f"{origin.path}: a number of {len(str(column.iloc[row]))} digits, {origin.place(row)}, "
-            f"column {column.name!r}: beyond {LARGEST:g} squares overflow"
-        )
-
-
 def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> None:
     """Raise DataError for columns that hold words, with the options that leave them out."""
     (first, rows), *others = words.items()
-    row, values = int(rows[0]), {str(value) for value in frame[first].iloc[rows]}
+    row = int(rows[0])
     more = f" (and there are words in {listed([name for name, _ in others])})" if others else ""
     shown = list(words)[:TEXT_EXAMPLES]
     ignored = f"ignore={shown[0]!r}" if len(shown) == 1 else f"ignore={shown}"
-    hint = ""
-    if origin.format is not None and len(frame.columns) == 1:
-        between = origin.format.between
-        hint = f"; its rows were read with {between} between columns: separator= names another"
-    elif origin.format is not None and all(map(COMMA_NUMBER.fullmatch, values)):
-        hint = "; if the comma is the decimal mark, say decimal=','"
-    elif len(values) == 1 and 2 * rows.size < len(frame):
-        hint = "; if it stands for a missing value, leave its cells blank"
+    hint = _way_out(frame, words, origin)
     raise DataError(
         f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
         f"{first!r}{more}; is it the column of labels (label_column=), of time (time_column=), "
-        f"or of names of recordings (recording_column=)? {ignored} leaves it out"
-        f"{hint}{_few_lines(frame, words, origin)}"
+        f"or of names of recordings (recording_column=)? {ignored} leaves it out{hint}"
     )
 
 
-def _further_down(names: Sequence[str]) -> str:
-    if not any(NO_NAME.fullmatch(name) for name in names[1:]):
-        return ""
-    return f". If the header is further down, leave out what is above: {SKIP}"
-
-
-def _few_lines(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> str:
-    """The option that leaves out the lines with words that are units or comments, as it seems."""
+def _way_out(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> str:
+    """What else may be done about words, by what they look like."""
+    written, names = origin.format, list(map(str, frame.columns))
+    if written is not None and len(names) == 1:
+        return (
+            f"; its rows were read with {written.between} between columns: separator= names another"
+        )
+    if any(map(NO_NAME.fullmatch, names[1:])):
+        return FURTHER_DOWN
+    (first, _), *_ = words.items()
     rows = np.unique(np.concatenate(list(words.values())))
-    if further_down := _further_down(frame.columns):
-        return further_down
-    if origin.lines is None or FEW_LINES < rows.size or 2 * rows.size > len(frame):
+    values = {str(value) for value in frame[first].iloc[words[first]]}
+    if written is not None and all(map(COMMA_NUMBER.fullmatch, values)):
+        return "; if the comma is the decimal mark, say decimal=','"
+    if 2 * rows.size >= len(frame):
         return ""
+    hint = "; if it stands for a missing value, leave its cells blank" if len(values) == 1 else ""
     at_the_top = rows[-1] == rows.size - 1
-    if not at_the_top and not frame.iloc[rows, 0].astype(str).str.startswith(COMMENT).all():
-        return ""
-    lines = ",".join(str(origin.line(row)) for row in rows.tolist())
-    return f". skip_lines=[{lines}] leaves out what looks like units or comments"
+    if origin.lines is not None and rows.size <= FEW_LINES and at_the_top:
+        lines = ",".join(str(origin.line(row)) for row in rows.tolist())
+        hint += f". skip_lines=[{lines}] leaves out what looks like units or comments"
+    return hint
 
 
 def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] | None:
