@@ -10,8 +10,7 @@ from media_files import RATE, stripes, tone, write_media
 
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError
 from structsvm.io import read_media, read_recordings
-from structsvm.io.picture import PICTURE, describe_picture
-from structsvm.io.sound import SOUND, describe_second
+from structsvm.io.media import PICTURE, SOUND, describe_picture, describe_second
 from structsvm.support.progress import watching
 
 

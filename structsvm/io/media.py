@@ -7,24 +7,62 @@ size of pictures or the rate of sound.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import dct, fft2, ifft2, rfft, rfftfreq
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
-from structsvm.io.picture import PICTURE, SIZE, describe_picture
 from structsvm.io.recording import Recording, listed
-from structsvm.io.sound import RATE, SOUND, WINDOW, Samples, describe_second
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 from structsvm.support.progress import tell
 from structsvm.support.typed import refuse_other_types
 
+Pixels = NDArray[np.uint8]
+Samples = NDArray[np.float32]
+
+SIZE = 64
+"""Pixels on each side of what is described, whatever the size of the pictures of the file."""
+SCALES = {"coarse": 0.08, "medium": 0.16, "fine": 0.32}
+"""Frequencies of the filters, in cycles per pixel."""
+ANGLES = (0, 45, 90, 135)
+CELLS = ("top_left", "top_right", "bottom_left", "bottom_right")
+HUES, LEVELS = 8, 4
+"""Bins of hue, and of saturation and of value."""
+PICTURE = (
+    *(f"gabor_{s}_{angle}_{cell}" for s in SCALES for angle in ANGLES for cell in CELLS),
+    *(f"hue_{i}" for i in range(HUES)),
+    *(f"saturation_{i}" for i in range(LEVELS)),
+    *(f"value_{i}" for i in range(LEVELS)),
+)
+"""The features of a picture, in their order."""
+FLAT = 1e-3
+"""The energy of a filter that counts as none; grey levels are from 0 to 1."""
+LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
+RATE = 16_000
+"""Samples of sound to a second, whatever the rate of the file."""
+WINDOW, HOP = 2048, 512
+"""Samples of a spectrum, and from one to the next: 128 and 32 ms."""
+MELS, COEFFICIENTS = 40, 13
+FAINT = 1e-5
+"""The power in a band that counts as silence, about that of the last bit of 16."""
+PITCHES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
+SOUND = (
+    *(f"mfcc_{i}" for i in range(COEFFICIENTS)),
+    *(f"mfcc_{i}_spread" for i in range(COEFFICIENTS)),
+    *(f"chroma_{pitch}" for pitch in PITCHES),
+)
+"""The features of a second of sound, in their order."""
+LINEAR, STEP = 1000.0, np.log(6.4) / 27
+"""Slaney's scale: 15 mels for 1000 Hz, linear up to there and logarithmic above."""
 MEDIA = (
     *(".mkv", ".mp4", ".m4v", ".webm", ".avi", ".mov", ".mpg", ".mpeg", ".wmv", ".flv", ".ogv"),
     *(".wav", ".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aiff"),
@@ -140,14 +178,14 @@ def _described(
 ) -> dict[str, list[Floats]]:
     """A row for each second of each stream, decoded in one pass."""
     av = require("av", "media", "reading sound and pictures")
+    forgiving = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
     try:
         # A file, because FFmpeg takes some names for addresses of other places.
-        with path.open("rb") as file, av.open(file, **_forgiving(av)) as container:
+        with path.open("rb") as file, av.open(file, **forgiving) as container:
             streams = _streams(path, container, asked, needed, hint)
             begin = (container.start_time or 0) / av.time_base
             length = None if container.duration is None else container.duration / av.time_base
-            makers: dict[str, Callable[..., Described]] = {"audio": _Sound, "video": _Pictures}
-            found = {kind: makers[kind](path, av) for kind in streams}
+            found = {kind: (_Sound if kind == "audio" else _Pictures)(path, av) for kind in streams}
             reached = 0.0
             for kind, frame in _frames(path, container, streams, found):
                 at = None if frame.time is None else frame.time - begin
@@ -159,16 +197,18 @@ def _described(
                     reached = at + 1
             for described in found.values():
                 described.end()
-            _refuse_truncated(path, container.format.name, length, found)
+            seconds = max(len(described.rows) for described in found.values())
+            is_exact = container.format.name in EXACT
+            if length and is_exact and seconds < 0.95 * length - UNEVEN:
+                raise DataError(
+                    f"{path}: {counted(seconds, 'second')} of the {length:.0f} that it says it "
+                    "has: it is truncated; copy it again, or convert what is there with ffmpeg"
+                )
     except (av.error.FFmpegError, OSError) as error:
         raise DataError(
             f"{path}: no file of sound or pictures, or damaged: {error.strerror or error}"
         ) from error
     return {kind: described.rows for kind, described in found.items()}
-
-
-def _forgiving(av: Any) -> dict[str, str]:
-    return {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
 
 
 def _streams(
@@ -202,7 +242,7 @@ def _streams(
 
 
 def _frames(
-    path: Path, container: Any, streams: dict[str, Any], found: dict[str, Described]
+    path: Path, container: Any, streams: dict[str, Any], found: dict[str, _Sound | _Pictures]
 ) -> Iterator[tuple[str, Any]]:
     """The decoded frames of all streams as they come, each with its kind."""
     kinds = {stream.index: kind for kind, stream in streams.items()}
@@ -221,18 +261,6 @@ def _frames(
         ) from error
     if damaged:
         warn(f"{path}: damaged in {counted(damaged, 'frame')}, which FFmpeg mended", DataWarning)
-
-
-def _refuse_truncated(
-    path: Path, kind: str, length: float | None, found: dict[str, Described]
-) -> None:
-    """Raise DataError for a file that is shorter than it says."""
-    seconds = max(len(described.rows) for described in found.values())
-    if kind in EXACT and length is not None and seconds < 0.95 * length - UNEVEN:
-        raise DataError(
-            f"{path}: {counted(seconds, 'second')} of the {length:.0f} that it says it has: it is "
-            "truncated; copy it again, or convert what is there with ffmpeg"
-        )
 
 
 class _Sound:
@@ -319,4 +347,95 @@ class _Pictures:
         self._second, self._described = second, []
 
 
-Described = _Sound | _Pictures
+def describe_second(samples: Samples) -> Floats:
+    """The features :data:`SOUND` of at least :data:`WINDOW` samples in [-1, 1]."""
+    frames = np.lib.stride_tricks.sliding_window_view(samples, WINDOW)[::HOP]
+    spectra = rfft(frames * _window(), axis=1)
+    power = (spectra.real**2 + spectra.imag**2).astype(np.float64)
+    bands = 10 * np.log10(np.maximum(power @ _mel_filters().T, FAINT))
+    cepstra = dct(bands, axis=1, norm="ortho")[:, :COEFFICIENTS]
+    pitches = power @ _chroma_filters().T
+    loudest = pitches.max(axis=1, keepdims=True)
+    chroma = np.divide(pitches, loudest, out=np.zeros_like(pitches), where=loudest > FAINT)
+    return np.concatenate([cepstra.mean(axis=0), cepstra.std(axis=0), chroma.mean(axis=0)])
+
+
+@cache
+def _window() -> Samples:
+    from scipy.signal import get_window  # which takes long to import
+
+    return np.asarray(get_window("hann", WINDOW), dtype=np.float32)
+
+
+@cache
+def _mel_filters() -> Floats:
+    """Triangles of equal area on Slaney's mel scale up to RATE / 2, (MELS, WINDOW / 2 + 1)."""
+    edges = _hertz(np.linspace(0.0, _mel(RATE / 2), MELS + 2))
+    frequencies = rfftfreq(WINDOW, 1 / RATE)
+    rising = (frequencies - edges[:-2, None]) / np.diff(edges)[:-1, None]
+    falling = (edges[2:, None] - frequencies) / np.diff(edges)[1:, None]
+    triangles = np.maximum(0.0, np.minimum(rising, falling))
+    return np.asarray(triangles * (2.0 / (edges[2:] - edges[:-2]))[:, None])
+
+
+def _mel(hertz: float) -> float:
+    return float(15.0 + np.log(hertz / LINEAR) / STEP)
+
+
+def _hertz(mels: Floats) -> Floats:
+    above = LINEAR * np.exp((mels - 15.0) * STEP)
+    return np.asarray(np.where(mels < 15.0, mels * (LINEAR / 15.0), above))
+
+
+@cache
+def _chroma_filters() -> Floats:
+    """Of each bin of a spectrum, how much it belongs to each pitch class: (12, WINDOW / 2 + 1)."""
+    frequencies = rfftfreq(WINDOW, 1 / RATE)[1:]
+    semitones = 12 * np.log2(frequencies / (440.0 / 16))  # above an A
+    semitones = np.concatenate([[semitones[0] - 18.0], semitones])
+    widths = np.concatenate([np.maximum(np.diff(semitones), 1.0), [1.0]])
+    apart = np.remainder(semitones - np.arange(12)[:, None] + 6.0, 12.0) - 6.0
+    bumps = np.exp(-0.5 * (2 * apart / widths) ** 2)
+    bumps /= np.linalg.norm(bumps, axis=0)
+    octaves = np.exp(-0.5 * ((semitones / 12 - 5.0) / 2) ** 2)
+    return np.roll(bumps * octaves, -3, axis=0)  # from A first to C first
+
+
+def describe_picture(pixels: Pixels) -> Floats:
+    """The features :data:`PICTURE` of red, green and blue, (SIZE, SIZE, 3)."""
+    grey = pixels @ (LUMA / 255)
+    filtered = np.abs(ifft2(fft2(grey - grey.mean()) * _filters()))
+    half = SIZE // 2
+    energies = filtered.reshape(-1, 2, half, 2, half).mean(axis=(2, 4)).ravel()
+    color = require("skimage.color", "media", "describing pictures")
+    hue, saturation, value = color.rgb2hsv(pixels).reshape(-1, 3).T
+    return np.concatenate(
+        [
+            np.log(np.maximum(energies, FLAT)),
+            _shares(hue, HUES, saturation),
+            _shares(saturation, LEVELS),
+            _shares(value, LEVELS),
+        ]
+    )
+
+
+def _shares(values: Floats, bins: int, weights: Floats | None = None) -> Floats:
+    """The part of the pixels in each of equal bins of [0, 1], all zero if no pixel counts."""
+    counts = np.histogram(values, bins, (0.0, 1.0), weights=weights)[0].astype(np.float64)
+    return counts / values.size
+
+
+@cache
+def _filters() -> NDArray[np.complex64]:
+    """Transforms of the filters, which have no answer to a flat picture: (12, SIZE, SIZE)."""
+    filters = require("skimage.filters", "media", "describing pictures")
+    found = []
+    for frequency in SCALES.values():
+        for angle in ANGLES:
+            kernel = filters.gabor_kernel(frequency, theta=np.deg2rad(angle), n_stds=2)
+            kernel = kernel - kernel.mean()
+            padded = np.zeros((SIZE, SIZE), dtype=np.complex64)
+            height, width = kernel.shape
+            padded[:height, :width] = kernel
+            found.append(fft2(np.roll(padded, (-(height // 2), -(width // 2)), axis=(0, 1))))
+    return np.array(found, dtype=np.complex64)
