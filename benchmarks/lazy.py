@@ -142,13 +142,13 @@ def constants(client: Any) -> list[Goal]:
     every = MetricLearner(metric="diagonal", features=Columns(which=range(0, P, EVERY)))
     read = read_training(every, data, [data.ends(i) for i in range(2)])
     risk = every.risk(read)
-    scorer, x, y = risk.problem.at(risk.start), risk.xs[0], risk.ys[0]
-    held = [x.read()]
+    x, y = risk.xs[0], risk.ys[0]
+    held = [(x.read(), y)]
     made, checked, prepared, searched = cpu_seconds_in_turns(
         lambda: data[0],
         read.samples[0].data.origin.read,
         x.data.then(np.asarray).make,
-        lambda: scorer.separate_all(held, [y]),
+        lambda: list(risk.problem.separate_all(risk.start, held)),
     )
     seen = T * P / EVERY
     with Dask(client).open([0, 1]) as session:

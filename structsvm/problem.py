@@ -5,12 +5,12 @@ Nothing here knows what a labelling is: partitions are one case, chains or class
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = [
-    "BatchScorer",
     "CompletableProblem",
     "CompositeRisk",
     "Outline",
@@ -35,7 +34,6 @@ __all__ = [
     "Regularized",
     "RegularizedRisk",
     "Risk",
-    "Scorer",
     "Separation",
 ]
 
@@ -125,48 +123,14 @@ class Problem(Contract):
         return kept
 
     @hook
-    def at(self, w: Floats) -> Scorer:
-        """Loss-augmented inference at a weight, for all samples of a round.
+    def separate_all(self, w: Floats, samples: Iterable[tuple[Any, Any]]) -> Iterator[Separation]:
+        """Loss-augmented inference for samples ``(x, y)`` in turn: what solvers call.
 
-        A problem that derives something from the weight, such as a factor of a metric, does so here
-        once.
+        By default :meth:`separate` of one after another. A problem that derives something from the
+        weight, such as a factor of a metric, does so here once, and one that is faster for many
+        samples at once takes as many as it likes before it yields their answers.
         """
-        return AtWeight(self, w)
-
-
-class Scorer(Protocol):
-    """Loss-augmented inference at one weight."""
-
-    def separate(self, x: Any, y: Any) -> Separation:
-        """Return the most violated labelling, as :meth:`Problem.separate` does."""
-
-
-class BatchScorer(ABC):
-    """A scorer that separates many samples at once, with the answers of one after another."""
-
-    @abstractmethod
-    def separate(self, x: Any, y: Any) -> Separation:
-        """Return the most violated labelling, as :meth:`Problem.separate` does."""
-
-    @abstractmethod
-    def n_items(self, x: Any) -> int:
-        """How large a sample is that may be separated with others; 0 for one that may not."""
-
-    @abstractmethod
-    def separate_all(self, xs: Sequence[Any], ys: Sequence[Any]) -> list[Separation]:
-        """Return what :meth:`separate` does, for each of these samples."""
-
-
-@dataclass(frozen=True, eq=False)
-class AtWeight:
-    """A problem at a fixed weight."""
-
-    problem: Problem
-    w: Floats
-
-    def separate(self, x: Any, y: Any) -> Separation:
-        """Return the most violated labelling, as :meth:`Problem.separate` does."""
-        return self.problem.separate(self.w, x, y)
+        return (self.separate(w, x, y) for x, y in samples)
 
 
 class Regularized:

@@ -89,7 +89,7 @@ class LearningDoubled(Learning):
         (OtherLoss(), r"OtherLoss.loss is zero_one, and SearchedSample maximises with partition_"),
         (OtherMap(), r"OtherMap.feature_map is SecondMoment, and SearchedSample"),
         (OtherLossOfTables(), r"OtherLossOfTables.loss is zero_one, and CompressedSample"),
-        (OtherObjective(), r"Doubled.loss is its own, and MetricObjective.at maximises"),
+        (OtherObjective(), r"Doubled.loss is its own, and MetricObjective.separate_all maximises"),
     ],
     ids=["loss", "feature-map", "loss-of-tables", "objective"],
 )
@@ -230,7 +230,7 @@ def same(*_args, **_kwargs):
         (NormalizedCut, "training_sample", "learning"),
         (NormalizedCut, "loss", "learning"),
         (NormalizedCut, "feature_map", "learning"),
-        (MetricObjective, "separate", "at"),
+        (MetricObjective, "separate", "separate_all"),
     ],
 )
 def test_a_definition_that_nothing_calls_is_refused(base, name, partner):

@@ -27,7 +27,7 @@ from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.separation import Query, blocks_of, separate_share
+from structsvm.solvers.separation import blocks_of, separate_share
 from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Quality, Status
 from structsvm.weights import PSD, Nonnegative, Product
@@ -502,8 +502,8 @@ class TestCache:
         risk = scripted(lambda w, x, y, answer: answer, seed=11, n_labels=60)
         solution = CuttingPlane(Stopping(1e-4, 400), "one").solve(risk)
         blocks = blocks_of(listed_risk(*FULL, seed=11, n_labels=60))
-        query = Query(solution.w, np.arange(sum(b.indices.size for b in blocks)))
-        hinges = np.concatenate([planes.values for planes in separate_share(blocks, query)])
+        question = solution.w, np.arange(sum(b.indices.size for b in blocks)), np.inf
+        hinges = np.concatenate([planes.values for planes in separate_share(blocks, question)])
         assert solution.upper == pytest.approx(risk.penalty(solution.w) + sum(hinges), rel=1e-9)
         assert len(risk.problem.calls) == solution.oracle_calls
 

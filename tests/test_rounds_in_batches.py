@@ -8,12 +8,9 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError
 from structsvm.io import arrays_and_labels
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions.objective import MetricScorer
 from structsvm.problem import RegularizedRisk
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import (
-    Query,
-    _neighbours,
     blocks_of,
     separate_one,
     separate_share,
@@ -29,8 +26,7 @@ def risk_of(metric: str, segment_count: str = "unknown") -> RegularizedRisk:
 
 
 def planes_at(risk: RegularizedRisk, w: np.ndarray, deadline: float = np.inf) -> list[Planes]:
-    query = Query(w, np.arange(risk.n_samples), deadline)
-    return separate_share(blocks_of(risk), query)
+    return separate_share(blocks_of(risk), (w, np.arange(risk.n_samples), deadline))
 
 
 def assert_same(found: list[Planes], expected: list[Planes]) -> None:
@@ -45,7 +41,7 @@ def test_the_planes_are_the_same_to_the_last_bit(metric, scale, monkeypatch):
     risk = risk_of(metric)
     w = risk.null + scale * (risk.start - risk.null)
     together = planes_at(risk, w)
-    monkeypatch.setattr(MetricScorer, "n_items", lambda self, x: 0)
+    monkeypatch.setattr(SequentialOracle, "answers_many", False)
     assert_same(together, planes_at(risk, w))
 
 
@@ -53,7 +49,7 @@ def test_one_sample_alone_has_the_same_plane():
     risk = risk_of("diagonal")
     together = planes_at(risk, risk.start)
     for k, block in enumerate(blocks_of(risk)):
-        alone = separate_one(block, Query(risk.start, np.arange(risk.n_samples)), 0)
+        alone = separate_one(block, (risk.start, np.arange(risk.n_samples), np.inf), 0)
         assert np.array_equal(alone.slopes[0], together[k].slopes[0])
 
 
@@ -93,9 +89,12 @@ def test_after_the_deadline_nothing_is_asked():
     assert planes_at(risk, risk.start, deadline=0.0) == [None] * risk.n_samples
 
 
-@pytest.mark.parametrize(("segment_count", "n_blocks"), [("unknown", 7), ("known", 1)])
-def test_samples_that_are_separated_one_by_one_are_taken_a_block_at_a_time(segment_count, n_blocks):
+@pytest.mark.parametrize(("segment_count", "n_taken"), [("unknown", 7), ("known", 1)])
+def test_samples_that_are_separated_one_by_one_are_taken_when_they_are_needed(
+    segment_count, n_taken
+):
     """A thread that took them all would leave none for the others."""
     risk = risk_of("diagonal", segment_count)
-    some = next(_neighbours(blocks_of(risk), risk.problem.at(risk.start)))
-    assert len(some) == n_blocks
+    waiting = iter(zip(risk.xs, risk.ys, strict=True))
+    next(risk.problem.separate_all(risk.start, waiting))
+    assert len(list(waiting)) == 7 - n_taken

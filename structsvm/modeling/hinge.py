@@ -22,7 +22,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes
-from structsvm.solvers.separation import Block, Query, blocks_of, separate_share
+from structsvm.solvers.separation import Block, blocks_of, separate_share
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import shown
@@ -212,7 +212,7 @@ class HingePart(Part):
         """Ask the oracle of every sample at the nearest weight in the cone."""
         w = weight_of(point, self.space)
         groups = np.arange(self.terms.stop)
-        answers = separate_share(self.blocks, Query(self.space.project(w), groups))
+        answers = separate_share(self.blocks, (self.space.project(w), groups, np.inf))
         found = Planes.joined([answer for answer in answers if answer is not None])
         slopes = np.stack([entries_of(slope, self.space) for slope in found.slopes])
         values = found.intercepts + slopes @ point

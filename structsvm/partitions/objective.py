@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,18 +19,21 @@ from structsvm.partitions.kept import KeptPartition
 from structsvm.partitions.labelled import SECOND_MOMENT, LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
-from structsvm.partitions.oracle import ask_together
-from structsvm.problem import BatchScorer, Problem, RegularizedRisk, Risk, Separation
+from structsvm.partitions.oracle import Oracle
+from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, meant
-from structsvm.support.contract import Contract, asked, overrides
+from structsvm.support.contract import AtOnce, Contract, asked, overrides
 from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
 
 if TYPE_CHECKING:
     from structsvm.partitions.problem import PartitionProblem
+
+MOMENT = 10_000
+"""Items of samples that are searched at once at least."""
 
 PENALTY_RIDGE = 0.05
 """Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
@@ -88,7 +91,7 @@ class MetricObjective(Objective, Problem):
     ('MetricObjective', 4)
     """
 
-    needs: ClassVar[Mapping[str, str]] = {"separate": "at"}
+    needs: ClassVar[Mapping[str, str]] = {"separate": "separate_all"}
 
     partition: PartitionProblem
     metric: str
@@ -159,18 +162,6 @@ class MetricObjective(Objective, Problem):
         slope = phi.diagonal(x, y) if self.metric == "diagonal" else phi.full(x, y)
         return self.join(slope, -y.n_clusters) / x.n_samples
 
-    def joint_features(
-        self, xs: Sequence[SearchedSample], ys: Sequence[EquivalenceMatrix]
-    ) -> list[Floats] | list[None]:
-        """The joint features of segmentations, (d,) each.
-
-        None where the feature map is another one: that of a plugin is asked sample by sample, so
-        that an error names the sample.
-        """
-        if self.partition.feature_map is not SECOND_MOMENT or not all(y.is_contiguous for y in ys):
-            return [None] * len(xs)
-        return [self.joint_feature(x, y) for x, y in zip(xs, ys, strict=True)]
-
     def loss(self, y: Projector, y_hat: Projector) -> float:
         """``kappa`` times the loss, plus the fixed price of more clusters than the truth has."""
         traits = self.partition.traits
@@ -181,14 +172,42 @@ class MetricObjective(Objective, Problem):
 
     def separate(self, w: Floats, x: LabelledSample, y: Projector) -> Separation:
         """Maximise ``Tr(A M)`` with ``T A = X B X^T - 2 kappa M_i + (kappa - beta) I``."""
-        return self.at(w).separate(x, y)
+        return next(self.separate_all(w, [(x, y)]))
 
-    def at(self, w: Floats) -> MetricScorer:
-        """Factor the metric of a weight once, for all samples."""
+    def separate_all(
+        self, w: Floats, samples: Iterable[tuple[LabelledSample, Projector]]
+    ) -> Iterator[Separation]:
+        """Separate samples in one metric, short neighbours at once where their oracle can.
+
+        What fails at once is asked again one by one, so that an error is raised for its sample.
+        """
         B, beta = self.split(w)
         traits = self.partition.traits
         scoring = Scoring(B, InMetric(metric_factor(B)), 2 * traits.kappa, traits.kappa - beta)
-        return MetricScorer(self, scoring, traits.given_k)
+        for oracle, xs in _neighbours((x for x, _ in samples), traits.given_k):
+            at_once, answers = AtOnce(), None
+            if oracle is not None:
+                with at_once, asked(self, "separate"):
+                    answers = self._together(oracle, [x.read() for x in xs], scoring)
+            yield from answers or (_alone(x, scoring, traits.given_k) for x in xs)
+            at_once.raise_fault()
+
+    def _together(
+        self, oracle: Oracle, xs: Sequence[SearchedSample], scoring: Scoring
+    ) -> list[Separation]:
+        """The answers of an oracle to samples that are in memory."""
+        answers = oracle.ask_all([x.scored(scoring) for x in xs])
+        is_usual = self.partition.feature_map is SECOND_MOMENT  # a plugin's is asked by the solver
+        is_usual = is_usual and all(answer.y.is_contiguous for answer in answers)
+        return [
+            Separation(
+                answer.y,
+                max(0.0, answer.upper_bound - answer.value) / x.n_samples,
+                answer.quality,
+                self.joint_feature(x, answer.y) if is_usual else None,
+            )
+            for x, answer in zip(xs, answers, strict=True)
+        ]
 
     def predict(self, w: Floats, x: Any) -> Any:
         """The best partition of a sample in the metric, the number of clusters being priced.
@@ -248,14 +267,15 @@ class MetricObjective(Objective, Problem):
         )
 
     def _refuse_another_score(self) -> None:
-        """Refuse a loss or joint features that :meth:`at` does not maximise."""
+        """Refuse a loss or joint features that :meth:`separate_all` does not maximise."""
         cls = type(self)
         changed = [m for m in ("loss", "joint_feature") if overrides(cls, m, MetricObjective)]
-        if changed and not overrides(cls, "at", MetricObjective):
+        if changed and not overrides(cls, "separate_all", MetricObjective):
             raise PluginError(
-                f"{cls.__name__}.{changed[0]} is its own, and MetricObjective.at maximises with "
-                f"MetricObjective.{changed[0]}: its answers would bound another objective. Leave "
-                f"{changed[0]} as it is, or define at, which maximises with it"
+                f"{cls.__name__}.{changed[0]} is its own, and MetricObjective.separate_all "
+                f"maximises with MetricObjective.{changed[0]}: its answers would bound another "
+                f"objective. Leave {changed[0]} as it is, or define separate_all, which maximises "
+                "with it"
             )
 
     def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
@@ -297,43 +317,39 @@ def _ready(X: Floats) -> Floats:
     return read_only(centred(X))
 
 
-@dataclass(frozen=True, eq=False)
-class MetricScorer(BatchScorer):
-    """Loss-augmented inference in one metric."""
+def _alone(x: LabelledSample, scoring: Scoring, given_k: bool) -> Separation:
+    """The answer for one sample; the loss is that of one of its items."""
+    answer = x.separate(scoring, given_k)
+    return replace(answer, slack=answer.slack / x.n_samples)
 
-    objective: MetricObjective
-    scoring: Scoring
-    given_k: bool
 
-    def separate(self, x: LabelledSample, y: Projector) -> Separation:
-        """Return the most violated labelling, as :meth:`MetricObjective.separate` does."""
-        answer = x.separate(self.scoring, self.given_k)
-        return replace(answer, slack=answer.slack / x.n_samples)
+def _neighbours(
+    samples: Iterable[LabelledSample], given_k: bool
+) -> Iterator[tuple[Oracle | None, list[Any]]]:
+    """Samples in their order: as many as one oracle answers at once, or one without an oracle."""
+    some: list[LabelledSample] = []
+    oracle, n_items = None, 0
+    for x in samples:
+        own = None if given_k else _oracle_of_many(x)
+        if some and (own is None or own != oracle):
+            yield oracle, some
+            some, n_items = [], 0
+        if own is None:
+            yield None, [x]
+            continue
+        some, oracle, n_items = [*some, x], own, n_items + x.n_samples
+        if n_items >= MOMENT:
+            yield oracle, some
+            some, n_items = [], 0
+    if some:
+        yield oracle, some
 
-    def n_items(self, x: LabelledSample) -> int:
-        """T of a sample whose oracle answers many questions at once, of which K is none."""
-        if self.given_k or not isinstance(x, SearchedSample):
-            return 0
-        own = overrides(type(x), "separate", SearchedSample)
-        return x.n_samples if x.oracle.answers_many and not own else 0
 
-    def separate_all(
-        self, xs: Sequence[SearchedSample], ys: Sequence[EquivalenceMatrix]
-    ) -> list[Separation]:
-        """Ask the oracles of the samples for their most violated labellings, each oracle once."""
-        xs = [x.read() for x in xs]
-        found = ask_together([x.oracle for x in xs], [x.scored(self.scoring) for x in xs])
-        answers = [found[i] for i in range(len(xs))]
-        features = self.objective.joint_features(xs, [answer.y for answer in answers])
-        return [
-            Separation(
-                answer.y,
-                max(0.0, answer.upper_bound - answer.value) / x.n_samples,
-                answer.quality,
-                feature,
-            )
-            for x, answer, feature in zip(xs, answers, features, strict=True)
-        ]
+def _oracle_of_many(x: LabelledSample) -> Oracle | None:
+    """The oracle that may be asked about this sample and others at once."""
+    if not isinstance(x, SearchedSample) or overrides(type(x), "separate", SearchedSample):
+        return None
+    return x.oracle if x.oracle.answers_many else None
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:

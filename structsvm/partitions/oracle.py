@@ -31,7 +31,6 @@ __all__ = [
     "Oracle",
     "Quality",
     "Region",
-    "ask_together",
 ]
 
 
@@ -475,21 +474,6 @@ MANY = ("maximize_all", "at_price", "price_path", "loss_curves")
 def _place(cls: type, method: str) -> int:
     """Where in the order of its bases a class has the definition of a method."""
     return next(i for i, base in enumerate(cls.__mro__) if method in vars(base))
-
-
-def ask_together(
-    oracles: Sequence[Oracle], objectives: Sequence[TraceObjective]
-) -> dict[int, Argmax]:
-    """The answers of those oracles that take many questions at once, by the place of each."""
-    together: dict[Oracle, list[int]] = {}
-    for i, oracle in enumerate(oracles):
-        if oracle.answers_many:
-            together.setdefault(oracle, []).append(i)
-    found: dict[int, Argmax] = {}
-    for oracle, places in together.items():
-        answers = oracle.ask_all([objectives[i] for i in places])
-        found |= dict(zip(places, answers, strict=True))
-    return found
 
 
 def _refuse_gaps(oracle: Oracle, objective: TraceObjective) -> None:

@@ -18,7 +18,7 @@ from structsvm.problem import Problem, Separation
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number
-from structsvm.support.contract import culprit
+from structsvm.support.contract import asked, culprit
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
 
@@ -41,6 +41,38 @@ def failure(problem: Problem, method: str, error: Exception, sample: int) -> Str
     if isinstance(error, ValueError) and "read-only" in str(error):
         return PluginError(f"{failed}: {error}: copy what it was given before writing to it")
     return OracleError(f"{failed}: {error}")
+
+
+def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats) -> Separation:
+    """The answer about a sample, with which all that a problem promises is checked."""
+    with unchanged(problem, x, y, sample):
+        try:
+            answer = problem.separate(w, x, y)
+        except StructSVMError as error:
+            error.add_note(f"while separating sample {sample}")
+            raise
+        except Exception as error:
+            raise failure(problem, "separate", error, sample) from error
+        check_separation(problem, answer, sample, "separate")
+        phi = _feature(problem, x, answer.y, sample, w.size)
+        held = phi.copy()
+        _feature(problem, x, y, sample, w.size)
+        check_buffer(problem, phi, held, sample)
+        with asked(problem, "loss", f"sample {sample}"):
+            loss = check_loss(problem, problem.loss(y, answer.y), sample)
+        if answer.loss is not None:
+            check_same(problem, answer.loss, loss, "loss", sample)
+        if answer.feature is not None:
+            said = "separate returned the feature"
+            given = check_feature(problem, answer.feature, w.size, sample, said)
+            check_same(problem, given, held, "feature", sample)
+        check_truth(problem, x, y, answer, sample, w)
+    return answer
+
+
+def _feature(problem: Problem, x: Any, y: Any, sample: int, dim: int) -> Floats:
+    with asked(problem, "joint_feature", f"sample {sample}"):
+        return check_feature(problem, problem.joint_feature(x, y), dim, sample)
 
 
 def check_separation(problem: Problem, answer: object, sample: int, method: str) -> Separation:

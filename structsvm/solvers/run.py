@@ -30,7 +30,6 @@ from structsvm.solvers.planes import Planes
 from structsvm.solvers.requirements import is_admissible
 from structsvm.solvers.separation import (
     Block,
-    Query,
     blocks_of,
     separate_one,
     separate_share,
@@ -306,7 +305,7 @@ class Run:
 
     def _asked(self, w: Floats, groups: Ints, deadline: float) -> list[Planes]:
         """The planes at ``w`` of the blocks of samples that were separated before the deadline."""
-        answers = self._session.map_shares(separate_share, Query(w, groups, deadline))
+        answers = self._session.map_shares(separate_share, (w, groups, deadline))
         return [answer for answer in answers if answer is not None]
 
     def losses(self, w: Floats) -> Floats:
@@ -317,8 +316,7 @@ class Run:
         """Call the oracle of one sample, here: intercept and slope of its plane."""
         self._budget(1)
         block, j = self._home[i]
-        query = Query(w, np.arange(self.risk.n_samples))
-        found = separate_one(block, query, j)
+        found = separate_one(block, (w, np.arange(self.risk.n_samples), np.inf), j)
         self.oracle_calls += found.calls
         self.certificate.note_answers(found)
         return float(found.intercepts[0]), found.slopes[0]

@@ -321,7 +321,7 @@ def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
         for again, when, second in (
             (sample, "on a second call", _separation(sample, w)),
             (copied, "after pickling", _separation(copied, w)),
-            (sample, "from at(w) than from separate(w, ...)", _at_weight(sample, w)),
+            (sample, "from separate_all than from separate", _in_turn(sample, w)),
         ):
             same = np.array_equal(first.feature, again.feature(second.y))
             sample.require(
@@ -331,11 +331,11 @@ def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
             )
 
 
-def _at_weight(sample: Asked, w: Floats) -> Separation:
-    """The answer of what the problem makes of a weight for all samples."""
-    answer = sample.unmodified("at", w).separate(sample.x, sample.y)
+def _in_turn(sample: Asked, w: Floats) -> Separation:
+    """The answer where several samples are separated in turn."""
+    (answer,) = sample.unmodified("separate_all", w, [(sample.x, sample.y)])
     sample.require(
-        isinstance(answer, Separation), f"at(w).separate returned {answer!r}: return a Separation"
+        isinstance(answer, Separation), f"separate_all returned {answer!r}: yield a Separation"
     )
     separation: Separation = answer
     return separation
