@@ -37,16 +37,6 @@ def test_seconds_have_decimals_where_they_are_not_whole(tmp_path):
     assert found.X[:, 0].tolist() == [*range(19, -1, -1)]
 
 
-def test_clocks_that_are_put_back_are_named(tmp_path):
-    """Sorted by their local times, samples of two hours were mixed without a word on why."""
-    moments = pd.date_range("2024-10-26 22:30", periods=60, freq="5min", tz="UTC")
-    local = moments.tz_convert("Europe/Berlin")
-    with pytest.warns(DataWarning, match=r"an hour back once, .* write times in UTC"):
-        read(tmp_path, local.strftime("%Y-%m-%d %H:%M").tolist())
-    found = read(tmp_path, [moment.isoformat() for moment in local])
-    assert found.X[:, 0].tolist() == [*range(60)]
-
-
 @pytest.mark.parametrize("style", ["%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"])
 @pytest.mark.parametrize(("start", "step"), [("2024-02-05", "12h"), ("2024-02-05", "1h")])
 def test_the_day_or_the_month_comes_first_as_in_all_of_the_column(tmp_path, style, start, step):
@@ -60,15 +50,6 @@ def test_the_day_or_the_month_comes_first_as_in_all_of_the_column(tmp_path, styl
     (labelled,) = with_labels([found], changes)
     assert np.flatnonzero(np.diff(labelled.y)).tolist() == [6, 29]
     assert found.time.sample_at(moments[11].isoformat()) == 11
-
-
-def test_the_year_comes_first(tmp_path):
-    """The first of each month is not one of the first days of January."""
-    moments = pd.date_range("2024-01-01", periods=12, freq="MS")
-    for style in ("%Y-%m-%d", "%Y/%m/%d"):
-        found = read(tmp_path, moments.strftime(style).tolist())
-        np.testing.assert_array_equal(found.time.values, moments.to_numpy())
-        assert found.time.sample_at(moments[5].strftime(style)) == 5
 
 
 @pytest.mark.parametrize(("kind", "step"), [(np.int8, 60), (np.uint8, 100), (np.int16, 16000)])
@@ -152,21 +133,6 @@ def test_a_clock_passes_midnight(tmp_path):
         read(tmp_path, moments.strftime("%H:%M").tolist()[::-1])
 
 
-def test_a_clock_passes_midnight_in_one_of_several_recordings(tmp_path):
-    starts = {"a": "08:00", "b": "08:30", "c": "22:00"}
-    tables = [
-        pd.DataFrame({"who": who, "x": 7.0 * np.arange(20) % 20, "when": times.strftime("%H:%M")})
-        for who, start in starts.items()
-        for times in [pd.date_range(f"2024-01-01 {start}", periods=20, freq="15min")]
-    ]
-    pd.concat(tables).to_csv(tmp_path / "all.csv", index=False)
-    found = read_recordings(
-        tmp_path / "all.csv", recording_column="who", time_column="when", need_labels=False
-    )
-    assert [one.X[:, 0].tolist() for one in found] == [[7 * t % 20 for t in range(20)]] * 3
-    assert all(one.time.is_regular for one in found)
-
-
 @pytest.mark.parametrize(
     ("style", "told"),
     [
@@ -220,12 +186,3 @@ def test_intervals_of_a_zone_come_back(times):
     labels = ["a"] * 20 + ["b"] * 28
     partial = labels_of(intervals_of(labels, times), times)
     assert np.array(partial.labels).tolist() == labels
-
-
-def test_times_of_a_day_have_no_date(tmp_path):
-    """Cells of a sheet that hold a time of a day were told with the date of today."""
-    moments = pd.date_range("2024-01-01 23:00", periods=20, freq="15min")
-    frame = pd.DataFrame({"x": np.arange(20.0), "when": [moment.time() for moment in moments]})
-    frame.to_excel(tmp_path / "one.xlsx", index=False)
-    found = read_recording(tmp_path / "one.xlsx", time_column="when", need_labels=False)
-    assert [found.time.text(t) for t in (0, 4)] == ["23:00:00", "00:00:00"]

@@ -62,10 +62,6 @@ class TestWhatIsRead:
         assert "'lost' is not a number, row 1 (line 3)" in complaint(file)
         assert "if it stands for a missing value, leave its cells blank" in complaint(file)
 
-    def test_a_feature_that_is_named_twice_is_read_once(self, tmp_path):
-        found = read_recordings(npz(tmp_path / "one.npz"), features=["b", "b"])
-        assert found[0].features == ("b",)
-
     def test_names_of_recordings_keep_their_zeros(self, tmp_path):
         """Which files of labels and of regions have."""
         file = text(tmp_path / "all.csv", "who,a,label\n007,1,0\n007,2,1\n7,3,0\n7,4,1\n")
@@ -176,20 +172,8 @@ class TestWhatIsWritten:
             found = read_recording(tmp_path / "one.npz", missing="mask").X
         np.testing.assert_array_equal(found, hidden.filled(np.nan))
 
-    def test_another_ending_would_be_read_as_something_else(self, tmp_path):
-        with pytest.raises(DataError, match=r"the name must end with \.npz"):
-            write_recording(Recording("one", X, Y, ("a", "b")), tmp_path / "one.csv")
-
 
 class TestBadTables:
-    def test_missing_value_names_file_row_and_column(self, tmp_path):
-        file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,,0\n5,,1\n")
-        assert complaint(file) == (
-            f"{file}: missing values in rows 1 to 2 (lines 3 to 4), column 'b'; interpolate with "
-            "missing='interpolate', or drop them first; missing='mask' learns and predicts "
-            "without them"
-        )
-
     def test_infinite_value(self, tmp_path):
         file = text(tmp_path / "one.csv", "a,label\n1,0\ninf,0\n")
         assert f"{file}: inf in row 1 (line 3), column 'a'" in complaint(file)
@@ -222,14 +206,6 @@ class TestBadTables:
         assert complaint(file, separator=",").endswith(
             "are 'a;b;label'; read with ',' between columns: separator= names another"
         )
-
-    def test_no_time_column_lists_the_columns(self, tmp_path):
-        file = text(tmp_path / "one.csv", "a,label\n1,2\n")
-        assert "no column 't'; the columns are 'a', 'label'" in complaint(file, time_column="t")
-
-    def test_missing_label(self, tmp_path):
-        file = text(tmp_path / "one.csv", "a,label\n1,rest\n2,\n3,walk\n")
-        assert f"{file}: no label, row 1 (line 3), column 'label'" in complaint(file)
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -300,10 +276,6 @@ class TestBadArchives:
         assert read_recording(tmp_path / "one.npz", need_labels=False).X.shape == X.shape
         np.savez(tmp_path / "one.npz", X=X, y=list("aabbba"), bkps=[2, 5, 6])
         assert read_recording(tmp_path / "one.npz").y.tolist() == list("aabbba")
-
-    def test_breakpoints_that_are_no_integers(self, tmp_path):
-        np.savez(tmp_path / "one.npz", X=X, bkps=[2.5, 6.0])
-        assert "bkps must be a vector of integers" in complaint(tmp_path)
 
     def test_what_is_not_there(self, tmp_path):
         np.savez(tmp_path / "one.npz", data=X)
@@ -377,7 +349,3 @@ class TestFoldersAndSets:
             f"{tmp_path / 'two.npz'} has other features than {tmp_path / 'one.npz'}: "
             "lacks 'b' and has 'c' besides"
         )
-
-    def test_recordings_without_labels_do_not_learn(self):
-        with pytest.raises(DataError, match="walk has no labels"):
-            arrays_and_labels([Recording("walk", X, None, ("a", "b"))])

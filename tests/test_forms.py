@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import structsvm
-from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
+from structsvm import ChangePoint, MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.io import Recording, arrays_and_labels
@@ -50,13 +50,6 @@ class TestAnswers:
         assert search.predict_breakpoints(XS[1]) == listed[1]
         assert search.predict_breakpoints({"x": RECORDINGS[2]}) == {"x": listed[2]}
         assert same(search.predict(XS[1]), search.predict(XS)[1])
-
-    def test_of_a_table(self, rng):
-        X = np.vstack([rng.normal(size=(20, 2)), rng.normal([5, 0], 1, size=(20, 2))])
-        y = np.repeat([0, 1], 20)
-        learner = MetricLearner(Clustering()).fit(X, y)
-        assert learner.predict(X, 2).shape == (40,)
-        assert len(learner.predict([X], 2)) == 1
 
 
 class TestLearning:
@@ -131,10 +124,3 @@ class TestNames:
     def test_others_are_guessed(self, given, message):
         with pytest.raises(SettingsError, match=message):
             MetricLearner(**given).fit(XS, YS)
-
-    def test_rooms_are_attributes(self):
-        assert structsvm.plotting.plot_weights.__name__ == "plot_weights"
-        assert structsvm.io.Recording is Recording
-        assert "plotting" in dir(structsvm)
-        with pytest.raises(AttributeError, match="no attribute 'plotings'"):
-            structsvm.plotings  # noqa: B018

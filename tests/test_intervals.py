@@ -5,13 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner
-from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
 from structsvm.io import (
     Interval,
     TimeAxis,
-    arrays_and_labels,
     intervals_of,
     labels_of,
     read_intervals,
@@ -112,16 +109,6 @@ class TestFiles:
         with pytest.raises(DataError, match="line 2: 'rest' stops and never started"):
             read_intervals(events)
 
-    def test_the_table_that_praat_makes_of_a_textgrid(self, tmp_path):
-        praat = tmp_path / "walk.csv"
-        rows = [f"{i.start},gait,{i.label},{i.end}" for i in WALK]
-        praat.write_text("\n".join(["tmin,tier,text,tmax", *rows, "9,gait,,12"]) + "\n")
-        assert read_intervals(praat) == {"walk": WALK}
-        praat.write_text("\n".join(["tmin,tier,text,tmax", *rows, "0,hands,up,9"]) + "\n")
-        with pytest.raises(DataError, match=TIERS):
-            read_intervals(praat)
-        assert read_intervals(praat, tier="gait") == {"walk": WALK}
-
     def test_text_of_elan_without_a_header(self, tmp_path):
         elan = tmp_path / "walk.txt"
         rows = [
@@ -185,11 +172,6 @@ class TestFiles:
         (tmp_path / "walk.txt").write_text(media + "\n".join(lines) + "\n")
         assert read_intervals(tmp_path / "walk.txt") == {"walk": WALK}
 
-    def test_text_of_elan_without_a_header_after_lines_on_the_media(self, tmp_path):
-        rows = [f"gait\t\t{clock(i.start)}\t{clock(i.end)}\t{i.label}" for i in WALK]
-        (tmp_path / "walk.txt").write_text("\n".join(["#file:///home/ann/walk.mp4", *rows]) + "\n")
-        assert read_intervals(tmp_path / "walk.txt") == {"walk": WALK}
-
     def test_what_cannot_be(self, tmp_path):
         (tmp_path / "one.json").write_text("{")
         with pytest.raises(DataError, match="no tasks of Label Studio"):
@@ -235,16 +217,6 @@ class TestLabels:
         assert [(r.start, r.end, r.changes) for r in near.regions] == [(7, 14, 2)]
         hours = labels_of(intervals_of(y, HOURS), HOURS, tolerance=7200)
         assert hours.labels == loose.labels
-
-    def test_a_metric_is_learned_from_them(self):
-        Xs, ys = arrays_and_labels(
-            relevant_changes(4, n_samples=200, n_features=3, n_relevant=2, jump=3.0, random_state=0)
-        )
-        times = np.arange(200) / 50
-        loose = [labels_of(intervals_of(y, times), times, tolerance=0.06) for y in ys]
-        learner = MetricLearner(metric="diagonal").fit(Xs, loose)
-        assert learner.alternated_ is not None
-        assert learner.metric_.matrix[:2, :2].trace() > learner.metric_.matrix[2, 2]
 
     def test_those_of_several_recordings_are_refused(self):
         with pytest.raises(DataError, match=r"1 recording by name: give those of one.*\['walk'\]"):

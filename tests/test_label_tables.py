@@ -43,10 +43,6 @@ class TestChanges:
         with pytest.raises(DataError, match=rf"\.csv: show: the change at seconds .* is {where}"):
             with_labels([recording("show", 8)], table)
 
-    def test_words_are_no_times(self, tmp_path):
-        with pytest.raises(DataError, match="'soon' is no number, as 'seconds' is"):
-            with_labels([recording("show", 8)], written(tmp_path / "s.csv", "change\nsoon\n"))
-
     def test_two_changes_in_a_second_are_one_with_a_warning(self, tmp_path):
         table = written(tmp_path / "show.csv", "change\n2.0\n2.2\n")
         with pytest.warns(DataWarning, match="two changes are within the sample at seconds 2"):
@@ -55,11 +51,6 @@ class TestChanges:
 
 
 class TestStretches:
-    def test_names_are_kept(self, tmp_path):
-        table = written(tmp_path / "show.csv", "start,end,label\n0,2,talk\n2,5,music\n")
-        (found,) = with_labels([recording("show", 5)], table)
-        assert found.y.tolist() == ["talk", "talk", "music", "music", "music"]
-
     def test_what_is_in_no_stretch_is_unlabelled_where_that_may_be(self, tmp_path):
         table = written(tmp_path / "show.csv", "start,end,label\n0,2,talk\n3,5,music\n")
         (found,) = with_labels([recording("show", 5)], table, blanks=True)
@@ -82,10 +73,6 @@ class TestWhose:
         written(tmp_path / "ben.csv", "start,end,label\n0,3,a\n3,4,b\n")
         found = with_labels([recording("ben", 4), recording("ann", 4)], tmp_path)
         assert [r.y.tolist() for r in found] == [["a", "a", "a", "b"], [0, 0, 1, 1]]
-
-    def test_the_file_of_the_only_recording_may_have_another_name(self, tmp_path):
-        table = written(tmp_path / "marked.csv", "change\n2\n")
-        assert with_labels([recording("ann", 4)], table)[0].y.tolist() == [0, 0, 1, 1]
 
     def test_a_recording_that_is_not_in_it(self, tmp_path):
         table = written(tmp_path / "labels.csv", self.BOTH)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.data.times import time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.io import Recording, from_long, read_recordings
 from structsvm.io.cleaning import looks_like_changes, read_labels_as, without_odd_columns
@@ -31,13 +30,6 @@ def recording(**columns):
 
 
 class TestFolders:
-    def test_all_kinds_of_a_folder_are_read(self, tmp_path):
-        frame = pd.DataFrame({"a": [1.0, 4.0, 2.0], "label": [0, 0, 1]})
-        frame.to_csv(tmp_path / "b.csv", index=False)
-        frame.to_parquet(tmp_path / "c.parquet")
-        np.savez(tmp_path / "a.npz", X=frame[["a"]], y=frame["label"], features=["a"])
-        assert [r.name for r in read_recordings(tmp_path)] == ["a", "b", "c"]
-
     def test_one_name_in_two_kinds_is_refused(self, tmp_path):
         frame = pd.DataFrame({"a": [1.0, 4.0], "label": [0, 1]})
         frame.to_csv(tmp_path / "walk.csv", index=False)
@@ -71,18 +63,6 @@ class TestLongTables:
             for one, other in zip(from_long(indexed), expected, strict=True):
                 assert (one.name, one.features) == (other.name, other.features)
                 np.testing.assert_array_equal(one.X, other.X)
-
-    def test_polars_frames(self):
-        polars = pytest.importorskip("polars")
-        frame = long_frame()
-        expected = from_long(frame, recording="who", time="t")
-        for one, other in zip(
-            from_long(polars.DataFrame(frame.to_dict("list")), recording="who", time="t"),
-            expected,
-            strict=True,
-        ):
-            np.testing.assert_array_equal(one.X, other.X)
-            assert one.y.tolist() == other.y.tolist()
 
     @pytest.mark.parametrize("dates", [False, True])
     def test_rows_are_put_in_the_order_of_time(self, dates):
@@ -172,11 +152,6 @@ class TestColumns:
         assert "time_column='clock'" in said
         assert "time_column=" in said
 
-    def test_where_time_is_known_another_column_is_no_time(self, rng):
-        one = recording(warmth=uneven(rng), x=rng.normal(size=50))
-        (said,) = self.told(replace(one, time=time_axis(np.arange(50.0), 50)))
-        assert "ignore='warmth'" in said
-
     def test_only_if_it_rises_in_every_recording(self, rng):
         one = recording(a=np.arange(50), x=rng.normal(size=50))
         other = replace(one, X=one.X[::-1])
@@ -193,16 +168,6 @@ class TestColumns:
             (said,) = self.told(recording(**{name: who, "x": rng.normal(size=50)}))
             assert f"recording_column={name!r}" in said
         assert self.told(recording(width=who, x=rng.normal(size=50))) == []
-
-    def test_readers_say_so(self, tmp_path):
-        frame = long_frame(["a"]).drop(columns="who")
-        frame.to_csv(tmp_path / "one.csv", index=False)
-        with pytest.warns(DataWarning, match="1 column left out.*: t. Name"):
-            (found,) = read_recordings(tmp_path)
-        assert "t" not in found.features
-        assert len(read_recordings(tmp_path, time_column="t")) == 1
-        with pytest.warns(DataWarning, match="1 column left out.*: t. Name"):
-            from_long(long_frame(), recording="who")
 
     def test_real_recordings_have_none(self, shared_data):
         for name in ("har_spsw", "mocap6", "beedance", "skab", "hasc1", "tep"):
@@ -238,10 +203,6 @@ class TestChanges:
     )
     def test_states_are_not(self, y):
         assert not looks_like_changes([self.labelled(y)])
-
-    def test_one_recording_of_states_settles_it(self):
-        states = self.labelled(np.repeat([0, 1], 50))
-        assert not looks_like_changes([self.labelled(self.marks), states])
 
     def test_what_is_no_mark(self):
         with pytest.raises(DataError, match="walk: labels that are changes must be 0 or 1, got 2"):

@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-import rdata
 from local_server import serving
 
 from structsvm import datasets
@@ -128,19 +126,6 @@ class TestDownload:
         with pytest.raises(DownloadError):
             _sets.fetch_mocap6(data_home=home)
 
-    def test_series_of_several_annotators(self, upstream, tmp_path, monkeypatch):
-        with serving(upstream) as server:
-            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
-            found = _sets.fetch_tcpd(data_home=tmp_path)
-            assert len(found) == 32
-            (run_log,) = _sets.fetch_tcpd(["run_log"], data_home=tmp_path)
-        assert run_log.recording.X.shape == (376, 2)
-        assert len(run_log.breakpoints) == 5
-        assert all(
-            ends[-1] == 376 and ends == sorted(ends) for ends in run_log.breakpoints.values()
-        )
-        assert sum(np.isnan(one.recording.X).sum() for one in found) == 2  # uk_coal_employ
-
     def test_offline(self, tmp_path):
         with pytest.raises(DownloadError) as caught:
             _sets.fetch_mocap6(data_home=tmp_path)
@@ -151,12 +136,6 @@ class TestDownload:
         assert MOCAP6.checksums["mocap6.mat"] in message
         assert MOCAP6.archive in message
         assert files_in(tmp_path) == []
-
-    def test_a_file_put_there_by_hand(self, upstream, tmp_path):
-        raw = MOCAP6.folder(tmp_path) / "raw"
-        raw.mkdir(parents=True)
-        shutil.copy2(upstream / MOCAP6.repository / MOCAP6.commit / "mocap6.mat", raw)
-        assert len(_sets.fetch_mocap6(data_home=tmp_path)) == 6
 
     def test_a_wrong_file_put_there_by_hand(self, tmp_path):
         raw = MOCAP6.folder(tmp_path) / "raw"
@@ -174,19 +153,6 @@ class TestDownload:
             ):
                 _sets.fetch_mocap6(data_home=tmp_path / "home")
         assert files_in(tmp_path / "home") == []
-
-    def test_a_server_that_breaks_off(self, upstream, tmp_path, monkeypatch):
-        with serving(upstream, breaks_off=True) as server:
-            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
-            with pytest.raises(DownloadError, match="cannot download"):
-                _sets.fetch_mocap6(data_home=tmp_path / "home")
-        assert files_in(tmp_path / "home") == []
-
-    def test_a_missing_file(self, tmp_path, monkeypatch):
-        with serving(tmp_path) as server:
-            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
-            with pytest.raises(DownloadError, match="404"):
-                _sets.fetch_beedance(data_home=tmp_path / "home")
 
     def test_the_console_stays_empty(self, upstream, tmp_path, monkeypatch, capfd):
         with serving(upstream) as server:
@@ -232,116 +198,6 @@ class TestConversions:
         assert asked == ["data/valve1/3.csv"]
         assert_same(recording, shared)
 
-    def test_faults(self, tmp_path, shared_data):
-        shared = read_recording(shared_data / "tep" / "fault07.npz")
-        np.savetxt(tmp_path / "d07_te.dat", shared.X)
-        assert_same(
-            _sets.conversions.fault("fault07", lambda path: tmp_path / Path(path).name), shared
-        )
-
-    def test_series(self, tmp_path, shared_data):
-        shared = read_recording(shared_data / "tssb" / "Adiac.npz")
-        np.savetxt(tmp_path / "Adiac.txt", shared.X)
-        (tmp_path / "desc.txt").write_text("Adiac2,9,1\nAdiac,10,572,1012,1232\n")
-        assert_same(
-            _sets.conversions.series("Adiac", lambda path: tmp_path / Path(path).name), shared
-        )
-
-    def test_accelerometer(self, tmp_path, shared_data):
-        from scipy.io import savemat
-
-        source = shared_data / "hasc1" / "hasc1.npz"
-        with np.load(source) as arrays:
-            changes = np.zeros((len(arrays["Xraw"]), 1))
-            changes[arrays["bkps_raw"][:-1]] = 1
-            savemat(tmp_path / "hasc-1.mat", {"Y": arrays["Xraw"].astype(float), "L": changes})
-        recording = _sets.conversions.hasc("hasc1", lambda path: tmp_path / Path(path).name)
-        np.testing.assert_allclose(recording.X, read_recording(source).X, atol=1e-5)
-        np.testing.assert_array_equal(recording.y, read_recording(source).y)
-
-
-class TestImages:
-    def test_the_shared_images(self, tmp_path, shared_data, monkeypatch):
-        from PIL import Image
-
-        paths = {f"weizmann_horse_db/{kind}_train/horse007.png": "" for kind in ("horse", "mask")}
-        monkeypatch.setitem(vars(WEIZMANN_HORSE), "checksums", paths)
-        fetch = {"horse": shared_data / "weizmann_horse" / "img", "mask": None}
-        fetch["mask"] = shared_data / "weizmann_horse" / "mask"
-
-        def fetched(public_set, path, data_home):
-            return fetch[path.split("/")[1].split("_")[0]] / "horse007.png"
-
-        monkeypatch.setattr(type(WEIZMANN_HORSE), "fetch", fetched)
-        (image,) = _sets.fetch_weizmann_horse([7])
-        np.testing.assert_array_equal(
-            image.rgb, np.asarray(Image.open(fetch["horse"] / "horse007.png"))
-        )
-        mask = np.asarray(Image.open(fetch["mask"] / "horse007.png"))
-        np.testing.assert_array_equal(image.foreground, mask > 0)
-
-        (small,) = _sets.fetch_weizmann_horse([7], longest_side=40)
-        assert max(small.rgb.shape) == 40
-        assert small.foreground.shape == small.rgb.shape[:2]
-        assert small.foreground.mean() == pytest.approx(image.foreground.mean(), abs=0.03)
-        with pytest.raises(SettingsError, match=r"numbers must be in 1..327, got 400"):
-            _sets.fetch_weizmann_horse([400])
-
-
-class TestTables:
-    def shared(self, shared_data, name):
-        return read_recording(shared_data / "tables" / f"{name}.csv", label_column="class")
-
-    def test_balance_scale(self, shared_data):
-        assert_same(_sets.balance_scale(), self.shared(shared_data, "balance_scale"))
-
-    def test_movement_libras(self, tmp_path, shared_data, monkeypatch):
-        """The upstream file has one line too many, a row with words in it, before the rows."""
-        shared = self.shared(shared_data, "movement_libras")
-        rows = [
-            [*map(repr, map(float, x)), str(y)] for x, y in zip(shared.X, shared.y, strict=True)
-        ]
-        lines = [["FIRST", "SECOND", "THIRD", *rows[0][3:]], *rows]
-        (tmp_path / "libras").write_text("\n".join(",".join(line) for line in lines))
-        monkeypatch.setattr(type(MOVEMENT_LIBRAS), "fetch", lambda *_: tmp_path / "libras")
-        assert_same(_sets.fetch_movement_libras(), shared)
-
-    @pytest.mark.parametrize(
-        ("name", "file", "label"),
-        [
-            ("letter", "LetterRecognition.rda", "lettr"),
-            ("ionosphere", "Ionosphere.rda", "Class"),
-        ],
-    )
-    def test_tables_of_r(self, name, file, label, tmp_path, shared_data, monkeypatch):
-        """Upstream the labels are a factor; in ionosphere so are two features of zeros and ones."""
-        shared = self.shared(shared_data, name)
-        frame = pd.DataFrame(shared.X, columns=list(shared.features))
-        factors = ["V1", "V2"] if name == "ionosphere" else []
-        for column in factors:
-            frame[column] = pd.Categorical(frame[column].astype(int).astype(str))
-        frame[label] = pd.Categorical(shared.y)
-        rdata.write_rda(tmp_path / file, {file.split(".")[0]: frame})
-        monkeypatch.setattr(type(LETTER), "fetch", lambda _, path, __: tmp_path / Path(path).name)
-        assert_same(_fetch(name)(), shared)
-
-
-def test_annotated_profiles(upstream, tmp_path, shared_data, monkeypatch):
-    """The R file of the sample says what the tables written from it say."""
-    folder = shared_data / "neuroblastoma"
-    known = _sets.read_profiles(folder / "intreg_signals.csv", folder / "intreg_annotations.csv")
-    with serving(upstream) as server:
-        monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
-        found = _sets.fetch_neuroblastoma(data_home=tmp_path)
-    assert sum(len(profile.regions) for profile in found) == 8
-    by_name = {profile.recording.name: profile for profile in known}
-    for profile in found:
-        other = by_name.pop(profile.recording.name)
-        np.testing.assert_allclose(profile.recording.X, other.recording.X, atol=1e-12)
-        np.testing.assert_array_equal(profile.positions, other.positions)
-        assert (profile.profile, profile.regions) == (other.profile, other.regions)
-    assert not by_name
-
 
 @every
 def test_every_file_has_a_checksum(public_set):
@@ -365,10 +221,6 @@ def test_every_file_has_a_checksum(public_set):
 def test_what_is_not_in_a_set(call, message):
     with pytest.raises(SettingsError, match=message):
         call()
-
-
-def test_a_set_of_many_files_has_a_name_for_each_recording():
-    assert len({Path(path).name[:6] for path in HAR_SPSW.checksums}) == 223
 
 
 def files_in(folder):

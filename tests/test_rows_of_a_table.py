@@ -5,12 +5,10 @@ import json
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from tables import table
 
 from structsvm import ChangePoint, Clustering, MetricLearner, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, LearningError
-from structsvm.learner import training_summary
-from structsvm.learner.steps import as_measured, encode, read_training
+from structsvm.learner.steps import read_training
 from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.splits import PARTS, fewest_rows, split_rows
 
@@ -103,19 +101,6 @@ def test_equal_rows_are_in_one_group():
         }
 
 
-def test_groups_have_rows_of_every_cluster():
-    groups = groups_of(X, Y)
-    assert all(np.unique(Y[group]).size == 3 for group in groups)
-
-
-def test_a_cluster_of_one_row_is_no_obstacle():
-    values, labels = table()
-    rare = labels.copy()
-    rare[0] = labels.max() + 1
-    learner = MetricLearner(Clustering()).fit(values, rare)
-    assert evaluate_rows(learner, values, rare).groups.learned["loss"] >= 0
-
-
 def test_what_cannot_be_split(learner):
     n = fewest_rows(Y)
     few = np.arange(0, 150, 7)[: n - 4]
@@ -156,16 +141,3 @@ def test_other_rows_of_the_table_and_equal_rows_are_held_out(noisy):
     coarse = np.round(X)  # so that most rows are there several times, by chance
     learned = MetricLearner(Clustering()).fit(coarse[::2], Y[::2])
     assert evaluate_rows(learned, coarse[1::2], Y[1::2]).verdict.seen == 0
-
-
-def test_rows_of_long_tables_are_known_again_by_a_part_of_them(monkeypatch, noisy):
-    values, rows, learned = noisy
-    monkeypatch.setattr(training_summary, "KEPT", 40)
-    summary = training_summary.TrainingSummary.of(
-        as_measured(learned, [values[rows[:100]]]),
-        encode(learned, [values[rows[:100]]], [Y[rows[:100]]]),
-        are_tables=True,
-    )
-    assert len(summary.rows) == 40
-    assert summary.share_known(values[rows[:50]]) > 0.9
-    assert summary.share_known(values[rows[100:]]) == 0

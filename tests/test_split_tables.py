@@ -16,9 +16,7 @@ from structsvm import (
     evaluate,
 )
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
-from structsvm.evaluation.contrast import Contrast, standard_error
 from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import evaluate_rows
 from structsvm.model_selection.splits import split_clusters, split_rows, split_samples
 
@@ -96,43 +94,6 @@ def test_a_third_of_the_clusters_is_held_out_unless_folds_are_given():
     assert len(split_samples("rows", data, None, 0).folds) == 2  # 10 rows of a cluster
 
 
-def test_four_clusters_have_three_draws():
-    X, y = table(4, 80)
-    split = split_clusters(read((X, y)), 5, 0)
-    assert split.folds.draws == 3
-    assert {truth.n_clusters for truth in split.held_out.truths} == {2}
-
-
-def test_clusters_of_one_name_are_held_out_of_every_table():
-    (X, y), (Z, z) = table(4, 80), table(4, 60, seed=1)
-    split = split_clusters(read((X, NAMES[y]), (Z, NAMES[z + 1])), 2, 0)
-    for k, training in enumerate(split.training):
-        held = {name for y in split.test(k).given for name in y}
-        assert len(held) >= 2
-        assert held.isdisjoint({name for y in training.given for name in y})
-
-
-def test_a_fold_is_judged_by_folds_that_have_nothing_of_it():
-    X, y = table(6, 120)
-    split = split_clusters(read((X, y)), 3, 0)
-    for k in range(len(split.folds)):
-        held = set(split.test(k).given[0])
-        others = split.folds.train(k)
-        assert others.size >= 2
-        assert all(held.isdisjoint(split.held_out.given[i]) for i in others)
-
-
-def test_several_draws_make_nothing_more_certain():
-    once = np.array([1.0, 3.0, 2.0, 6.0])
-    drawn = np.tile(once, 5)
-    units = np.arange(20)
-    spread = standard_error(drawn, units, draws=5)
-    assert spread == pytest.approx(np.std(drawn, ddof=1) / 2)
-    contrast = Contrast.of("untrained", drawn, units, draws=5)
-    assert contrast.units == 4
-    assert contrast.se == pytest.approx(spread)
-
-
 @pytest.mark.parametrize("split", ["rows", "clusters"])
 def test_a_single_table_is_enough(split):
     X, y = table(4, 80, spread=3.0)
@@ -202,41 +163,6 @@ def test_tables_with_too_little_in_common_are_refused():
         split_clusters(read((X[y < 2], NAMES[y[y < 2]]), *alone), 2, 0)
 
 
-def test_the_menu_asks_for_the_question():
-    X, y = table(4, 64, spread=3.0)
-    names = {}
-    for split in (None, "rows", "clusters"):
-        found = MetricLearnerCV(Clustering(), split=split, cv=2)
-        data = [X, X + 1] if split is None else X
-        labels = [y, y] if split is None else y
-        names[split] = {c.name for c in found._menu(found._training_set(data, labels))}
-    assert names[None] == {"untrained", "rca", "diagonal", "full"}
-    whitened = {"full-unwhitened", "full", "full-whitened"}
-    centred = {"diagonal-centred", "centred", "centred-fifth", "centred-whitened"}
-    assert names["clusters"] == names[None] | whitened | centred | {"rca-plain", "lda"}
-    assert names["rows"] == names["clusters"] | {
-        "lda-classifier",
-        "nearest-centroid",
-        "forest-classifier",
-    }
-    own = MetricLearnerCV(Clustering(), lams=(0.5,), split="clusters")
-    lams = {c.lam for c in own._menu(own._training_set(X, y)) if c.is_learned}
-    assert lams == {0.5}
-
-
-def test_a_centred_metric_of_large_lam_is_half_shrunk_rca():
-    X, y = table(5, 100, spread=2.0)
-    found = quietly(search(split="clusters", candidates=("untrained", "rca", "centred")), X, y)
-    names = [str(c) for c in found.candidates_]
-    assert names[1:] == ["RCA", "centred, lam=0.1"]  # lams= of the search has the last word
-    usual = quietly(
-        search(split="clusters", candidates=("untrained", "rca", "centred"), lams=None), X, y
-    )
-    assert [c.lam for c in usual.candidates_ if c.is_learned] == [100.0, 10.0, 1.0]
-    np.testing.assert_allclose(usual.losses_[:, 2], usual.losses_[:, 1], atol=0.5)
-    assert usual.rule is None
-
-
 def test_bad_input_is_refused_by_name():
     X, y = table(3, 60)
     with pytest.raises(DataError, match="3 clusters: split='clusters' needs at least 4, two to"):
@@ -272,14 +198,6 @@ def test_recordings_and_graphs_are_not_split():
     graphs = [(np.ones((60, 60)) - np.eye(60), X)] * 2
     with pytest.raises(DataError, match="split='clusters' is for tables: the nodes of a graph"):
         MetricLearnerCV(NormalizedCut(), split="clusters").fit(graphs, [y, y])
-
-
-def test_labels_have_one_name_however_they_are_stored():
-    X, y = table(3, 30)
-    as_floats, as_text = read((X, y.astype(float))), read((X, y.astype(str)))
-    assert as_floats.names_of_items == as_text.names_of_items == read((X, y)).names_of_items
-    bare = TrainingSet(as_text.problem, as_text.samples, as_text.labels, as_text.weights)
-    assert len(bare.cluster_names) == 3
 
 
 def test_a_model_made_for_known_clusters_says_so_of_new_ones():

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sequential_cases import segment_scores, segmentations
 
-from structsvm import Clustering, MetricLearner, PartialLabels
+from structsvm import MetricLearner, PartialLabels
 from structsvm.datasets import relevant_changes
-from structsvm.errors import SettingsError
 from structsvm.learner.suggest import suggest_labels
 from structsvm.partitions.trace_objective import TraceObjective
 
@@ -64,13 +63,3 @@ def test_what_is_labelled_is_not_asked_for(learner) -> None:
     margins = [asked.margin for asked in found[:2]]
     assert margins == sorted(margins)
     assert suggest_labels(learner, Xs[:1], ys[:1], length=50) == []
-
-
-def test_refuses_what_has_no_stretches(learner) -> None:
-    X = np.random.default_rng(0).standard_normal((20, 4))
-    with pytest.raises(SettingsError, match="length must be >= 2"):
-        suggest_labels(learner, [X], length=1)
-    X[::2] += 5
-    table = MetricLearner(Clustering()).fit([X], [np.arange(20) % 2])
-    with pytest.raises(SettingsError, match="segments of recordings"):
-        suggest_labels(table, [X], length=5)

@@ -116,13 +116,6 @@ class TestReading:
         np.testing.assert_array_equal(time.values, days.to_numpy())
         assert time.text(60) == "June 01, 2024"
 
-    def test_rows_are_put_in_order(self, tmp_path):
-        frame = self.frame(np.arange(200))
-        frame.sample(frac=1.0, random_state=0).to_csv(tmp_path / "one.csv", index=False)
-        with pytest.warns(DataWarning, match="not in the order of 'when'"):
-            recording = read_recording(tmp_path / "one.csv", time_column="when")
-        np.testing.assert_allclose(recording.X, XS[0])
-
     def test_irregular_sampling_is_stated(self, tmp_path):
         times = np.arange(200.0)
         times[100:] += 50
@@ -159,17 +152,6 @@ class TestReading:
         assert "resample" in said
         (tmp_path / "b.csv").unlink()
         read_recordings(tmp_path, time_column="when")
-
-    def test_dates_and_numbers_have_no_common_rate(self, tmp_path):
-        self.frame(DAYS).to_csv(tmp_path / "a.csv", index=False)
-        self.frame(np.arange(200)).to_csv(tmp_path / "b.csv", index=False)
-        assert len(read_recordings(tmp_path, time_column="when")) == 2
-
-    def test_arrays_keep_them(self, tmp_path):
-        (recording,) = from_long(self.frame(DAYS).assign(who=1), recording="who", time="when")
-        write_recording(recording, tmp_path / "one.npz")
-        again = read_recording(tmp_path / "one.npz").time
-        np.testing.assert_array_equal(again.values, recording.time.values)
 
     @pytest.mark.parametrize(
         "times",

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import structsvm
 from structsvm import DataError, MetricLearner, PartialLabels, SettingsError
 from structsvm.io import read_recordings
 
@@ -26,13 +25,6 @@ def data():
 def test_a_name_that_is_known_elsewhere_says_where(data, settings, message):
     with pytest.raises(SettingsError, match=message):
         MetricLearner(**settings).fit(*data)
-
-
-def test_python_can_say_which_public_name_was_meant():
-    with pytest.raises(AttributeError) as caught:
-        structsvm.MetricLerner  # noqa: B018
-    assert caught.value.name == "MetricLerner"
-    assert "MetricLearner" in dir(caught.value.obj)
 
 
 def test_frames_that_hold_their_labels_are_pointed_to(data):

@@ -11,45 +11,32 @@ from structsvm.io import Interval, Recording, TimeAxis, read_intervals, with_lab
 MINE = [Interval(0.0, 4.0, "graze"), Interval(8.0, 10.0, "rest")]
 OTHER = [Interval(3.0, 8.0, "graze")]
 BOTH = {"mine": MINE, "other": OTHER}
-ROWS = [(who, i.label, i.start, i.end) for who, some in BOTH.items() for i in some]
+ROWS = [(who, i.label, i.start, i.end, i.end - i.start) for who, some in BOTH.items() for i in some]
 
 
-def table(*columns):
-    """A table of the values that the columns are filled with, by their header."""
-    lines = [",".join(name for name, _ in columns)]
-    lines += [",".join(str(value(row)) for _, value in columns) for row in ROWS]
+def table(*columns, separator=","):
+    """A table of columns: the number of a value of each row, or a text that is in all of them."""
+    lines = [separator.join(name for name, _ in columns)]
+    for row in ROWS:
+        values = [value if isinstance(value, str) else row[value] for _, value in columns]
+        lines.append(separator.join(map(str, values)))
     return "\n".join(lines) + "\n"
 
 
-def who(row):
-    return row[0]
-
-
-def label(row):
-    return row[1]
-
-
-def start(row):
-    return row[2]
-
-
-def end(row):
-    return row[3]
-
-
-def length(row):
-    return row[3] - row[2]
+WHO, LABEL, START, END, LENGTH = range(5)
 
 
 def boris_events(sep, status="Behavior type"):
-    events = [(at, w, x, sign) for w, x, a, b in ROWS for at, sign in ((a, "START"), (b, "STOP"))]
+    events = [
+        (at, w, x, sign) for w, x, a, b, _ in ROWS for at, sign in ((a, "START"), (b, "STOP"))
+    ]
     lines = [("Observation id", "Subject", "Behavior", status, "Time")]
     lines += [("walk", w, x, sign, at) for at, w, x, sign in sorted(events)]
     return "\n".join(sep.join(map(str, line)) for line in lines) + "\n"
 
 
 def boris_project():
-    events = [[at, w, x, "", ""] for w, x, a, b in ROWS for at in (a, b)]
+    events = [[at, w, x, "", ""] for w, x, a, b, _ in ROWS for at in (a, b)]
     kinds = {str(k): {"code": x, "type": "State event"} for k, x in enumerate(("graze", "rest"))}
     kinds["2"] = {"code": "moo", "type": "Point event"}
     events.append([1.0, "mine", "moo", "", ""])
@@ -105,14 +92,14 @@ def label_studio(kind="timeserieslabels", **others):
 
 
 def praat_table():
-    return table(("tmin", start), ("tier", who), ("text", label), ("tmax", end))
+    return table(("tmin", START), ("tier", WHO), ("text", LABEL), ("tmax", END))
 
 
 FILES = {
     "aggregated events of BORIS": (
         "walk.csv",
-        table(("Observation id", lambda row: "walk"), ("Subject", who), ("Behavior", label),
-              ("Start (s)", start), ("Stop (s)", end)),
+        table(("Observation id", "walk"), ("Subject", WHO), ("Behavior", LABEL),
+              ("Start (s)", START), ("Stop (s)", END)),
         "subject",
     ),
     "tabular events of BORIS": ("walk.tsv", boris_events("\t"), "subject"),
@@ -120,14 +107,14 @@ FILES = {
     "a project of BORIS": ("all.boris", boris_project(), "subject"),
     "rows of ELAN": (
         "walk.txt",
-        table(("Tier", who), ("Participant", lambda row: ""), ("Begin Time - ss.msec", start),
-              ("End Time - ss.msec", end), ("Annotation", label)).replace(",", "\t"),
+        table(("Tier", WHO), ("Participant", ""), ("Begin Time - ss.msec", START),
+              ("End Time - ss.msec", END), ("Annotation", LABEL), separator="\t"),
         "tier",
     ),
     "participants of ELAN": (
         "walk.txt",
-        table(("Tier", lambda row: "a"), ("Participant", who), ("Begin Time - ss.msec", start),
-              ("End Time - ss.msec", end), ("Annotation", label)).replace(",", "\t"),
+        table(("Tier", "a"), ("Participant", WHO), ("Begin Time - ss.msec", START),
+              ("End Time - ss.msec", END), ("Annotation", LABEL), separator="\t"),
         "subject",
     ),
     "a document of ELAN": ("walk.eaf", eaf(), "tier"),
@@ -137,13 +124,13 @@ FILES = {
     "a TextGrid": ("walk.TextGrid", textgrid(short=False), "tier"),
     "a short TextGrid": ("walk.TextGrid", textgrid(short=True), "tier"),
     "our own table": (
-        "walk.csv", table(("start", start), ("end", end), ("label", label), ("rater", who)),
+        "walk.csv", table(("start", START), ("end", END), ("label", LABEL), ("rater", WHO)),
         "annotator",
     ),
     "durations": (
         "walk.tsv",
-        table(("onset", start), ("duration", length), ("trial_type", label), ("Subject", who))
-        .replace(",", "\t"),
+        table(("onset", START), ("duration", LENGTH), ("trial_type", LABEL), ("Subject", WHO),
+              separator="\t"),
         "subject",
     ),
     "tasks of Label Studio": ("tasks.json", label_studio(), "annotator"),
