@@ -1,5 +1,6 @@
 from structsvm.data.times import TimeAxis as TimeAxis
 from structsvm.io.files import RecordingFiles as RecordingFiles
+from structsvm.io.files import from_long as from_long
 from structsvm.io.files import read_recording as read_recording
 from structsvm.io.files import read_recordings as read_recordings
 from structsvm.io.image_folder import LabelledImage as LabelledImage
@@ -11,7 +12,6 @@ from structsvm.io.intervals import labels_of as labels_of
 from structsvm.io.intervals import read_intervals as read_intervals
 from structsvm.io.intervals import with_labels as with_labels
 from structsvm.io.intervals import write_intervals as write_intervals
-from structsvm.io.long import from_long as from_long
 from structsvm.io.media import read_media as read_media
 from structsvm.io.npz import write_recording as write_recording
 from structsvm.io.options import FileOptions as FileOptions

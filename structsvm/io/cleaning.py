@@ -12,8 +12,9 @@ from structsvm.data.gaps import blocks, filled
 from structsvm.data.marks import NO, YES, look_like_changes, marks_of
 from structsvm.data.rows import without_counting
 from structsvm.data.samples import MISSING
+from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.io.recording import Recording, listed
+from structsvm.io.recording import Recording, listed, share_features
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted, some_of
 
@@ -41,6 +42,17 @@ IDENTIFIERS = {
 """Words in the name of a column that tell whose or which a row is, and not what was measured."""
 PREDICTED, AGAIN = ("segment", "cluster"), "_predicted"
 """Names of the columns that predictions add to a table, and how the second of a name ends."""
+
+
+def cleaned(
+    recordings: Sequence[Recording], labels_are: str | None, named: Sequence[str] = ()
+) -> list[Recording]:
+    """What was read, with labels for states, features that are alike, and without odd columns."""
+    found = share_features(read_labels_as(recordings, labels_are, ask=True))
+    found = without_odd_columns(found, named)
+    warn_about_spellings(found)
+    warn_about_times([one.name for one in found], [one.time for one in found])
+    return found
 
 
 def without_gaps(
@@ -179,6 +191,13 @@ def without_odd_columns(
         return list(recordings)
     recordings = list(without_counting(recordings, None))
     arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
+    if arrays and _are_values(recordings[0].features):
+        warn(
+            f"{recordings[0].where}: its columns are called "
+            f"{listed(list(recordings[0].features), 3)}, which looks like a row of values: if it "
+            "has no header, write one, or a sample is lost",
+            DataWarning,
+        )
     doubtful = [
         name
         for j, name in enumerate(recordings[0].features if arrays else ())
@@ -206,3 +225,13 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     words = re.findall(r"[a-z]+", spaced.lower())
     return not IDENTIFIERS.isdisjoint(words) or name.removesuffix(AGAIN) in PREDICTED
+
+
+def _are_values(names: Sequence[str]) -> bool:
+    """Whether names are numbers, and none that count."""
+    try:
+        values = np.array(names, dtype=np.float64)
+    except ValueError:
+        return False
+    is_whole = bool((values == np.round(values)).all())
+    return bool((np.diff(values) <= 0).any()) if len(names) > 1 else not is_whole

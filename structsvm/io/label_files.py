@@ -10,8 +10,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from os import PathLike
 from pathlib import Path, PurePosixPath
@@ -103,81 +102,63 @@ class Row:
 
 @dataclass(frozen=True)
 class LabelFile:
-    """The text of a file, and the table in it if there is one."""
+    """The text of a file, with points in its numbers, and the table in it if there is one."""
 
     path: Path
     text: str
-    columns: Mapping[str, str] = field(default_factory=dict)
+    before: Sequence[str]
+    """The lines before the header: what BORIS and ELAN say of the observation and the media."""
+    table: str
+    separator: str
+    header: Sequence[str]
+    columns: Mapping[str, str]
     """The names of columns that were given."""
 
     @classmethod
     def of(cls, path: Path, columns: Mapping[str, str] | None = None) -> LabelFile:
-        """A file whose numbers have points."""
-        file = cls(path, _text_of(path), columns or {})
-        separator = file.separator
-        if file.kind not in (".csv", ".tsv", ".txt") or separator == ",":
-            return file
-        decimal = decimal_of(file._table, separator)
-        if decimal == "," or separator == ";":
-            for column in zip_longest(*TextFormat(separator).rows(file._table), fillvalue=""):
-                refuse_thousands(path, column, decimal)
-        if decimal != ",":
-            return file
-        between = rf"(?<![^{separator}\n])([-+]?\d+),(\d+)(?![^{separator}\n])"
-        return replace(file, text=re.sub(between, r"\1.\2", file.text))
+        text = _text_of(path)
+        lines = text.splitlines(keepends=True)
+        first = next((k for k, line in enumerate(lines) if _is_boris(line)), None)
+        if first is None:
+            there = (k for k, line in enumerate(lines) if not line.startswith(COMMENT))
+            first = next(there, 0)
+        table = "".join(lines[first:])
+        separator = separator_in(table)
+        if separator not in table.partition("\n")[0]:
+            separator = ";"  # of one column, in which commas are decimal marks
+        if path.suffix.lower() in (".csv", ".tsv", ".txt") and separator != ",":
+            decimal = decimal_of(table, separator)
+            if decimal == "," or separator == ";":
+                for column in zip_longest(*TextFormat(separator).rows(table), fillvalue=""):
+                    refuse_thousands(path, column, decimal)
+            if decimal == ",":
+                between = rf"(?<![^{separator}\n])([-+]?\d+),(\d+)(?![^{separator}\n])"
+                text, table = (re.sub(between, r"\1.\2", one) for one in (text, table))
+        header = next(iter(TextFormat(separator).rows(table.partition("\n")[0])), [])
+        header = [name for name in header if name]
+        return cls(path, text, lines[:first], table, separator, header, columns or {})
 
     @property
     def kind(self) -> str:
         return self.path.suffix.lower()
 
-    @cached_property
-    def before(self) -> list[str]:
-        """The lines before the header: what BORIS and ELAN say of the observation and the media."""
-        lines = self.text.splitlines(keepends=True)
-        first = next((k for k, line in enumerate(lines) if _is_boris(line)), None)
-        if first is None:
-            there = (k for k, line in enumerate(lines) if not line.startswith(COMMENT))
-            first = next(there, 0)
-        return lines[:first]
-
-    @property
-    def _table(self) -> str:
-        return self.text[sum(map(len, self.before)) :]
-
-    @cached_property
-    def separator(self) -> str:
-        found = separator_in(self._table)
-        return found if found in self._table.partition("\n")[0] else ";"  # one column of decimals
-
-    @cached_property
-    def header(self) -> list[str]:
-        return [name for name in self._reader.fieldnames or () if name]
-
-    @property
-    def _reader(self) -> csv.DictReader[Any]:
-        return csv.DictReader(
-            io.StringIO(self._table), delimiter=self.separator, skipinitialspace=True
-        )
-
     @property
     def rows(self) -> Iterator[tuple[int, dict[Any, Any]]]:
-        """The number of the line of each row in the file, and its values by column."""
-        reader = self._reader
-        for row in reader:
-            values = {k: uncell(v) if isinstance(v, str) else v for k, v in row.items()}
-            yield len(self.before) + reader.line_num, values
+        """The line of each row and its values by column; those longer than the header are refused.
 
-    @property
-    def whole_rows(self) -> Iterator[tuple[int, dict[Any, Any]]]:
-        """The same; rows that are longer than the header, as by decimal commas, are refused."""
-        for line, row in self.rows:
+        As of decimal commas between commas.
+        """
+        lines = io.StringIO(self.table)
+        reader = csv.DictReader(lines, delimiter=self.separator, skipinitialspace=True)
+        for row in reader:
+            line = len(self.before) + reader.line_num
             if any(value.strip() for value in row.get(None, ())):
                 n = len(row) - 1
                 raise DataError(
                     f"{self.path}: line {line} has {n + len(row[None])} columns where "
                     f"{counted(n, 'column')} {'is' if n == 1 else 'are'} expected"
                 )
-            yield line, row
+            yield line, {k: uncell(v) if isinstance(v, str) else v for k, v in row.items()}
 
 
 def _text_of(path: Path) -> str:
@@ -274,7 +255,7 @@ def read_regions(
         )
     try:
         for line, row in file.rows:
-            if None in row or None in row.values():
+            if None in row.values():
                 raise DataError(
                     f"{path}: line {line}: it has another number of columns than the header"
                 )
@@ -524,7 +505,7 @@ def _are_changes(file: LabelFile) -> bool:
 def _of_changes(file: LabelFile) -> Iterator[Row]:
     """A table of the times of changes, which are points without a label."""
     column = next(name for name in CHANGES if name in file.header)
-    for _, row in file.whole_rows:
+    for _, row in file.rows:
         at = (row[column] or "").strip()
         yield Row(at, at, "", row.get("recording") or None, _whose(row, [column, "recording"]))
 
@@ -544,7 +525,7 @@ def _of_table(file: LabelFile) -> Iterator[Row]:
             f"{path}: no column {columns[missing[0]]!r}; the columns are {', '.join(header)}: "
             f"name it with {missing[0]}="
         )
-    for line, row in file.whole_rows:
+    for line, row in file.rows:
         start, end = (
             _time_in(columns[key], path, line, row[columns[key]]) for key in ("start", "end")
         )
