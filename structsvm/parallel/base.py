@@ -94,7 +94,8 @@ class SerialSession(Session):
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         """The answers of the only share."""
-        return work(task, self._parts, argument)
+        with single_threaded():
+            return task(self._parts, argument)
 
 
 @contextmanager

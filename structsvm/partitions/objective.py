@@ -19,7 +19,7 @@ from structsvm.partitions.kept import KeptPartition
 from structsvm.partitions.labelled import SECOND_MOMENT, LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
-from structsvm.partitions.oracle import Oracle
+from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats
@@ -188,15 +188,16 @@ class MetricObjective(Objective, Problem):
             at_once, answers = AtOnce(), None
             if oracle is not None:
                 with at_once, asked(self, "separate"):
-                    answers = self._together(oracle, [x.read() for x in xs], scoring)
+                    xs = [x.read() for x in xs]
+                    found = oracle.ask_all([x.scored(scoring) for x in xs])
+                    answers = self._separations(xs, found)
             yield from answers or (_alone(x, scoring, traits.given_k) for x in xs)
             at_once.raise_fault()
 
-    def _together(
-        self, oracle: Oracle, xs: Sequence[SearchedSample], scoring: Scoring
+    def _separations(
+        self, xs: Sequence[SearchedSample], answers: Sequence[Argmax]
     ) -> list[Separation]:
         """The answers of an oracle to samples that are in memory."""
-        answers = oracle.ask_all([x.scored(scoring) for x in xs])
         is_usual = self.partition.feature_map is SECOND_MOMENT  # a plugin's is asked by the solver
         is_usual = is_usual and all(answer.y.is_contiguous for answer in answers)
         return [

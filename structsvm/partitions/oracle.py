@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -358,12 +359,8 @@ class Oracle(Contract):
         """
         self.refuse(constraint, objective.n_samples)
         _refuse_gaps(self, objective)
-        try:
+        with _named(self, "maximize"):
             answer = self.maximize(objective, constraint)
-        except StructSVMError:
-            raise
-        except Exception as error:
-            raise _failure(self, "maximize", error) from error
         return _verified(self, "maximize", answer, objective, constraint)
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
@@ -415,7 +412,9 @@ class Oracle(Contract):
         """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`."""
         for objective in objectives:
             _refuse_gaps(self, objective)
-        answers = _answers(self, "maximize_all", len(objectives), objectives)
+        with _named(self, "maximize_all"):
+            answers = self.maximize_all(objectives)
+        _require_all(self, "maximize_all", answers, len(objectives))
         pairs = zip(answers, objectives, strict=True)
         return [_verified(self, "maximize_all", a, A, UNCONSTRAINED) for a, A in pairs]
 
@@ -437,7 +436,9 @@ class Oracle(Contract):
         OracleError, PluginError
             As :meth:`ask`.
         """
-        found = _answers(self, "at_price", len(Zs), Zs, price)
+        with _named(self, "at_price"):
+            found = self.at_price(Zs, price)
+        _require_all(self, "at_price", found, len(Zs))
         for M, T in zip(found, np.diff(Zs.first).tolist(), strict=True):
             if M is not None and M.n_samples != T:
                 raise PluginError(
@@ -484,25 +485,27 @@ def _refuse_gaps(oracle: Oracle, objective: TraceObjective) -> None:
         )
 
 
-def _answers(oracle: Oracle, method: str, n: int, *questions: Any) -> list[Any]:
+@contextmanager
+def _named(oracle: Oracle, method: str) -> Iterator[None]:
+    """Name an oracle and its method if its code fails."""
     try:
-        answers: list[Any] = getattr(oracle, method)(*questions)
+        yield
     except StructSVMError:
         raise
     except Exception as error:
-        raise _failure(oracle, method, error) from error
+        failed = f"{type(oracle).__name__}.{method} raised {type(error).__name__}: {error}"
+        if isinstance(error, ValueError) and "read-only" in str(error):
+            said = f"{failed}: copy what the oracle was given before writing to it"
+            raise PluginError(said) from error
+        raise OracleError(failed) from error
+
+
+def _require_all(oracle: Oracle, method: str, answers: Sequence[Any], n: int) -> None:
+    """Check that there are as many answers as questions."""
     if len(answers) != n:
         raise PluginError(
             f"{type(oracle).__name__}.{method} returned {len(answers)} answers to {n} questions"
         )
-    return answers
-
-
-def _failure(oracle: Oracle, method: str, error: Exception) -> StructSVMError:
-    failed = f"{type(oracle).__name__}.{method} raised {type(error).__name__}: {error}"
-    if isinstance(error, ValueError) and "read-only" in str(error):
-        return PluginError(f"{failed}: copy what the oracle was given before writing to it")
-    return OracleError(failed)
 
 
 def _verified(

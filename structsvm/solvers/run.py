@@ -155,7 +155,8 @@ class Run:
         if "groups" in state:
             cuts.restore(state)
         for w, before in weights:
-            found = Planes.joined(self._asked(w, whole, np.inf)).summed()
+            answers = self._session.map_shares(separate_share, (w, whole, np.inf))
+            found = Planes.joined(answers).summed()
             loss = float((found.values + found.slacks).sum())
             rounding = SAME * (found.size + abs(before))
             least = max(before, float(cuts.group_values(w).sum()))
@@ -292,7 +293,9 @@ class Run:
         """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples."""
         cached = cache is not None and cache.capacity > 0
         each = np.arange(self.risk.n_samples) if cached else groups
-        found = self._asked(w, each, time.time() + self._budget(self.risk.n_samples))
+        deadline = time.time() + self._budget(self.risk.n_samples)
+        answers = self._session.map_shares(separate_share, (w, each, deadline))
+        found = [planes for planes in answers if planes is not None]
         calls = sum(planes.calls for planes in found)
         self.oracle_calls += calls
         if calls < self.risk.n_samples:
@@ -302,11 +305,6 @@ class Run:
             return evaluation
         cache.add_all(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
         return evaluation.summed(groups)
-
-    def _asked(self, w: Floats, groups: Ints, deadline: float) -> list[Planes]:
-        """The planes at ``w`` of the blocks of samples that were separated before the deadline."""
-        answers = self._session.map_shares(separate_share, (w, groups, deadline))
-        return [answer for answer in answers if answer is not None]
 
     def losses(self, w: Floats) -> Floats:
         """Return the weighted hinge loss of each sample, (N,)."""
