@@ -28,11 +28,11 @@ from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
+from structsvm.learner.partial import PartialRisk
 from structsvm.learner.settings import Settings
 from structsvm.learner.steps import read_training
 from structsvm.partial_labels.alternate import alternate
 from structsvm.partial_labels.complete import (
-    PartialRisk,
     calibrate_partial,
     known_parts,
     read_labels,
@@ -124,29 +124,20 @@ def from_principal_components(trial: Trial) -> Metric:
     settings = Settings.of(learner.get_params(deep=False))
     read = read_training(learner, trial.Xs[:10], trial.partial)
     _, data = Inputs.fit(settings.features, settings.standardize, read)
-    objective = settings.objective(data.n_features)
     units = FitState.of(settings, data.parts).units
-    task = PartialRisk(
-        problem=PROBLEM,
-        objective=objective,
-        samples=data.with_features([units(X) for X in data.arrays]).samples,
-        labels=data.labels,
-        regularizer=settings.weighted(objective),
-        constraints=None,
-        weights=data.weights,
-    )
+    task = PartialRisk.of(settings, data, units)
     first = task.complete_with(principal_components(task))
     found = alternate(task.in_units_of(first), settings.solver, first)
-    factor = units.restore(metric_factor(objective.split(found.solution.w)[0]))
+    factor = units.restore(metric_factor(task.objective.split(found.solution.w)[0]))
     return calibrate_partial(PROBLEM, factor, data.samples, data.labels).metric(factor)
 
 
 def principal_components(task: PartialRisk) -> Metric:
     """As many (1, 2, 4, ...) as agree best with what is known."""
-    centred = [x.X - x.X.mean(axis=0) for x in task.samples]
+    centred = [x.X - x.X.mean(axis=0) for x in task.data.samples]
     vectors = np.linalg.eigh(sum(X.T @ X for X in centred))[1][:, ::-1]
     factors = [vectors[:, : 2**k] for k in range(len(vectors).bit_length())]
-    found = [calibrate_partial(PROBLEM, L, task.samples, task.labels) for L in factors]
+    found = [calibrate_partial(PROBLEM, L, task.data.samples, task.data.labels) for L in factors]
     best = int(np.argmin([calibration.merit for calibration in found]))
     return found[best].metric(factors[best])
 

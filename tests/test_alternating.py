@@ -31,9 +31,6 @@ class Listed(Completions):
     def risk(self, labels):
         return replace(self.full, ys=list(labels))
 
-    def same(self, a, b):
-        return a == b
-
     def held_out_loss(self, w):
         return float(np.abs(w).sum()) if self.held_out else None
 

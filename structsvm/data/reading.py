@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse as sp
 
 from structsvm.data.deferred import Deferred, Origin
 from structsvm.data.gaps import has_gaps
-from structsvm.data.marks import warn_about_marks
 from structsvm.data.rows import (
     Rows,
     as_frame,
     names_of,
     rows_in_time,
+    warn_about_marks,
     warn_about_order,
     without_counting,
 )
@@ -31,17 +34,23 @@ from structsvm.data.samples import (
     checked_names,
     is_constant,
 )
-from structsvm.data.sources import Item, Source, source_of
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, StructSVMError
 from structsvm.parallel.once import spread
+from structsvm.storage import limits
+from structsvm.storage.npz import npy_shape, read_npz
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import mapping_of
-from structsvm.support.frames import refuse_other_columns
+from structsvm.support.extras import require
+from structsvm.support.frames import column_names, refuse_other_columns
 
 PARTS = 256
 """A pass over recordings that are not in memory is in at most so many parts."""
+LABELS = "label"
+"""The column of a table that holds labels, if there is one."""
+KINDS = (".npz", ".npy", ".parquet")
+IN_MEMORY = (list, tuple, dict, str, bytes, bytearray, memoryview, np.ndarray)
 
 
 def read_arrays(
@@ -80,6 +89,99 @@ def content_of(X: Floats) -> str:
     return digest.hexdigest()[:16]
 
 
+# ---- recordings that are read one at a time, whatever holds them
+
+
+@dataclass(frozen=True)
+class Item:
+    """A recording as it was found: nothing of it is checked."""
+
+    X: Any
+    y: Any = None
+    """Its labels, if they came with it."""
+    features: tuple[str, ...] | None = None
+    """The names of its columns."""
+    recording: Any = None
+    """Where it came as a recording with names, which can put its columns in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Recordings that are read one at a time, by their number, in any process."""
+
+    held: Any
+    """Anything that gives them by number, by key, or as the paths of their files."""
+    keys: tuple[Any, ...] | None = None
+    """The name of each, where they have names."""
+    are_files: bool = False
+
+    def __len__(self) -> int:
+        if self.keys is not None:
+            return len(self.keys)
+        return int(self.held.shape[0]) if hasattr(self.held, "shape") else len(self.held)
+
+    def __getitem__(self, i: int) -> Any:
+        """Return the recording as whoever holds it gives it."""
+        found = self.held[i if self.keys is None else self.keys[i]]
+        return _of_file(Path(found)) if self.are_files else found
+
+    def called(self, i: int, words: Words) -> str:
+        """The number of a recording, and where it is."""
+        if self.are_files:
+            return f"{words.whole} {i} ({self.held[i]})"
+        return f"{words.whole} {i}" + ("" if self.keys is None else f" ({self.keys[i]!r})")
+
+    def read(self, i: int, words: Words) -> tuple[Item, Any]:
+        """The recording, and the size of its file and when that was written; errors name it."""
+        try:
+            item = _taken_apart(self[i])
+            found = os.stat(self.held[i]) if self.are_files else None
+            return item, None if found is None else (found.st_size, found.st_mtime_ns)
+        except StructSVMError as error:
+            raise DataError(f"{self.called(i, words)}: {error}") from error
+        except Exception as error:
+            raise DataError(
+                f"{self.called(i, words)} cannot be read: {type(error).__name__}: {error}"
+            ) from error
+
+
+def source_of(Xs: Any) -> Source | None:
+    """The source of recordings that are not in memory; None of those that are."""
+    if isinstance(Xs, Source):
+        return Xs
+    if isinstance(Xs, list | tuple) and Xs and all(isinstance(x, str | PathLike) for x in Xs):
+        return Source(tuple(map(_checked, map(os.fspath, Xs))), are_files=True)
+    if callable(Xs) and not hasattr(Xs, "__getitem__"):
+        raise DataError(
+            f"recordings are read again in every round, and {getattr(Xs, '__name__', Xs)!r} makes "
+            "them only one after the other: give an object with __len__ and __getitem__"
+        )
+    if isinstance(Xs, IN_MEMORY) or hasattr(type(Xs), "columns") or sp.issparse(Xs):
+        return None
+    if not hasattr(Xs, "__getitem__"):
+        return None
+    if is_group(Xs):
+        return Source(Xs, tuple(Xs.keys()) if isinstance(Xs, Mapping) else tuple(sorted(Xs.keys())))
+    if hasattr(Xs, "__array__"):
+        return Source(Xs) if hasattr(Xs, "chunks") and Xs.ndim == 3 else None
+    return Source(Xs) if hasattr(Xs, "__len__") else None
+
+
+def is_group(Xs: Any) -> bool:
+    """Whether this holds recordings by name, as mappings and groups of zarr and h5py do."""
+    by_name = callable(getattr(Xs, "keys", None)) and not hasattr(Xs, "__array__")
+    return by_name and not isinstance(Xs, dict)
+
+
+def _checked(path: str) -> str:
+    if Path(path).suffix.lower() not in KINDS:
+        raise DataError(
+            f"{path!r} is not a kind of file that is read when it is needed: give "
+            f"{', '.join(KINDS)}; structsvm.io.RecordingFiles(paths) reads others"
+        )
+    return os.path.abspath(path)  # processes may work in other folders
+
+
 @dataclass(frozen=True)
 class _How:
     """How every recording of a source is read."""
@@ -88,10 +190,6 @@ class _How:
     missing: str | None
     names: tuple[str, ...] | None
     """Of the features; None if they have none."""
-
-
-Seen = tuple[tuple[int, int], bool, str, NDArray[np.bool_], Any]
-"""What was seen of a recording when it was first read: the first fields of :class:`_Place`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +206,22 @@ class _Place(Origin):
         X, _, stamp, _ = _read(self.source, self.index, self.how)
         if X.shape != self.shape or stamp != self.stamp or has_gaps(X) != self.has_gaps:
             raise DataError(
-                f"{_called(self.source, self.index, self.how.words)} has changed since it was "
+                f"{self.source.called(self.index, self.how.words)} has changed since it was "
                 f"first read (shape {self.shape} then, {X.shape} now): recordings that are read "
                 "when they are needed must stay as they are"
             )
         return X
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """What is to be known of a recording once it was read."""
+
+    seen: tuple[tuple[int, int], bool, str, Any, Any]
+    """The first fields of :class:`_Place`."""
+    labels: Any
+    axis: TimeAxis | None
+    was_sorted: bool
 
 
 def _read_later(
@@ -127,47 +236,44 @@ def _read_later(
         raise DataError(f"no {words.whole}s were given: the sequence is empty")
     names = None if feature_names is None else checked_names(feature_names)
     if names is None:
-        first = _item(source, 0, words)
+        first = source.read(0, words)[0]
         found = names_of(without_counting([_rows(first, "", words).X], None)[0])
         found = list(first.features or ()) if found is None else found
         names = [str(name) for name in found] or None
     how = _How(words, missing, None if names is None else tuple(names))
     numbers = np.array_split(np.arange(len(source)), min(len(source), PARTS))
     parts = [(source, some.tolist()) for some in numbers]
-    looks: list[tuple[Seen, Any, TimeAxis | None, bool]]
+    looks: list[_Look]
     looks = [look for part in spread("reading", _look_at, parts, how) for look in part]
-    expected = looks[0][0][0][1] if n_features is None else n_features
+    shapes = [look.seen[0] for look in looks]
+    expected = shapes[0][1] if n_features is None else n_features
     samples = []
-    for i, (seen, labels, _, _) in enumerate(looks):
-        P = seen[0][1]
+    for i, (look, (_, P)) in enumerate(zip(looks, shapes, strict=True)):
         check_width(P, expected, f"{words.whole} {i}", words, n_features is not None)
-        samples.append(Sample(Deferred(_Place(*seen, source, i, how), (), P, labels)))
+        samples.append(Sample(Deferred(_Place(*look.seen, source, i, how), (), P, look.labels)))
     check_names(names, expected, words)
-    called = [_called(source, i, words) for i in range(len(source))]
-    warn_about_order([name for name, look in zip(called, looks, strict=True) if look[3]])
-    warn_about_times(called, [axis for _, _, axis, _ in looks])
-    labels = [labels for _, labels, _, _ in looks]
+    called = [source.called(i, words) for i in range(len(source))]
+    warn_about_order([name for name, look in zip(called, looks, strict=True) if look.was_sorted])
+    warn_about_times(called, [look.axis for look in looks])
     if words is RECORDINGS:
-        warn_about_marks(labels, [seen[0][0] for seen, *_ in looks])
+        warn_about_marks([look.labels for look in looks], [T for T, _ in shapes])
     return samples, names
 
 
-def _look_at(
-    part: tuple[Source, list[int]], how: _How
-) -> list[tuple[Seen, Any, TimeAxis | None, bool]]:
+def _look_at(part: tuple[Source, list[int]], how: _How) -> list[_Look]:
     """Read some recordings, one at a time, and note what is to be known of each."""
     source, numbers = part
     found = []
     for i in numbers:
         X, labels, stamp, rows = _read(source, i, how)
         seen = (len(X), X.shape[1]), has_gaps(X), content_of(X), is_constant(X), stamp
-        found.append((seen, _small(labels), rows.axis, rows.order is not None))
+        found.append(_Look(seen, _small(labels), rows.axis, rows.order is not None))
     return found
 
 
 def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any, Rows]:
     """A recording, checked; the labels that came with it, its stamp and its rows."""
-    item, called = _item(source, i, how.words), _called(source, i, how.words)
+    (item, stamp), called = source.read(i, how.words), source.called(i, how.words)
     names = None if how.names is None else list(how.names)
     rows = _rows(item, called, how.words)
     (held,) = without_counting([rows.X], names)
@@ -182,35 +288,13 @@ def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any, Rows]:
     X = as_floats(X, called, names, how.missing)
     if mapping_of(X) is None:
         X = np.array(X)  # a source may read every recording into the same array
-    return X, labels, _guarded(source, i, how.words, "stamp"), rows
+    return X, labels, stamp, rows
 
 
 def _rows(item: Item, called: str, words: Words) -> Rows:
     """A recording as it was found, in the order of time."""
     held = as_frame(item.X) if item.recording is None else item.recording
     return rows_in_time(held, called) if words is RECORDINGS else Rows(held, given=held)
-
-
-def _item(source: Source, i: int, words: Words) -> Any:
-    return _guarded(source, i, words, "item")
-
-
-def _guarded(source: Source, i: int, words: Words, method: str) -> Any:
-    """Ask a source; what its code raises becomes an error that names the recording."""
-    try:
-        return getattr(source, method)(i)
-    except StructSVMError as error:
-        raise DataError(f"{_called(source, i, words)}: {error}") from error
-    except Exception as error:
-        raise DataError(
-            f"{_called(source, i, words)} cannot be read: {type(error).__name__}: {error}"
-        ) from error
-
-
-def _called(source: Source, i: int, words: Words) -> str:
-    """The number of a recording, and where it is."""
-    place = source.place(i)
-    return f"{words.whole} {i}" + (f" ({place})" if place else "")
 
 
 def _small(labels: Any) -> Any:
@@ -226,3 +310,72 @@ def _with_side(x: Any) -> tuple[Any, Any]:
     if isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2:
         return x
     return x, None
+
+
+def _taken_apart(found: Any) -> Item:
+    """A recording in any of its forms, and the labels that came with it."""
+    if hasattr(found, "with_features") and hasattr(found, "X"):
+        return Item(found.X, found.y, tuple(found.features), found)
+    if isinstance(found, tuple) and len(found) == 2:
+        return Item(_array(found[0]), found[1], _columns(found[0]))
+    columns = _columns(found)
+    if columns is None and callable(getattr(found, "keys", None)) and "X" in found:
+        return _of_arrays({name: found[name] for name in found.keys()})  # noqa: SIM118 (groups)
+    return Item(_array(found), None, columns)
+
+
+def _of_arrays(arrays: Mapping[str, Any]) -> Item:
+    """``X``, ``y`` or ``bkps``, and ``features``, as in the files of recordings."""
+    y = arrays.get("y", arrays.get("bkps"))
+    names = arrays.get("features")
+    return Item(
+        _array(arrays["X"]),
+        None if y is None else np.asarray(y),
+        None if names is None else tuple(map(_text, np.asarray(names).tolist())),
+    )
+
+
+def _text(name: Any) -> str:
+    """A name as text, which HDF5 holds as bytes."""
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _array(X: Any) -> Any:
+    if isinstance(X, np.ndarray) or hasattr(X, "isel") or not hasattr(X, "__array__"):
+        return X
+    if hasattr(type(X), "columns") or hasattr(type(X), "column_names") or hasattr(X, "to_frame"):
+        return X
+    return np.asanyarray(X)
+
+
+def _columns(X: Any) -> tuple[str, ...] | None:
+    names = column_names(X)
+    return None if names is None else tuple(names)
+
+
+def _of_file(path: Path) -> Any:
+    readers = {".npz": _of_npz, ".npy": _of_npy, ".parquet": _of_parquet}
+    return readers[path.suffix.lower()](path)
+
+
+def _of_npz(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        arrays, present = read_npz(file, ("X", "y", "bkps", "features"))
+    if "X" not in arrays:
+        raise DataError(f"no array 'X'; it holds {', '.join(present) or 'nothing'}")
+    return arrays
+
+
+def _of_npy(path: Path) -> Any:
+    with path.open("rb") as file:
+        npy_shape(file)
+    X = np.load(path, mmap_mode="r", allow_pickle=False)
+    return np.array(X) if X.nbytes <= limits.KEPT else X
+
+
+def _of_parquet(path: Path) -> Any:
+    pandas: Any = require("pandas", "files", "reading parquet files")
+    frame = pandas.read_parquet(path)
+    if LABELS not in frame.columns:
+        return frame
+    return frame.drop(columns=LABELS), frame[LABELS]

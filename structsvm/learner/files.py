@@ -68,31 +68,12 @@ CLASSES: dict[str, type] = {
         *(MetricLearner, StructuredSVM, AutoMaster, CvxpyMaster, NewtonMaster),
         *(CCCP, BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, QuasiNewton, Stopping),
         *(SquaredNorm, Trace, GraphOfImage, Auto, Processes, Serial, Threads),
-        *(
-            Calibration,
-            History,
-            HistoryEntry,
-            Inputs,
-            KeptPartition,
-            Metric,
-            MetricBaseline,
-            MetricBeside,
-            Solution,
-        ),
-        *(MarginRates, Standardizer, Status, SupportLabelling, TrainingSummary, Words),
-        *(BoundaryScores, Chain, Columns, Components, Deviations, HermiteMoments, Lags),
-        *(
-            MovingStatistics,
-            OfWindows,
-            RegionScores,
-            Rows,
-            Series,
-            StateScores,
-            Surroundings,
-            Union,
-        ),
-        *(BoundaryClassifier, EqualSegments, FrameClassifier, RegionClassifier, RowClassifier),
-        *(FrameModel, FrameModels, Trees),
+        *(Calibration, History, HistoryEntry, Inputs, KeptPartition, Metric, MetricBaseline),
+        *(MetricBeside, Solution, MarginRates, Standardizer, Status, SupportLabelling),
+        *(TrainingSummary, Words, BoundaryScores, Chain, Columns, Components, Deviations),
+        *(HermiteMoments, Lags, MovingStatistics, OfWindows, RegionScores, Rows, Series),
+        *(StateScores, Surroundings, Union, BoundaryClassifier, EqualSegments, FrameClassifier),
+        *(RegionClassifier, RowClassifier, FrameModel, FrameModels, Trees),
     )
 }
 """Classes that a model file may name, beside problems and these estimators of scikit-learn."""
@@ -116,42 +97,37 @@ ESTIMATORS = {
 """Estimators of scikit-learn whose attributes are arrays and plain values, and their modules."""
 
 
-class _Trusted:
-    """Names of the classes that a model file may name, a problem by its entry point."""
+def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
+    """The codec of model files, which name classes of this library, and problems by entry point."""
+    trusted = dict(CLASSES)
 
-    def __init__(self) -> None:
-        self.classes = dict(CLASSES)
+    def trust_settings(problem: type) -> None:
+        for cls in setting_groups(problem).values():
+            trusted.setdefault(_full_name(cls), cls)
+            trust_settings(cls)
 
-    def name_of(self, value: Any) -> str | None:
+    def name_of(value: Any) -> str | None:
         cls = type(value)
         if isinstance(value, PartitionProblem | Problem):
-            self._trust_settings(cls)
+            trust_settings(cls)
             group = "problem" if isinstance(value, PartitionProblem) else "structured problem"
             return f"{group} {problem_name(value)}"
         if cls.__name__ in ESTIMATORS and cls is _estimator(cls.__name__):
             return f"sklearn {cls.__name__}"
         names = cls.__name__, _full_name(cls)
-        return next((name for name in names if self.classes.get(name) is cls), None)
+        return next((name for name in names if trusted.get(name) is cls), None)
 
-    def class_of(self, name: str) -> type:
+    def class_of(name: str) -> type:
         kind, _, rest = name.rpartition(" ")
         if kind == "sklearn":
             return _estimator(rest)
         if not kind:
-            return self.classes[name]
+            return trusted[name]
         cls = (problem_class if kind == "problem" else structured_problem_class)(rest)
-        self._trust_settings(cls)
+        trust_settings(cls)
         return cls
 
-    def _trust_settings(self, problem: type) -> None:
-        for cls in setting_groups(problem).values():
-            self.classes.setdefault(_full_name(cls), cls)
-            self._trust_settings(cls)
-
-
-def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
-    trusted = _Trusted()
-    return Codec(trusted.name_of, trusted.class_of, arrays, lambda value: Trees.of(value) or value)
+    return Codec(name_of, class_of, arrays, lambda value: Trees.of(value) or value)
 
 
 def _full_name(cls: type) -> str:
@@ -204,8 +180,6 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
             f"save takes a MetricLearner or a StructuredSVM, got {type(learner).__name__}"
             + (": give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
         )
-    if not isinstance(path, str | PathLike):
-        raise SettingsError(f"path must be that of a file, got {path!r}")
     if type(learner) not in (MetricLearner, StructuredSVM):
         base = StructuredSVM if isinstance(learner, StructuredSVM) else MetricLearner
         raise SettingsError(

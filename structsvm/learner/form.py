@@ -20,7 +20,7 @@ from typing import (
 import numpy as np
 import scipy.sparse as sp
 
-from structsvm.data.marks import warn_about_marks
+from structsvm.data.reading import is_group, source_of
 from structsvm.data.rows import (
     Rows,
     as_frame,
@@ -28,12 +28,12 @@ from structsvm.data.rows import (
     labels_within,
     panel,
     rows_in_time,
+    warn_about_marks,
     warn_about_order,
     without_counting,
 )
 from structsvm.data.sample import is_prepared
 from structsvm.data.samples import refuse_transposed
-from structsvm.data.sources import is_group, source_of
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import DataError, DataWarning, LearningError, OracleError, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, LearningError, OracleError, warn
 from structsvm.learner.fitting import (
     FitResult,
     calibrated_or_learned,
@@ -20,17 +20,19 @@ from structsvm.learner.fitting import (
 )
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partial_labels.alternate import Alternated, alternate
+from structsvm.partial_labels.alternate import Alternated, Completions, alternate
 from structsvm.partial_labels.complete import (
-    Known,
-    PartialRisk,
     calibrate_partial,
     calibrate_to_rate,
+    complete_labels,
     gain_over_nothing,
+    losses_of,
 )
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective
 from structsvm.partitions.units import LearningUnits, within_whitening
+from structsvm.problem import RegularizedRisk, Risk
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
@@ -70,8 +72,92 @@ class Alternation:
     def __post_init__(self) -> None:
         """Check the settings."""
         refuse_below(0, "max_rounds", self.max_rounds)
-        if not isinstance(self.safeguard, bool):
-            raise SettingsError(f"safeguard must be True or False, got {self.safeguard!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class PartialRisk(Completions):
+    """Learning a metric from partial labels: the labels to complete, the risk once they are."""
+
+    settings: Settings
+    objective: Objective
+    data: TrainingSet
+    """In the units of learning."""
+    held_out: TrainingSet | None = None
+    changes: float | None = None
+    """What the weighted sum of losses is divided by: the changes of the first completions, so that
+    completing does not change the scale."""
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        data: TrainingSet,
+        units: LearningUnits,
+        held_out: TrainingSet | None = None,
+    ) -> PartialRisk:
+        others = None if held_out is None else held_out.made_by(units)
+        return cls(settings, settings.objective(data.n_features), data.made_by(units), others)
+
+    def in_units_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
+        """Return the same task in the units that these completions suggest."""
+        sizes = [max(1, y.n_clusters - 1) / y.n_samples for y in labels]
+        return replace(self, changes=float(self.data.weights @ sizes))
+
+    def complete(self, w: Floats) -> list[EquivalenceMatrix]:
+        """The best partitions that agree with what is known."""
+        B, beta = self.objective.split(w)
+        factor = metric_factor(B)
+        if self.data.problem.traits.convex:
+            return self.complete_with(Metric(factor, beta))
+        return self.complete_with(self._calibrated(factor))
+
+    def complete_with(self, metric: Metric) -> list[EquivalenceMatrix]:
+        """The best ones in a metric of the features that learning sees."""
+        data = self.data
+        return complete_labels(data.problem, metric, data.samples, data.labels)
+
+    def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
+        """Return the risk of the completed labels."""
+        samples, weights = self.data.samples, self.data.weights
+        omega = self.settings.weighted(self.objective)
+        risk = self.objective.risk(samples, labels, omega, self.settings.constraints, weights)
+        if self.changes is None or not isinstance(risk, RegularizedRisk):
+            return risk
+        return replace(risk, sample_weight=weights / self.changes)
+
+    def held_out_loss(self, w: Floats) -> float | None:
+        """The mean loss on held-out labels, the price calibrated on those that are learned."""
+        others = self.held_out
+        if others is None or not len(others):
+            return None
+        metric = self._calibrated(metric_factor(self.objective.split(w)[0]))
+        losses = losses_of(self.data.problem, metric, others.samples, others.labels)
+        return float(np.mean(losses))
+
+    def _calibrated(self, factor: Floats) -> Metric:
+        """A metric with the price that suits the labels that are learned."""
+        return _calibrated(factor, self.data).metric(factor)
+
+
+def check_labels(data: TrainingSet) -> bool:
+    """Whether labels are partial; those that never say that anything changes are refused."""
+    if data.is_complete:
+        data.problem.learning.check(data.truths)
+        return False
+    for known in data.labels:
+        constraint = known.constraint
+        if known.n_changes or constraint.apart or len(constraint.together) > 1:
+            return True
+    raise DataError(
+        "no label says that anything changes or differs: label a stretch with a change, or a "
+        "region with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 "
+        "and 1)"
+    )
+
+
+def informative(data: TrainingSet) -> TrainingSet:
+    """The samples of which something is known; completing the others measured harmful."""
+    return data.at([i for i, known in enumerate(data.labels) if known.says_something])
 
 
 def learn_partial(
@@ -120,9 +206,13 @@ def _learn_completing(
 ) -> FitResult:
     """Go on from what was learned from the stretches alone, if it was anything."""
     if alone is not None and how.safeguard and not _beats_no_change(settings, data):
-        return _recalibrated_to_change_rate(alone, data)
+        return _without_completing(
+            alone,
+            data,
+            "on held-out stretches, the metric of the others is worse than predicting no change",
+        )
     units = _units(settings, data) if alone is None else alone.units
-    task = _task(settings, data, units, held_out)
+    task = PartialRisk.of(settings, data, units, held_out)
     w = task.objective.start() if alone is None else alone.solution.w
     first = task.complete(w)
     found = alternate(
@@ -139,9 +229,10 @@ def _learn_completing(
         if before is not None and after is not None and before < after:
             logger.info("held-out labels: %g from the stretches alone, %g completed", before, after)
             return alone
-        if _is_zero(task.objective, found):
-            _warn_not_completed("completing ends in a zero metric")
-            return _recalibrated_to_change_rate(alone, data)
+        interrupted = found.solution.status is Status.INTERRUPTED
+        B = task.objective.split(found.solution.w)[0]
+        if not interrupted and is_zero(metric_factor(B)):
+            return _without_completing(alone, data, "completing ends in a zero metric")
     return _finish(settings, data, units, found, task.objective, interrupts)
 
 
@@ -159,112 +250,58 @@ def _refuse_untaken(data: TrainingSet) -> None:
             raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
 
 
-def check_labels(data: TrainingSet) -> bool:
-    if data.is_complete:
-        data.problem.learning.check(data.truths)
-        return False
-    _check_partial(data.labels)
-    return True
-
-
-def informative(data: TrainingSet) -> TrainingSet:
-    """The samples of which something is known; completing the others measured harmful."""
-    return data.at([i for i, known in enumerate(data.labels) if known.says_something])
-
-
-def _check_partial(labels: Sequence[Known]) -> None:
-    """Refuse labels that never say that anything changes."""
-    if any(known.n_changes or known.constraint.apart for known in labels):
-        return
-    if any(len(known.constraint.together) > 1 for known in labels):
-        return
-    raise DataError(
-        "no label says that anything changes or differs: label a stretch with a change, or a "
-        "region with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 "
-        "and 1)"
-    )
-
-
-def _task(
-    settings: Settings, data: TrainingSet, units: LearningUnits, held_out: TrainingSet | None
-) -> PartialRisk:
-    """The labels to complete, in the units of learning."""
-    objective = settings.objective(data.n_features)
-    others = data.at([]) if held_out is None else held_out
-    scaled, others = data.made_by(units), others.made_by(units)
-    return PartialRisk(
-        problem=data.problem,
-        objective=objective,
-        samples=scaled.samples,
-        labels=data.labels,
-        regularizer=settings.weighted(objective),
-        constraints=settings.constraints,
-        weights=data.weights,
-        held_out=(others.samples, others.labels),
-    )
-
-
 def _from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
+    """What the labelled stretches teach by themselves; None if nothing."""
     parts = data.parts
     teaches = len(parts) > 0 and any(M.n_clusters > 1 for M in parts.truths)
     if not teaches or not all(known.names_clusters for known in data.labels):
         return None
     with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
         try:
-            return learn(settings.without_callback(), parts)
+            return learn(replace(settings, callback=None), parts)
         except LearningError:  # too little is labelled: a zero metric
             return None
 
 
 def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
+    """Whether the metric of half the stretches is no worse on the others than no change at all."""
     problem = data.problem
     labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
     if len(labelled) < 2 or not problem.traits.contiguous:
         return True
-    gains, weights = [], []
+    found, shares = [], []
     for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
         some, others = data.at(chosen), data.at(rest)
         result = _from_parts(settings, some)
         if result is None:
             continue
         if result.solution.status is Status.INTERRUPTED:
-            return False
+            raise KeyboardInterrupt
         factor = result.metric.factor
-        calibration = calibrate_partial(problem, factor, some.samples, some.labels, some.weights)
-        metric = calibration.metric(factor)
-        gains.append(gain_over_nothing(problem, metric, others.samples, others.labels))
-        weights.append(others.weights)
-    if not gains or not _is_negative(np.concatenate(gains), np.concatenate(weights)):
+        metric = _calibrated(factor, some).metric(factor)
+        found.append(gain_over_nothing(problem, metric, others.samples, others.labels))
+        shares.append(others.weights)
+    if not found:
         return True
-    _warn_not_completed(
-        "on held-out stretches, the metric of the others is worse than predicting no change"
-    )
-    return False
-
-
-def _is_negative(gains: Floats, weights: Floats) -> bool:
+    gains, weights = np.concatenate(found), np.concatenate(shares)
     mean = float(np.average(gains, weights=weights))
-    return mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
+    return not mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
 
 
-def _warn_not_completed(why: str) -> None:
+def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitResult:
+    """The metric of the stretches alone, with the price that finds changes as often as these."""
     warn(
         f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
         "label more, or longer ones",
         DataWarning,
     )
-
-
-def _recalibrated_to_change_rate(alone: FitResult, data: TrainingSet) -> FitResult:
     factor = alone.metric.factor
     found = calibrate_to_rate(data.problem, factor, data.samples, data.labels, data.weights)
     return replace(alone, calibration=found, metric=found.metric(factor))
 
 
-def _is_zero(objective: Objective, found: Alternated) -> bool:
-    if found.solution.status is Status.INTERRUPTED:
-        return False
-    return is_zero(metric_factor(objective.split(found.solution.w)[0]))
+def _calibrated(factor: Floats, data: TrainingSet) -> Calibration:
+    return calibrate_partial(data.problem, factor, data.samples, data.labels, data.weights)
 
 
 def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
@@ -275,15 +312,13 @@ def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
         return problem.learning.units(data.samples, [], Metric(plain, None), None, data.weights)
     whitening, unit, seen = None, None, data
     if settings.shrinkage is not None and len(parts):
-        shrinkage = settings.shrinkage
         stretches = [sample.data for sample in parts.samples]
-        whitening = within_whitening(stretches, parts.truths, shrinkage, parts.weights)
+        whitening = within_whitening(stretches, parts.truths, settings.shrinkage, parts.weights)
         seen = data.made_by(LearningUnits(whitening))
     if len(parts) and not problem.traits.contiguous:
         unit = problem.learning.unit(seen.parts.samples, parts.truths, parts.weights)
     if unit is None:
-        known = seen.samples, data.labels, data.weights
-        unit = calibrate_partial(problem, plain, *known).penalty
+        unit = _calibrated(plain, seen).penalty
     return LearningUnits(whitening, unit)
 
 
@@ -296,17 +331,16 @@ def _finish(
     interrupts: Interrupts,
 ) -> FitResult:
     """The metric of the round that is kept, its price calibrated on what is known."""
-    problem = data.problem
     factor = units.restore(usable_factor(objective, found.solution, settings))
-    known = data.samples, data.labels, data.weights
     price = objective.split(found.solution.w)[1]
+    plain = data.problem.learning.untrained_factor(data.samples, data.weights)
 
     def calibrated(L: Floats, otherwise: float) -> Calibration:
-        task = partial(calibrate_partial, problem, L, *known)
-        return calibrated_or_learned(task, otherwise, units.unit, interrupts)
+        return calibrated_or_learned(
+            partial(_calibrated, L, data), otherwise, units.unit, interrupts
+        )
 
     calibration = calibrated(factor, price)
-    plain = problem.learning.untrained_factor(data.samples, data.weights)
     if calibration.missing:
         untrained = Metric(plain, units.unit)
     else:

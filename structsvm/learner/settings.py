@@ -106,10 +106,6 @@ class Settings:
         kind = "training" if self.standardize == "recording" else self.standardize
         return replace(self, standardize=kind)
 
-    def without_callback(self) -> Settings:
-        """Return the same settings for a preparation that reports nothing."""
-        return replace(self, callback=None)
-
 
 def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     """The problem, change-points by default, with its seed."""

@@ -83,9 +83,6 @@ class OpenLabellings(Completions):
     def same(self, a: Any, b: Any) -> bool:
         return Snapshot(a).still_holds(b)
 
-    def held_out_loss(self, w: Floats) -> float | None:
-        return None
-
 
 class StructuredSVM(ProblemParameters):
     r"""Learn the weights of a structured problem: classes, chains, trees, or anything else.

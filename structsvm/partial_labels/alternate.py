@@ -12,7 +12,7 @@ that the joint objective never rises.
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ from structsvm.solvers.run import Run
 from structsvm.solvers.stopping import Stopping
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
-from structsvm.support.contract import Contract
+from structsvm.support.contract import hook
 
 logger = logging.getLogger("structsvm")
 
@@ -36,7 +36,7 @@ ROUNDING = 1e-9
 """Share of the objective below which a rise is rounding."""
 
 
-class Completions(Contract):
+class Completions(ABC):
     """Samples whose labels are known in part."""
 
     @abstractmethod
@@ -47,13 +47,15 @@ class Completions(Contract):
     def risk(self, labels: Sequence[Any]) -> Risk:
         """The risk once the labels are these; weights and units do not depend on them."""
 
-    @abstractmethod
+    @hook
     def same(self, a: Any, b: Any) -> bool:
         """Whether two labellings of a sample are equal."""
+        return bool(a == b)
 
-    @abstractmethod
+    @hook
     def held_out_loss(self, w: Floats) -> float | None:
         """The loss on labels that do not take part in learning; None without any."""
+        return None
 
 
 @dataclass(frozen=True)

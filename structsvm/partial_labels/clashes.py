@@ -95,10 +95,10 @@ def refuse_clashing_links(
     groups: list[list[int]] = []
     for row in range(n_samples):
         if group[row] < 0:
-            reached = list(_path_tree(neighbours, row))
+            reached = sorted(_path_tree(neighbours, row))
             for member in reached:
                 group[member] = len(groups)
-            groups.append(sorted(reached))
+            groups.append(reached)
     for link in apart:
         if group[link.i] == group[link.j]:
             names = [link.name, *_path(neighbours, link.i, link.j)]

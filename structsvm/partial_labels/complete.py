@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.data.deferred import of_each
 from structsvm.data.reading import labels_that_came
@@ -19,7 +18,6 @@ from structsvm.graphs.image_files import is_picture, label_map_of
 from structsvm.graphs.labels import NodeLabels
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
-from structsvm.partial_labels.alternate import Completions
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
@@ -28,16 +26,12 @@ from structsvm.partitions.metric import (
     Metric,
     calibrate_by,
     in_metric,
-    metric_factor,
     penalty_grid,
     total_scatter,
 )
-from structsvm.partitions.objective import Objective
 from structsvm.partitions.oracle import Constraint
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.problem import RegularizedRisk, Risk
-from structsvm.regularizers import Regularizer
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import asked
 from structsvm.support.plain import counted, read_only, shown
 from structsvm.support.unchanged import nothing_written
@@ -60,7 +54,7 @@ class Known:
         return cls(truth.n_samples, constraint, truth, contiguous)
 
     @property
-    def part(self) -> tuple[list[NDArray[np.int64]], list[EquivalenceMatrix]]:
+    def part(self) -> tuple[list[Ints], list[EquivalenceMatrix]]:
         """The rows of each stretch, or of the table, of which the partition is known, and it."""
         if self.truth is not None:
             return [np.arange(self.n_samples)], [self.truth]
@@ -125,7 +119,7 @@ class Known:
     @cached_property
     def _stretches(
         self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], EquivalenceMatrix] | None:
+    ) -> tuple[Ints, Ints, EquivalenceMatrix] | None:
         """The rows of all stretches, where each begins among them, and their partitions as one.
 
         Clusters of different stretches have no row in common, so that the losses within stretches
@@ -149,7 +143,7 @@ class Known:
         return int(np.count_nonzero((found < changes) | ((found > changes) & (or_more == 0))))
 
     @cached_property
-    def _regions(self) -> NDArray[np.int64]:
+    def _regions(self) -> Ints:
         """First place, end, changes and whether there may be more, of such regions, (4, n)."""
         counted = [r for r in self.constraint.regions if r.changes]
         rows = [(r.first, r.end, r.changes, int(r.or_more)) for r in counted]
@@ -260,25 +254,21 @@ def _with_known_count(
 
 
 def known_parts(
-    samples: Sequence[Sample], labels: Sequence[Known]
+    samples: Sequence[Sample],
+    labels: Sequence[Known],
+    part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, EquivalenceMatrix]]
+    | None = None,
 ) -> tuple[list[Sample], list[EquivalenceMatrix]]:
-    """Everything whose partition is known, as samples of their own."""
-    parts, truths = [], []
-    for sample, known in zip(samples, labels, strict=True):
-        for rows, truth in zip(*known.part, strict=True):
-            parts.append(sample if known.truth is not None else sample.at(rows))
-            truths.append(truth)
-    return parts, truths
-
-
-def _partly_known(
-    problem: PartitionProblem, samples: Sequence[Sample], labels: Sequence[Known]
-) -> tuple[list[Sample], list[EquivalenceMatrix]]:
+    """Everything whose partition is known, as samples of their own, which ``part`` makes."""
     found = []
     for sample, known in zip(samples, labels, strict=True):
         for rows, truth in zip(*known.part, strict=True):
-            whole = known.truth is not None
-            found.append((sample, truth) if whole else problem.learning.part(sample, rows, truth))
+            if known.truth is not None:
+                found.append((sample, truth))
+            elif part is None:
+                found.append((sample.at(rows), truth))
+            else:
+                found.append(part(sample, rows, truth))
     return [sample for sample, _ in found], [truth for _, truth in found]
 
 
@@ -299,7 +289,7 @@ def calibrate_partial(
     if not traits.convex and traits.given_k:
         return Calibration.of_counts(_count(problem, known) for known in labels)
     if not traits.convex or (not traits.contiguous and any(known.part[0] for known in labels)):
-        parts, truths = _partly_known(problem, samples, labels)
+        parts, truths = known_parts(samples, labels, problem.learning.part)
         shares = None if weights is None else part_weights(labels, weights)
         return problem.learning.calibrate(factor, parts, truths, shares)
     Zs = in_metric(samples, factor)
@@ -342,73 +332,25 @@ def gain_over_nothing(
     labels: Sequence[Known],
 ) -> Floats:
     """By how much the loss of each sample is smaller than if no change were found, (N,)."""
-    losses = _of_each("judging", _loss, samples, labels, (problem, metric))
+    losses = losses_of(problem, metric, samples, labels)
     nothing = [
         known.loss(EquivalenceMatrix.from_labels(np.zeros(known.n_samples))) for known in labels
     ]
     return np.subtract(nothing, losses, dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class PartialRisk(Completions):
-    """Learning a metric from partial labels: the labels to complete, the risk once they are."""
+def complete_labels(
+    problem: PartitionProblem, metric: Metric, samples: Sequence[Sample], labels: Sequence[Known]
+) -> list[EquivalenceMatrix]:
+    """The best partitions that agree with what is known."""
+    return _of_each("completing the labels", _completed, samples, labels, (problem, metric))
 
-    problem: PartitionProblem
-    objective: Objective
-    samples: Sequence[Sample]
-    """In the units of learning."""
-    labels: Sequence[Known]
-    regularizer: Regularizer
-    constraints: Callable[[Any], list[Any]] | None
-    weights: Floats
-    """Weights of the samples, (N,)."""
-    changes: float | None = None
-    """What the weighted sum of losses is divided by: the changes of the first completions, so that
-    completing does not change the scale."""
-    held_out: tuple[Sequence[Sample], Sequence[Known]] = ((), ())
 
-    def in_units_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
-        """Return the same task in the units that these completions suggest."""
-        changes = self.weights @ [max(1, y.n_clusters - 1) / y.n_samples for y in labels]
-        return replace(self, changes=float(changes))
-
-    def complete(self, w: Floats) -> list[EquivalenceMatrix]:
-        """The best partitions that agree with what is known."""
-        B, beta = self.objective.split(w)
-        factor = metric_factor(B)
-        if self.problem.traits.convex:
-            return self.complete_with(Metric(factor, beta))
-        return self.complete_with(self._calibrated(factor))
-
-    def complete_with(self, metric: Metric) -> list[EquivalenceMatrix]:
-        """The best ones in a metric of the features that learning sees."""
-        how = self.problem, metric
-        return _of_each("completing the labels", _completed, self.samples, self.labels, how)
-
-    def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
-        """Return the risk of the completed labels."""
-        risk = self.objective.risk(
-            self.samples, labels, self.regularizer, self.constraints, self.weights
-        )
-        if self.changes is None or not isinstance(risk, RegularizedRisk):
-            return risk
-        return replace(risk, sample_weight=self.weights / self.changes)
-
-    def same(self, a: EquivalenceMatrix, b: EquivalenceMatrix) -> bool:
-        return a == b
-
-    def held_out_loss(self, w: Floats) -> float | None:
-        """The mean loss on held-out labels, the price calibrated on those that are learned."""
-        samples, labels = self.held_out
-        if not len(samples):
-            return None
-        problem, metric = self.problem, self._calibrated(metric_factor(self.objective.split(w)[0]))
-        return float(np.mean(_of_each("judging", _loss, samples, labels, (problem, metric))))
-
-    def _calibrated(self, factor: Floats) -> Metric:
-        """A metric with the price that suits the labels that are learned."""
-        known = self.samples, self.labels, self.weights
-        return calibrate_partial(self.problem, factor, *known).metric(factor)
+def losses_of(
+    problem: PartitionProblem, metric: Metric, samples: Sequence[Sample], labels: Sequence[Known]
+) -> list[float]:
+    """How far what a metric finds is from what is known of each sample."""
+    return _of_each("judging", _loss, samples, labels, (problem, metric))
 
 
 def _of_each(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.data.values import check_vector, label_values, missing_labels, refuse_missing
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.partial_labels.clashes import (
     Count,
     Link,
@@ -82,11 +82,10 @@ class PartialLabels:
 
     def __post_init__(self) -> None:
         """Bring everything into one form."""
-        chunks = None if self.chunks is None else _codes(self.chunks, "chunks")
         for name, value in (
             ("codes", None if self.labels is None else _codes(self.labels, "labels")),
-            ("chunks", chunks),
-            ("regions", tuple(map(region_from, _listed(self.regions, "regions")))),
+            ("chunks", None if self.chunks is None else _codes(self.chunks, "chunks")),
+            ("regions", tuple(map(region_from, self.regions))),
             ("must_link", _pairs(self.must_link, "must_link")),
             ("cannot_link", _pairs(self.cannot_link, "cannot_link")),
         ):
@@ -113,10 +112,6 @@ class PartialLabels:
         DataError
             If two labels contradict each other, or one does not fit the samples.
         """
-        if not is_whole(n_samples) or n_samples < 1:
-            raise SettingsError(f"n_samples must be an integer >= 1, got {n_samples!r}")
-        if not isinstance(contiguous, bool):
-            raise SettingsError(f"contiguous must be True or False, got {contiguous!r}")
         for name, vector in (("labels", self.codes), ("chunks", self.chunks)):
             if vector is not None and np.size(vector) != n_samples:
                 raise DataError(f"{np.size(vector)} {name} for {n_samples} samples: give one each")
@@ -164,9 +159,14 @@ class PartialLabels:
         apart = [Link(i, j, f"cannot-link ({i}, {j})") for i, j in self.cannot_link]
         together += _chains(self.chunks, "are in one chunk")
         together += _chains(self.codes, "have the same label")
-        apart += _different(self.codes)
+        firsts = [] if self.codes is None else np.unique(self.codes, return_index=True)[1].tolist()
+        named = [row for row in firsts if self.codes is not None and self.codes[row] != UNKNOWN]
+        apart += [
+            Link(i, j, f"rows {i} and {j}, which have different labels")
+            for i, j in itertools.combinations(named, 2)
+        ]
         groups = refuse_clashing_links(T, together, apart)
-        K, names = self.n_clusters, 0 if self.codes is None else _n_names(self.codes)
+        K, names = self.n_clusters, len(named)
         if K is not None and names > K:
             raise DataError(
                 f"labels that contradict each other: n_clusters={K} and the labels, which name "
@@ -239,7 +239,7 @@ def _check_counts(
     """Refuse labels that contradict each other."""
     most = T - 1
     counts = [
-        Count(r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
+        Count(r.start, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
         for r in regions
     ]
     counts += [
@@ -250,9 +250,8 @@ def _check_counts(
     if not counts:
         return
     points = np.unique([0, most, *(p for c in counts for p in (c.start, c.end))])
-    first, held = (
-        np.searchsorted(where, points, "right").tolist() for where in (forced, forbidden)
-    )
+    first = np.searchsorted(forced, points, "right").tolist()
+    held = np.searchsorted(forbidden, points, "right").tolist()
     for k, (p, q) in enumerate(itertools.pairwise(points.tolist())):
         must = forced[first[k] : first[k + 1]]
         may = q - p - (held[k + 1] - held[k])
@@ -332,26 +331,20 @@ def _whole(value: Any) -> int:
     return number
 
 
-def _listed(given: Any, name: str) -> list[Any]:
+def _pairs(links: Sequence[tuple[int, int]], name: str) -> Pairs:
     try:
-        return list(given)
-    except TypeError:
-        raise DataError(f"{name} must be a list, got {given!r}") from None
-
-
-def _pairs(given: Sequence[tuple[int, int]], name: str) -> Pairs:
-    try:
-        array = np.asarray(_listed(given, name))
+        array = np.asarray(list(links))
     except ValueError:
-        raise DataError(f"{name} must be pairs of row numbers, got {given!r}") from None
+        array = np.empty(1)
     if array.size == 0:
         return ()
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise DataError(f"{name} must be pairs of row numbers, got {given!r}")
-    for i, j in array.tolist():
+        raise DataError(f"{name} must be pairs of row numbers, got {links!r}")
+    pairs = tuple((int(i), int(j)) for i, j in array)
+    for i, j in pairs:
         if i == j:
             raise DataError(f"{name} ({i}, {j}) links a row to itself")
-    return tuple((int(i), int(j)) for i, j in array)
+    return pairs
 
 
 def _chains(codes: Any, what: str) -> list[Link]:
@@ -365,19 +358,3 @@ def _chains(codes: Any, what: str) -> list[Link]:
             Link(i, j, f"rows {i} and {j}, which {what}") for i, j in itertools.pairwise(rows)
         ]
     return links
-
-
-def _different(codes: Ints | None) -> list[Link]:
-    """Links between the first rows of different labels."""
-    if codes is None:
-        return []
-    firsts = [int(np.flatnonzero(codes == c)[0]) for c in np.unique(codes[codes != UNKNOWN])]
-    return [
-        Link(i, j, f"rows {i} and {j}, which have different labels")
-        for k, i in enumerate(firsts)
-        for j in firsts[k + 1 :]
-    ]
-
-
-def _n_names(codes: Ints) -> int:
-    return int(np.unique(codes[codes != UNKNOWN]).size)
