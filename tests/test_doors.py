@@ -227,7 +227,6 @@ def test_cannot_link_alone_is_learned_from():
         (["only one"], "feature_names has 1 name, recording 0 has 3 features"),
         (list("abcd"), "feature_names has 4 names"),
         ("abc", "feature_names must be a list of names, got 'abc'"),
-        (3, "feature_names must be a list of names, got 3"),
         ([None] * 3, "feature_names must be a list of names"),
     ],
 )
@@ -323,10 +322,8 @@ def test_what_fit_has_no_use_for_is_refused_by_name(given, message):
 
 
 def test_groups_are_one_for_each():
-    with pytest.raises(DataError, match="4 recordings but 3 groups"):
+    with pytest.raises(DataError, match=r"4 recordings but groups of shape \(3,\)"):
         MetricLearner().fit(XS, YS, groups=[1, 2, 3])
-    with pytest.raises(DataError, match="groups must be a list, one for each, got 3"):
-        MetricLearner().fit(XS, YS, groups=3)
 
 
 @pytest.mark.parametrize("problem", [Clustering, NormalizedCut])

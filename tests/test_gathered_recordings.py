@@ -27,9 +27,9 @@ from structsvm.features import (
 )
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partition_with
-from structsvm.learner.gathered import even_part
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training
+from structsvm.learner.training_set import even_part
 from structsvm.parallel import Dask, Serial, Threads
 from structsvm.partitions.candidates import Baseline
 from structsvm.solvers import CuttingPlane, Stopping

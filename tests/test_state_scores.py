@@ -237,7 +237,7 @@ OTHERS = np.where(NAMES == "walk", "rest", NAMES)
         ([NAMES, OTHERS, OTHERS], None, "walk only in recording 0.*Label that state in another"),
         ([NAMES, NAMES, OTHERS], list("uuv"), "walk only in group 'u'"),
         ([NAMES] * 3, list("uuu"), "there is only one group, 'u': label another group"),
-        ([NAMES] * 3, list("uv"), "3 recordings but 2 groups"),
+        ([NAMES] * 3, list("uv"), r"3 recordings but groups of shape \(2,\)"),
         ([["rest"] * 30] * 3, None, r"needs at least 2 states, and the labels name \['rest'\]"),
         ([[None] * 30] * 3, None, r"needs at least 2 states, and the labels name \[\]"),
         ([NAMES, NAMES, np.arange(30) // 9], None, "recording 0 has the state 'rest', recording 2"),

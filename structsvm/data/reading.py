@@ -18,6 +18,7 @@ from structsvm.data.gaps import has_gaps
 from structsvm.data.rows import (
     Rows,
     as_frame,
+    is_recording,
     names_of,
     rows_in_time,
     warn_about_marks,
@@ -314,7 +315,7 @@ def _with_side(x: Any) -> tuple[Any, Any]:
 
 def _taken_apart(found: Any) -> Item:
     """A recording in any of its forms, and the labels that came with it."""
-    if hasattr(found, "with_features") and hasattr(found, "X"):
+    if is_recording(found):
         return Item(found.X, found.y, tuple(found.features), found)
     if isinstance(found, tuple) and len(found) == 2:
         return Item(_array(found[0]), found[1], _columns(found[0]))

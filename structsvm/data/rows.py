@@ -44,7 +44,7 @@ class Rows:
 
     @property
     def n_samples(self) -> int:
-        X = self.X.X if hasattr(self.X, "with_features") else self.X
+        X = self.X.X if is_recording(self.X) else self.X
         shape = getattr(X, "shape", ())
         return int(shape[0]) if shape else len(X) if isinstance(X, list | tuple) else 0
 
@@ -87,6 +87,11 @@ def is_frame(X: Any) -> bool:
     return not hasattr(type(X), "collect") and hasattr(X, "columns")
 
 
+def is_recording(X: Any) -> bool:
+    """Whether this is a recording with the names of its features, such as those of files."""
+    return hasattr(X, "with_features") and hasattr(X, "features")
+
+
 def _holds_numbers(series: Any) -> bool:
     """Whether a series of pandas or polars holds numbers, and not arrays or words."""
     if hasattr(series.dtype, "is_numeric"):
@@ -111,7 +116,7 @@ def panel(X: Any) -> dict[Hashable, Rows] | None:
 
 def rows_in_time(X: Any, called: str) -> Rows:
     """A sample with its rows in the order of time, if known; a column of times is left out."""
-    if hasattr(X, "time") and hasattr(X, "with_features"):  # a recording
+    if is_recording(X) and hasattr(X, "time"):
         return _sorted(X, X, X.time, called, X.at)
     if hasattr(X, "dims") and hasattr(X, "isel"):
         return _sorted(X, X, _axis(_coordinate(X), called), called, _taker(X))
@@ -241,19 +246,19 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
 
 
 def names_of(x: Any) -> list[Any] | None:
-    if hasattr(x, "with_features"):
+    if is_recording(x):
         return list(x.features)
     return list(x.columns) if is_frame(x) and hasattr(x, "drop") else None
 
 
 def _column(x: Any, j: int, name: Any) -> Any:
-    if hasattr(x, "with_features"):
+    if is_recording(x):
         return x.X[:, j]
     return x[name].to_numpy() if _holds_numbers(x[name]) else np.empty(0)
 
 
 def _without(x: Any, names: Sequence[Any]) -> Any:
-    if hasattr(x, "with_features"):
+    if is_recording(x):
         return x.choosing([name for name in x.features if name not in names])
     return x.drop(columns=names) if hasattr(x, "iloc") else x.drop(names)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structsvm.data.deferred import Data, Deferred, of_each
 from structsvm.data.gaps import blocks, filled, has_gaps, magnitudes, means, scales
 from structsvm.data.values import (
+    cell,
     label_values,
     missing_labels,
     refuse_hidden,
@@ -61,10 +62,10 @@ def check_samples(
 ) -> tuple[list[Floats], list[str] | None]:
     """``Xs`` as a list of finite (T_i, P) float arrays, and the names of the features if known."""
     samples = as_list(Xs, words)
-    if not len(samples):
+    if not samples:
         raise DataError(f"no {words.whole}s were given: expected a list of arrays of shape (T, P)")
     names = None if feature_names is None else checked_names(feature_names)
-    arrays = []
+    arrays: list[Floats] = []
     for i, X in enumerate(samples):
         which = f"{words.whole} {i}"
         refuse_no_array(X, which)
@@ -73,12 +74,10 @@ def check_samples(
             names = columns if names is None else names
             refuse_other_columns(which, columns, names)
         arrays.append(as_floats(X, which, names, missing))
-    expected = n_features if n_features is not None else arrays[0].shape[1]
-    for i, array in enumerate(arrays):
-        if array.shape[1] != expected:
-            by_model = n_features is not None
-            check_width(array.shape[1], expected, f"{words.whole} {i}", words, by_model, len(array))
-    check_names(names, expected, words)
+    P = arrays[0].shape[1] if n_features is None else n_features
+    for i, X in enumerate(arrays):
+        check_width(X.shape[1], P, f"{words.whole} {i}", words, n_features is not None, len(X))
+    check_names(names, P, words)
     return arrays, names
 
 
@@ -208,7 +207,6 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     """A weight for each of n recordings, the largest being 1; all alike if none are given."""
     if sample_weight is None:
         return np.ones(n)
-    refuse_no_array(sample_weight, "sample_weight")
     refuse_hidden(sample_weight, "sample_weight")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
@@ -218,12 +216,12 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
         raise DataError(
             f"{words.wholes(n)} but sample_weight of shape {weights.shape}: give one for each"
         )
-    for i, weight in enumerate(weights.tolist()):
-        if not 0 <= weight < np.inf:
-            raise DataError(
-                f"sample_weight of {words.whole} {i} is {weight}: give a finite number, 0 to leave "
-                "it out"
-            )
+    wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    if wrong.size:
+        raise DataError(
+            f"sample_weight of {words.whole} {wrong[0]} is {weights[wrong[0]]}: give a finite "
+            "number, 0 to leave it out"
+        )
     if not weights.any():
         raise DataError(f"every sample_weight is 0: no {words.whole} is left to learn from")
     return np.asarray(weights / weights.max())
@@ -233,26 +231,22 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     """Names of the groups of samples, and the number of that of each, (N,)."""
     if groups is None:
         return list(range(N)), np.arange(N)
-    refuse_no_array(groups, "groups")
     try:
-        given = label_values(groups if hasattr(groups, "__array__") else list(groups))
-    except TypeError:
-        raise DataError(f"groups must be a list, one for each, got {groups!r}") from None
+        names_of = label_values(groups if hasattr(groups, "__array__") else list(groups))
     except DataError as error:
         raise DataError(f"groups: {error}") from error
-    if given.shape != (N,):
-        found = (
-            counted(given.size, "group") if given.ndim == 1 else f"groups of shape {given.shape}"
+    if names_of.shape != (N,):
+        raise DataError(
+            f"{words.wholes(N)} but groups of shape {names_of.shape}: give one for each"
         )
-        raise DataError(f"{words.wholes(N)} but {found}: give one for each")
-    missing = np.flatnonzero(missing_labels(given))
+    missing = np.flatnonzero(missing_labels(names_of))
     if missing.size:
         raise DataError(
             f"the group of {words.whole} {missing[0]} is missing ({missing.size} in all): give one "
             f"for each, and a separate one to a {words.whole} without a group"
         )
     try:
-        names, units = np.unique(given, return_inverse=True)
+        names, units = np.unique(names_of, return_inverse=True)
     except TypeError as error:
         raise DataError(f"groups do not compare ({error}): give text or numbers") from None
     return names.tolist(), units.astype(np.int64)
@@ -275,21 +269,21 @@ def cluster_counts(
     """One number of clusters per sample, checked against the sizes T of the samples."""
     if n_clusters is None:
         return [None] * len(sizes)
-    given: Any = n_clusters
-    counts = [given] * len(sizes) if np.ndim(given) == 0 else list(given)
+    held: Any = n_clusters
+    counts = [held] * len(sizes) if np.ndim(held) == 0 else list(held)
     if len(counts) != len(sizes):
-        given = counted(len(counts), "number")
-        raise DataError(f"{words.wholes(len(sizes))} but {given} of {words.part}s")
+        found = counted(len(counts), "number")
+        raise DataError(f"{words.wholes(len(sizes))} but {found} of {words.part}s")
     for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
         if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
             raise DataError(
                 f"number of {words.part}s for {words.whole} {i} must be an integer, got {K!r}"
             )
         if not 1 <= K <= T:
+            finer = f" ({words.finer})" if words.finer else ""
             raise DataError(
-                f"{words.whole} {i} has {words.items(T)}: "
-                f"it cannot have {words.parts(int(K))}"
-                + (f" ({words.finer})" if words.finer else "")
+                f"{words.whole} {i} has {words.items(T)}: it cannot have {words.parts(int(K))}"
+                f"{finer}"
             )
     return [int(K) for K in counts]
 
@@ -377,14 +371,10 @@ def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
 
 def checked_names(feature_names: Any) -> list[str]:
     """Names of features as a list of str, whatever their number."""
-    if not isinstance(feature_names, str | bytes):
-        try:
-            names = list(feature_names)
-        except TypeError:
-            names = [None]
-        if all(isinstance(name, str | int | np.integer) for name in names):
-            return [str(name) for name in names]
-    raise DataError(f"feature_names must be a list of names, got {feature_names!r}")
+    names = [] if isinstance(feature_names, str | bytes) else list(feature_names)
+    if not names or not all(isinstance(name, str | int | np.integer) for name in names):
+        raise DataError(f"feature_names must be a list of names, got {feature_names!r}")
+    return [str(name) for name in names]
 
 
 def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | None) -> Floats:
@@ -409,8 +399,8 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
         )
     if all_within(array, LARGEST):  # there is no NaN either
         return array
-    found, patient = largest(array), missing in ("interpolate", "mask")
-    if not np.isfinite(found).all():
+    patient = missing in ("interpolate", "mask")
+    if not np.isfinite(largest(array)).all():
         wrong = np.isinf(array) if patient else ~np.isfinite(array)
         if wrong.any():
             raise DataError(f"{which} {_not_finite(array, wrong, names, missing)}")
@@ -418,11 +408,9 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
     if magnitudes(array).max() > LARGEST:
         size = np.nan_to_num(np.abs(array), copy=False)
         row, column = divmod(int(size.argmax()), array.shape[1])
-        name = f" ({names[column]})" if names is not None else ""
         raise DataError(
-            f"{which} has {array[row, column]} in row {row}, column {column}{name}: beyond "
-            f"{LARGEST:g} squares overflow; scale the data, or mark what is not a measurement as "
-            "missing"
+            f"{which} has {array[row, column]} in {cell(row, column, names)}: beyond {LARGEST:g} "
+            "squares overflow; scale the data, or mark what is not a measurement as missing"
         )
     return array
 
@@ -450,20 +438,14 @@ def _with_gaps(X: Any) -> Any:
 def _not_finite(
     array: Floats, wrong: NDArray[np.bool_], names: Sequence[str] | None, missing: str | None
 ) -> str:
-    row, column = np.argwhere(wrong)[0]
-    name = f" ({names[column]})" if names is not None and column < len(names) else ""
+    row, column = np.argwhere(wrong)[0].tolist()
+    found = f"has {array[row, column]} in {cell(row, column, names)}"
     if np.isinf(array[row, column]):
-        return (
-            f"has {array[row, column]} in row {row}, column {column}{name}: give a number there, "
-            "or NaN where nothing was measured"
-        )
-    found, n = blocks(array), int(np.isnan(array).sum())
-    more = f"; {n} are missing in {counted(len(found), 'block')}" if n > 1 else ""
+        return f"{found}: give a number there, or NaN where nothing was measured"
+    n = int(np.isnan(array).sum())
+    more = f"; {n} are missing in {counted(len(blocks(array)), 'block')}" if n > 1 else ""
     way_out = "" if missing != "error" else ", or give missing='mask' (or 'interpolate')"
-    return (
-        f"has {array[row, column]} in row {row}, column {column}{name}{more}: "
-        f"interpolate or drop missing values (NaN) first{way_out}"
-    )
+    return f"{found}{more}: interpolate or drop missing values (NaN) first{way_out}"
 
 
 def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
@@ -476,6 +458,5 @@ def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
             try:
                 float(value)
             except (TypeError, ValueError, OverflowError):
-                name = f" ({names[column]})" if names and column < len(names) else ""
-                return f"has {value!r} in row {row}, column {column}{name}: not a number"
+                return f"has {value!r} in {cell(row, column, names)}: not a number"
     return "is not a numeric array of shape (T, P)"

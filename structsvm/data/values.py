@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from os import PathLike
 from typing import Any
 
@@ -173,5 +173,10 @@ def _place(there: Bools, names: Any) -> str:
     first = np.argwhere(there)[0].tolist() if there.ndim else []
     if len(first) != 2:
         return f"row {first[0]}" if first else "its value"
-    name = f" ({names[first[1]]})" if names is not None and first[1] < len(names) else ""
-    return f"row {first[0]}, column {first[1]}{name}"
+    return cell(first[0], first[1], names)
+
+
+def cell(row: int, column: int, names: Sequence[str] | None) -> str:
+    """An entry of a matrix in words, with the name of its column."""
+    named = names is not None and column < len(names)
+    return f"row {row}, column {column}" + (f" ({names[column]})" if names and named else "")

@@ -21,10 +21,9 @@ from structsvm.data.values import label_values
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.form import Form
-from structsvm.learner.gathered import learn_in_memory
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import as_measured, decode_with, labels_of, workers_of
-from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, learn_in_memory
 from structsvm.partitions.candidates import CONSENSUS, Baseline, Candidate, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import (
-    Any,
-    Concatenate,
-    ParamSpec,
-    Protocol,
-    Self,
-    TypeGuard,
-    TypeVar,
-    cast,
-    runtime_checkable,
-)
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +15,7 @@ from structsvm.data.rows import (
     Rows,
     as_frame,
     is_frame,
+    is_recording,
     labels_within,
     panel,
     rows_in_time,
@@ -52,30 +43,6 @@ Arguments = ParamSpec("Arguments")
 Owner = TypeVar("Owner")
 
 
-@runtime_checkable
-class Recorded(Protocol):
-    """A recording with its labels and the names of its features, such as those of files."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def X(self) -> Any:
-        """(T, P)."""
-
-    @property
-    def y(self) -> Any:
-        """(T,), or None."""
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Names of the columns."""
-
-    def with_features(self, features: Sequence[str], owner: str) -> Self:
-        """The same with its columns in this order."""
-
-
 @dataclass(frozen=True, eq=False)
 class Form:
     """One sample, a list of samples, or a mapping of samples by name."""
@@ -88,7 +55,7 @@ class Form:
     """Whether a single array, data frame or recording came."""
     features: list[str] | None = None
     """The names of the columns of recordings."""
-    recorded: tuple[Recorded, ...] = ()
+    recorded: tuple[Any, ...] = ()
     """The recordings, if these came."""
     rows: tuple[Rows, ...] = ()
     """The rows of each, where these are in the order of time."""
@@ -108,64 +75,60 @@ class Form:
         in_time = problem is not None and problem.traits.contiguous
         parts = panel(Xs) if in_time else None
         if parts is not None:
-            form = cls._of_rows(list(parts.values()), features, None, single=False)
-            return replace(form, panel=Xs)
-        by_name = isinstance(Xs, Mapping) and not sp.issparse(Xs)  # some sparse arrays are both
-        keys = tuple(Xs) if by_name else None
-        single = not by_name and (_is_matrix(Xs) or is_frame(Xs) or _is_recorded(Xs))
-        group = source_of(Xs) if is_group(Xs) and not is_frame(Xs) else None
-        if group is not None:
+            return replace(cls(Xs)._in_time(list(parts.values()), features), panel=Xs)
+        if is_group(Xs) and not is_frame(Xs) and (group := source_of(Xs)) is not None:
             return cls(group, group.keys)
-        stacked = (hasattr(Xs, "isel") or isinstance(Xs, np.ndarray)) and getattr(
-            Xs, "ndim", 0
-        ) == 3
-        if in_time and not by_name and stacked:
-            Xs = list(Xs)
-        samples = list(Xs.values()) if by_name else [Xs] if single else Xs
+        keys: tuple[Hashable, ...] | None = None
+        single = False
+        samples: Any = Xs
+        if isinstance(Xs, Mapping) and not sp.issparse(Xs):  # some sparse arrays are both
+            keys, samples = tuple(Xs), list(Xs.values())
+        elif _is_array(Xs, 2) or is_frame(Xs) or is_recording(Xs):
+            single, samples = True, [Xs]
+        elif in_time and (isinstance(Xs, np.ndarray) or hasattr(Xs, "isel")) and _is_array(Xs, 3):
+            samples = list(Xs)
         if not isinstance(samples, list | tuple):
             return cls(samples)
         if isinstance(samples, list):
             samples = [as_frame(x) for x in samples]
+        form = cls(samples, keys, single)
         if problem is None or is_prepared(samples):
-            return cls._read(samples, features, keys, single)
+            return form._taken_apart(features)
         if in_time:
             called = range(len(samples)) if keys is None else map(repr, keys)
             rows = [rows_in_time(x, f"frame {k}") for x, k in zip(samples, called, strict=True)]
-            return cls._of_rows(rows, features, keys, single)
+            return form._in_time(rows, features)
         if problem.traits.words not in (GRAPHS, IMAGES):
-            samples = without_counting(samples, features)
-        return cls._read(samples, features, keys, single)
+            form = replace(form, samples=without_counting(samples, features))
+        return form._taken_apart(features)
 
     @classmethod
-    def _of_rows(
-        cls,
-        rows: Sequence[Rows],
-        features: Sequence[Any] | None,
-        keys: tuple[Hashable, ...] | None,
-        single: bool,
-    ) -> Form:
+    def given_to(cls, learner: Any, Xs: Any) -> Form:
+        """Take samples apart that are given to a fitted learner; a graph or image may be one."""
+        problem = getattr(learner, "problem_", None)  # one that is not fitted says so by itself
+        form = cls.of(Xs, getattr(learner, "feature_names_in_", None), problem)
+        if problem is None or problem.traits.words not in (GRAPHS, IMAGES):
+            return form
+        return replace(form, single=is_one(Xs))
+
+    def _in_time(self, rows: Sequence[Rows], features: Sequence[Any] | None) -> Form:
         frames = without_counting([one.X for one in rows], features)
-        form = replace(cls._read(frames, features, keys, single), rows=tuple(rows))
-        warn_about_order([form._called(i) for i, one in enumerate(rows) if one.order is not None])
+        form = replace(self, samples=frames, rows=tuple(rows))._taken_apart(features)
+        moved = [form._called(i) for i, one in enumerate(rows) if one.order is not None]
+        warn_about_order(moved)
         return form
 
-    @classmethod
-    def _read(
-        cls,
-        samples: Sequence[Any],
-        features: Sequence[Any] | None,
-        keys: tuple[Hashable, ...] | None,
-        single: bool,
-    ) -> Form:
-        recorded = [x for x in samples if _is_recorded(x)]
+    def _taken_apart(self, features: Sequence[Any] | None) -> Form:
+        """Recordings as arrays, with the columns of the first one or those of the model."""
+        recorded = [x for x in self.samples if is_recording(x)]
         if not recorded:
-            return cls(samples, keys, single)
-        if len(recorded) < len(samples):
+            return self
+        if len(recorded) < len(self.samples):
             raise DataError("recordings and other things are mixed: give either of them")
         names = [str(name) for name in (recorded[0].features if features is None else features)]
         owner = recorded[0].name if features is None else "the model"
         arrays = [one.with_features(names, owner).X for one in recorded]
-        return cls(arrays, keys, single, names, tuple(recorded))
+        return replace(self, samples=arrays, features=names, recorded=tuple(recorded))
 
     @property
     def names(self) -> list[str] | None:
@@ -211,8 +174,14 @@ class Form:
             if missing:
                 raise DataError(f"recording {missing[0]} has no labels")
             return [one.y for one in self.recorded]
-        if ys is None:
-            self._refuse_label_columns()
+        samples = self.samples if ys is None and isinstance(self.samples, list | tuple) else []
+        for i, frame in enumerate(samples):
+            if is_frame(frame) and LABEL in list(frame.columns):
+                raise DataError(
+                    f"there are no labels, and {self._called(i)} has a column {LABEL!r}: give y "
+                    f"apart, as y = [frame.pop({LABEL!r}) for frame in frames] does; "
+                    "structsvm.io.from_long takes a frame with its labels"
+                )
         return self.labels_in_order(ys)
 
     def labels_in_order(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:
@@ -227,19 +196,19 @@ class Form:
             ys = [ys]
         if not isinstance(ys, list | tuple) or len(ys) != len(self.rows):
             return ys
-        ys = [self._labels_of(y, i) for i, y in enumerate(ys)]
+        found = []
+        for i, (y, rows) in enumerate(zip(ys, self.rows, strict=True)):
+            refuse_transposed(rows.X, y, self._called(i))
+            if isinstance(y, PartialLabels) and y.labels is not None:
+                found.append(replace(y, labels=rows.labels(y.labels, self._called(i))))
+            else:
+                found.append(rows.labels(y, self._called(i)))
         if not some:
-            warn_about_marks(ys, [one.n_samples for one in self.rows])
-        return ys
-
-    def _labels_of(self, y: Any, i: int) -> Any:
-        rows, called = self.rows[i], self._called(i)
-        refuse_transposed(rows.X, y, called)
-        if isinstance(y, PartialLabels) and y.labels is not None:
-            return replace(y, labels=rows.labels(y.labels, called))
-        return rows.labels(y, called)
+            warn_about_marks(found, [one.n_samples for one in self.rows])
+        return found
 
     def in_order(self, ys: Any, called: str, *, some: bool = False) -> Any:
+        """What is given for each sample, in their order, if it came by their names."""
         if isinstance(ys, Iterator):
             return list(ys)
         if self.keys is None or not isinstance(ys, Mapping):
@@ -254,31 +223,11 @@ class Form:
             )
         return [ys.get(key) for key in self.keys]
 
-    def _refuse_label_columns(self) -> None:
-        """Raise DataError for frames whose labels are among their columns, where none are given."""
-        samples = self.samples if isinstance(self.samples, list | tuple) else []
-        for i, frame in enumerate(samples):
-            if is_frame(frame) and LABEL in list(frame.columns):
-                raise DataError(
-                    f"there are no labels, and {self._called(i)} has a column {LABEL!r}: give y "
-                    f"apart, as y = [frame.pop({LABEL!r}) for frame in frames] does; "
-                    "structsvm.io.from_long takes a frame with its labels"
-                )
-
     def _called(self, i: int) -> str:
         if self.recorded:
-            return self.recorded[i].name
+            return str(self.recorded[i].name)
         what = "frame" if self.rows and is_frame(self.rows[i].X) else "recording"
         return f"{what} {i}" if self.keys is None else f"{what} {self.keys[i]!r}"
-
-    @classmethod
-    def given_to(cls, learner: Any, Xs: Any) -> Form:
-        """Take samples apart that are given to a fitted learner; a graph or image may be one."""
-        problem = getattr(learner, "problem_", None)  # one that is not fitted says so by itself
-        form = cls.of(Xs, getattr(learner, "feature_names_in_", None), problem)
-        if problem is None or problem.traits.words not in (GRAPHS, IMAGES):
-            return form
-        return replace(form, single=is_one(Xs))
 
     def answer(self, found: list[Any]) -> Any:
         if self.keys is not None:
@@ -286,8 +235,8 @@ class Form:
         return found[0] if self.single else found
 
 
-def _is_recorded(x: Any) -> TypeGuard[Recorded]:
-    return not isinstance(x, np.ndarray) and isinstance(x, Recorded)
+def _is_array(Xs: Any, ndim: int) -> bool:
+    return hasattr(Xs, "__array__") and int(Xs.ndim if hasattr(Xs, "ndim") else np.ndim(Xs)) == ndim
 
 
 def _is_vector(ys: Any) -> bool:
@@ -298,12 +247,6 @@ def _is_vector(ys: Any) -> bool:
         is_one = bool(ys) and np.ndim(ys[0]) == 0 and not isinstance(ys[0], PartialLabels)
         return is_one and ys[0] is not None
     return isinstance(ys, np.ndarray) and ys.ndim == 1 and ys.dtype != object
-
-
-def _is_matrix(Xs: Any) -> bool:
-    if not hasattr(Xs, "__array__"):
-        return False
-    return int(Xs.ndim if hasattr(Xs, "ndim") else np.ndim(Xs)) == 2
 
 
 def same_form(

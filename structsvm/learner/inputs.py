@@ -25,8 +25,7 @@ from structsvm.features.boundaries import BoundaryScores
 from structsvm.features.checks import check_features
 from structsvm.features.compose import Chain, Union, stages_of
 from structsvm.features.scores import NamedScores
-from structsvm.learner.gathered import learn_in_memory
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import TrainingSet, learn_in_memory
 from structsvm.parallel.once import spread
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats

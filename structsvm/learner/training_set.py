@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from structsvm.data.deferred import Step
+from structsvm.data.deferred import Step, of_each
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.data.samples import check_weights, units_of
 from structsvm.data.times import usual_steps
-from structsvm.data.values import label_values
+from structsvm.data.values import label_values, missing_labels
 from structsvm.data.words import GRAPHS, IMAGES, Words
-from structsvm.errors import DataError, DataWarning, warn
+from structsvm.errors import DataError, DataWarning, LearningError, warn
 from structsvm.features.names import read_names
 from structsvm.learner.form import Form
 from structsvm.partial_labels.complete import (
@@ -28,11 +28,16 @@ from structsvm.partial_labels.complete import (
 from structsvm.partial_labels.labels import UNKNOWN, PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
+from structsvm.storage import limits
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
+SEED = 0
+"""Of the recordings that are drawn where not all of them fit in memory."""
+
+Learned = TypeVar("Learned")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,22 +98,19 @@ class TrainingSet:
     ) -> TrainingSet:
         """Read samples and labels in any form that users write them."""
         form = Form.of(Xs, problem=problem).told()
-        ys = form.labels(ys)
         named = form.features if feature_names is None else feature_names
         samples, names = read_samples(problem, form.samples, named, n_features)
         words = problem.traits.words
-        sample_weight = form.in_order(sample_weight, "weights")
-        weights = check_weights(sample_weight, len(samples), words)
+        weights = check_weights(form.in_order(sample_weight, "weights"), len(samples), words)
+        given = labels_of_each(form.labels(ys), samples, words)
         if not (is_whole(unlabelled) and unlabelled == UNKNOWN):
-            ys = [_marked(y, unlabelled) for y in labels_of_each(ys, samples, words)]
-        labels = read_labels(problem, samples, ys)
+            given = [_marked(y, unlabelled) for y in given]
+        labels = read_labels(problem, samples, given)
         if words not in (GRAPHS, IMAGES):
-            warn_of_unlabelled(labels_of_each(ys, samples, words), words)
+            _warn_of_unlabelled(given, words)
         if groups is not None:
-            groups = form.in_order(groups, "groups")
-            names_of_groups, units = units_of(groups, len(samples), words)
+            names_of_groups, units = units_of(form.in_order(groups, "groups"), len(samples), words)
             groups = [names_of_groups[unit] for unit in units]
-        given = labels_of_each(ys, samples, words)
         steps = usual_steps(form.axes)
         return cls(problem, samples, labels, weights, names, groups, given, steps=steps)
 
@@ -205,7 +207,15 @@ class TrainingSet:
     @property
     def truths(self) -> list[EquivalenceMatrix]:
         """The partitions, all of which have to be known."""
-        return _complete(self.labels, self.problem.traits.words)
+        words, truths = self.problem.traits.words, []
+        for i, known in enumerate(self.labels):
+            if known.truth is None:
+                raise DataError(
+                    f"{words.whole} {i}: is labelled in part only (-1 marks {words.item}s without "
+                    "a label), which is enough to learn from but not for this"
+                )
+            truths.append(known.truth)
+        return truths
 
     @property
     def has_rows(self) -> bool:
@@ -260,7 +270,7 @@ def _marked(y: Any, unlabelled: Any) -> Any:
     return PartialLabels(labels=labels)
 
 
-def warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
+def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
     """Warn of the number -1 among labels, which is no class."""
     vectors = [np.asarray(y) for y in ys if isinstance(y, np.ndarray | list)]
     numbers = [y for y in vectors if y.ndim == 1 and y.dtype.kind in "if"]
@@ -279,12 +289,75 @@ def names_of_labels(y: Any) -> list[str]:
     return [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values]
 
 
-def _complete(labels: Sequence[Known], words: Words) -> list[EquivalenceMatrix]:
-    """The partitions of samples of which everything is known."""
-    for i, known in enumerate(labels):
-        if known.truth is None:
-            raise DataError(
-                f"{words.whole} {i}: is labelled in part only (-1 marks {words.item}s without a "
-                "label), which is enough to learn from but not for this"
-            )
-    return [known.truth for known in labels if known.truth is not None]
+# ---- recordings that are read one at a time, brought together as far as they fit in memory
+
+
+def learn_in_memory(
+    data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
+) -> tuple[Ints, Learned]:
+    everything = np.arange(len(data))
+    if not data.is_deferred:
+        return everything, learn(data)
+    which = even_part(data, limits.GATHERED)
+    part = data.at(which)
+    arrays = [sample.data for sample in part.samples]
+    part = part.with_features(of_each("reading", _itself, arrays))
+    if which.size == everything.size:
+        return which, learn(part)
+    words = data.problem.traits.words
+    drawn = f"{which.size} of {words.wholes(len(data))}"
+    warn(
+        f"{name} is fitted on {drawn}, an even subset: at most {limits.amount(limits.GATHERED)} of "
+        "them are in memory at once; to use more, give arrays",
+        DataWarning,
+    )
+    try:
+        return which, learn(part)
+    except (DataError, LearningError) as error:
+        shown = ", ".join(map(str, which[:20].tolist())) + (", ..." if which.size > 20 else "")
+        raise type(error)(
+            f"{error} (numbered among {drawn}, the even subset that it is fitted on: {shown}; "
+            "to use more, give arrays)"
+        ) from error
+
+
+def even_part(data: TrainingSet, max_bytes: int) -> Ints:
+    """Numbers of samples that fit, ascending: all, or some of each group; two at least."""
+    sizes = np.array([8 * sample.n_samples * sample.n_features for sample in data.samples])
+    if sizes.sum() <= max_bytes:
+        return np.arange(len(data))
+    units = units_of(data.groups, len(data), data.problem.traits.words)[1]
+    drawn = np.random.default_rng(SEED).permutation(len(data))
+    turns, taken = np.empty(len(data), dtype=np.int64), dict.fromkeys(units.tolist(), 0)
+    for i in drawn.tolist():  # the first one of each group, then the second of each, ...
+        turns[i] = taken[int(units[i])]
+        taken[int(units[i])] += 1
+    drawn = drawn[np.argsort(turns[drawn], kind="stable")]
+    order = drawn[np.argsort(~_shows_more(data, drawn, units), kind="stable")]
+    count = int((np.cumsum(sizes[order]) <= max_bytes).sum())
+    return np.sort(order[: max(count, 2)])
+
+
+def _shows_more(data: TrainingSet, order: Ints, units: Ints) -> Any:
+    shown: dict[Hashable, set[int]] = {}
+    labels, found = data.item_labels or [()] * len(data), []
+    for i in order.tolist():
+        unit, names = int(units[i]), _names(labels[i], data.samples[i].n_samples)
+        groups = [shown.setdefault(name, set()) for name in names]
+        found.append(any(len(group) < 2 and unit not in group for group in groups))
+        for group in groups:
+            group.add(unit)
+    return np.array(found, dtype=bool)
+
+
+def _names(y: Any, T: int) -> Sequence[Hashable]:
+    """The labels of a sample that has one for each item; none of breakpoints."""
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    values = label_values(() if labels is None else labels)
+    if values.shape != (T,):
+        return []
+    return list(dict.fromkeys(values[~missing_labels(values)].tolist()))
+
+
+def _itself(X: Floats) -> Floats:
+    return X

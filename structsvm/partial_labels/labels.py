@@ -239,7 +239,7 @@ def _check_counts(
     """Refuse labels that contradict each other."""
     most = T - 1
     counts = [
-        Count(r.start, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
+        Count(r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
         for r in regions
     ]
     counts += [
