@@ -94,9 +94,7 @@ def test_what_cannot_be_read_is_named(data):
         )
     with pytest.raises(DataError, match="8 recordings but 7 labellings"):
         read_training(learner, Xs, ys[:7])
-    with pytest.raises(
-        DataError, match=r"8 recordings but groups of shape \(2,\): give"
-    ):
+    with pytest.raises(DataError, match=r"8 recordings but groups of shape \(2,\): give"):
         read_training(learner, Xs, ys, groups=[1, 2])
 
 

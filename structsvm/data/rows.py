@@ -89,7 +89,7 @@ def is_frame(X: Any) -> bool:
 
 def is_recording(X: Any) -> bool:
     """Whether this is a recording with the names of its features, such as those of files."""
-    return hasattr(X, "with_features") and hasattr(X, "features")
+    return all(hasattr(X, name) for name in ("name", "features", "with_features"))
 
 
 def _holds_numbers(series: Any) -> bool:

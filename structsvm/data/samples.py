@@ -231,6 +231,7 @@ def units_of(groups: Any, N: int, words: Words = RECORDINGS) -> tuple[list[Any],
     """Names of the groups of samples, and the number of that of each, (N,)."""
     if groups is None:
         return list(range(N)), np.arange(N)
+    refuse_no_array(groups, "groups")
     try:
         names_of = label_values(groups if hasattr(groups, "__array__") else list(groups))
     except DataError as error:

@@ -73,18 +73,17 @@ def label_values(y: Any) -> NDArray[Any]:
     try:
         values = np.asanyarray(y)
         if isinstance(y, list | tuple) and values.dtype.kind in "USO" and values.ndim == 1:
-            values = _objects(y)
+            if len({type(value) for value in y}) > 1:  # numpy would change some of them
+                values = np.empty(len(y), dtype=object)
+                values[:] = y
     except (TypeError, ValueError) as error:
         raise DataError(f"labels must be a vector, one label per sample: {error}") from None
-    if np.ma.isMaskedArray(values):
-        mask = np.ma.getmaskarray(values)
-        if mask.any():
-            place = _place(mask, None)
-            place = place.replace("row", "sample") if mask.ndim == 1 else place
-            raise DataError(
-                f"the label of {place} is masked: give -1, or PartialLabels, where a label is not "
-                "known"
-            )
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        place = _place(np.ma.getmaskarray(values), None)
+        place = place.replace("row", "sample") if values.ndim == 1 else place
+        raise DataError(
+            f"the label of {place} is masked: give -1, or PartialLabels, where a label is not known"
+        )
     if values.dtype.kind == "c":
         raise DataError("labels are complex numbers: give integers or names")
     return np.asarray(values)
@@ -146,16 +145,6 @@ def refuse_missing(values: NDArray[Any], item: str) -> None:
             "where a label is not known, give -1 among numbers, or PartialLabels(labels=...), "
             "which takes None among names"
         )
-
-
-def _objects(y: Any) -> NDArray[Any]:
-    """A list with its values as they are, if numpy would change any; else as numpy has it."""
-    kinds = {type(value) for value in y}
-    if len(kinds) == 1:
-        return np.asarray(y)
-    values = np.empty(len(y), dtype=object)
-    values[:] = y
-    return values
 
 
 def _is_missing(value: Any) -> bool:

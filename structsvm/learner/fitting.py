@@ -63,9 +63,14 @@ class FitState:
     @classmethod
     def of(cls, settings: Settings, data: TrainingSet, untrained: Metric | None = None) -> FitState:
         """The objective, in the units in which the untrained metric is the identity."""
-        if settings.metric == "full":
-            _refuse_gaps(data)
         problem, samples, truths, weights = data.problem, data.samples, data.truths, data.weights
+        gaps = [i for i, sample in enumerate(samples) if sample.has_gaps]
+        if settings.metric == "full" and gaps:
+            raise DataError(
+                f"{problem.traits.words.whole} {gaps[0]} has missing values, and a full metric "
+                "mixes features: masked values take metric='diagonal', a full metric interpolated "
+                "ones"
+            )
         if untrained is None:
             untrained = problem.learning.untrained(samples, truths, weights)
         units = problem.learning.units(samples, truths, untrained, settings.shrinkage, weights)
@@ -88,33 +93,16 @@ class FitState:
         """The metric of a solution, its price calibrated."""
         data = self.data
         factor = self.units.restore(usable_factor(self.objective, solution, settings))
-        calibrated = partial(
+        task = partial(
             data.problem.learning.calibrate, factor, data.samples, data.truths, data.weights
         )
         if interrupts is None:
-            calibration = calibrated()
+            found = task()
         else:
-            learned = self.objective.split(solution.w)[1]
-            calibration = calibrated_or_learned(calibrated, learned, self.units.unit, interrupts)
-        return FitResult(
-            metric=calibration.metric(factor),
-            calibration=calibration,
-            solution=solution,
-            units=self.units,
-            untrained=self.untrained,
-            truths=data.truths,
-        )
-
-
-def _refuse_gaps(data: TrainingSet) -> None:
-    """Refuse missing values, of which only a diagonal metric can be learned."""
-    words = data.problem.traits.words
-    for i, sample in enumerate(data.samples):
-        if sample.has_gaps:
-            raise DataError(
-                f"{words.whole} {i} has missing values, and a full metric mixes features: masked "
-                "values take metric='diagonal', a full metric interpolated ones"
-            )
+            price = self.objective.split(solution.w)[1]
+            found = calibrated_or_learned(task, price, self.units.unit, interrupts)
+        metric = found.metric(factor)
+        return FitResult(metric, found, solution, self.units, self.untrained, data.truths)
 
 
 def learn(

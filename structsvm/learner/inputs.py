@@ -105,9 +105,7 @@ def are_scores(features: RecordingTransformer | None) -> bool:
 
 
 def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequence[Any]:
-    """The features of the training samples, made by the workers where they need no more than
-    that.
-    """
+    """The features of the training samples, made by the workers where these need nothing else."""
     if data.is_deferred:
         first = data.samples[0].X
         made_by = _fit_held_out(features, data, first)
@@ -126,11 +124,11 @@ def _transform(
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
     """Features (T, P') and states of samples, of which each is transformed on its own."""
     if any(sample.is_deferred for sample in samples):
-        step = _Making.of(features)
-        made = [derived(sample.data, step, n_features) for sample in samples]
-        named = any(isinstance(stage, NamedScores) for stage in stages_of(features))
-        arrays = [sample.data for sample in samples]
-        return made, of_each("states", _states, arrays, [features] * len(arrays)) if named else None
+        step, data = _Making.of(features), [sample.data for sample in samples]
+        made = [derived(X, step, n_features) for X in data]
+        if not any(isinstance(stage, NamedScores) for stage in stages_of(features)):
+            return made, None
+        return made, of_each("states", _states, data, [features] * len(data))
     Xs = [sample.X for sample in samples]
     parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
     found = spread("features", _features_of, parts, features)

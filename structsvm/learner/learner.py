@@ -14,7 +14,6 @@ from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Counts, check_weights
-from structsvm.data.values import refuse_hidden
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
@@ -64,7 +63,6 @@ SCORED = 0.8
 """What part of the time goes into features that classifiers make, about."""
 FEWEST_TO_SCALE = 3
 """Rows from which on a mean and a deviation of their own say something: of two each is one away."""
-CONTAINERS = ("default", "pandas", "polars")
 OPTIONAL = ("columns_", "margin_rates_", "steps_")
 """Attributes that only some fitted learners have. They describe the training data."""
 
@@ -644,7 +642,7 @@ class MetricLearner(ProblemParameters):
             For any other container.
         """
         if transform is not None:
-            refuse_unlisted("transform", transform, CONTAINERS)
+            refuse_unlisted("transform", transform, ("default", "pandas", "polars"))
             # The attribute that sklearn.clone takes along.
             self._sklearn_output_config = {"transform": transform}
         return self
@@ -686,14 +684,10 @@ class MetricLearner(ProblemParameters):
         Raises
         ------
         DataError
-            If they are not numbers, or have another shape.
+            If they have another shape.
         """
         check_is_fitted(self)
-        refuse_hidden(pairs, "pairs")
-        try:
-            points = np.asarray(pairs, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise DataError(f"pairs must be numbers, of shape (n, 2, P), got {pairs!r}") from None
+        points = np.asarray(pairs, dtype=np.float64)
         P = self.metric_.factor.shape[0]
         if points.ndim != 3 or points.shape[1:] != (2, P):
             raise DataError(f"pairs have shape {points.shape}, expected (n, 2, {P})")

@@ -78,7 +78,8 @@ class Settings:
             backend=backend_from(parameters["backend"], parameters["n_jobs"]),
             callback=callback,
         )
-        settings.check(_some_features(settings.regularizer), 1)
+        center: Any = getattr(settings.regularizer, "center", 0.0)
+        settings.check(max(1, len(center)) if np.ndim(center) else 1, 1)
         return settings
 
     def check(self, n_features: int, n_samples: int) -> None:
@@ -127,12 +128,6 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     return replace(problem, random_state=int(random_state))  # type: ignore[type-var]
 
 
-def _some_features(regularizer: Regularizer) -> int:
-    """A number of features for which there is this regularizer: that of its center, or one."""
-    center: Any = getattr(regularizer, "center", 0.0)
-    return max(1, len(center)) if np.ndim(center) else 1
-
-
 def regularizer_from(name: str | Regularizer) -> Regularizer:
     """A regularizer itself, or the one of a name."""
     if isinstance(name, Regularizer):
@@ -149,9 +144,7 @@ def _features_from(features: Any) -> RecordingTransformer | None:
     if features is None or isinstance(features, RecordingTransformer):
         return features
     way_out = ""
-    if isinstance(features, type):
-        way_out = f": make an instance, {features.__name__}()"
-    elif hasattr(features, "transform"):
+    if hasattr(features, "transform") and not isinstance(features, type):
         way_out = (
             f": give Rows({features!r}) if it transforms rows, as those of scikit-learn do, "
             "Series(...) if it transforms a series, OfWindows(...) if it describes each of a "

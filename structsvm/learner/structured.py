@@ -25,10 +25,10 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import ProblemParameters, regularizer_from
 from structsvm.learner.structured_data import (
     WORDS,
-    LabelledData,
     Samples,
     read_labelled,
     read_samples,
+    refuse_other_columns,
 )
 from structsvm.parallel import Backend, backend_from
 from structsvm.partial_labels.alternate import Alternated, Completions, alternate
@@ -57,10 +57,10 @@ class OpenLabellings(Completions):
     """Learning from labellings that are known in part."""
 
     problem: Problem
-    data: LabelledData
+    data: Samples
     is_open: Sequence[bool]
     """Of which samples something is not known."""
-    risk_of: Callable[[Problem, LabelledData], RegularizedRisk]
+    risk_of: Callable[[Problem, Samples], RegularizedRisk]
 
     def complete(self, w: Floats) -> list[Any]:
         """For every sample the best labelling that agrees with what is known."""
@@ -265,7 +265,7 @@ class StructuredSVM(ProblemParameters):
                         "full ones alone",
                         ConvergenceWarning,
                     )
-            self._keep(problem, data.samples, solution, alternated)
+            self._keep(problem, data, solution, alternated)
         if not solution.status.converged:
             warn(solution.summary(), ConvergenceWarning)
         elif not solution.w.any():
@@ -303,7 +303,10 @@ class StructuredSVM(ProblemParameters):
     def predict(self, X: Any) -> list[Any]:
         """Return the best labelling of each sample, in the form of the problem."""
         check_is_fitted(self)
-        samples = read_samples(X, self._learned_from)
+        samples = read_samples(X)
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else [str(name) for name in names]
+        refuse_other_columns(samples, names, getattr(self, "n_features_in_", None))
         w, found = read_only(self.solution_.w), []
         for i, x in enumerate(stage("predicting", samples.xs)):
             method = f"sample {i}: {type(self.problem_).__name__}.predict"
@@ -352,7 +355,7 @@ class StructuredSVM(ProblemParameters):
         regularizer_from(self.regularizer)
         return solver_from(self.solver), backend_from(self.backend, self.n_jobs)
 
-    def _sized(self, data: LabelledData) -> Problem:
+    def _sized(self, data: Samples) -> Problem:
         """The problem, with the sizes of the samples if its settings left them open."""
         with asked(self.problem, "sized"):
             problem = self.problem.sized(data.xs, data.ys)
@@ -363,7 +366,7 @@ class StructuredSVM(ProblemParameters):
             )
         return problem
 
-    def _risk(self, problem: Problem, data: LabelledData) -> RegularizedRisk:
+    def _risk(self, problem: Problem, data: Samples) -> RegularizedRisk:
         return RegularizedRisk(
             problem=problem,
             xs=data.xs,
@@ -373,12 +376,6 @@ class StructuredSVM(ProblemParameters):
             null=np.zeros(problem.weight_space().dim),
             constraints=self.constraints,
         )
-
-    @property
-    def _learned_from(self) -> Samples:
-        names = getattr(self, "feature_names_in_", None)
-        known = None if names is None else [str(name) for name in names]
-        return Samples([], getattr(self, "n_features_in_", None), known)
 
     def _keep(
         self,
@@ -410,22 +407,20 @@ def _open(problem: Problem, ys: Sequence[Any]) -> list[bool]:
     return found
 
 
-def _full(data: LabelledData, is_open: Sequence[bool]) -> LabelledData:
+def _full(data: Samples, is_open: Sequence[bool]) -> Samples:
     """The samples whose labellings are known in full."""
     if not any(is_open):
         return data
-    kept = np.flatnonzero(~np.asarray(is_open)).tolist()
-    if not kept:
+    complete = np.flatnonzero(~np.asarray(is_open)).tolist()
+    if not complete:
         raise DataError(
             "every labelling is known in part only: label one sample in full, at least, for "
             "learning to begin with"
         )
-    weights = data.weights[kept]
-    samples = replace(data.samples, xs=[data.xs[i] for i in kept])
-    return LabelledData(samples, [data.ys[i] for i in kept], weights / weights.sum())
+    return data.at(complete)
 
 
-def _check_inference(problem: Problem, data: LabelledData, w: Floats) -> None:
+def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
     """Warn where ``predict`` finds less than the score of the true labelling."""
     name, w = f"{type(problem).__name__}.predict", read_only(w)
     for i, (x, y) in enumerate(zip(data.xs, data.ys, strict=True)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,24 +27,23 @@ class Samples:
     """The number of columns of the matrix; None for samples of any other kind."""
     names: list[str] | None = None
     """The names of its columns, if it was a data frame."""
+    ys: list[Any] = field(default_factory=list)
+    """The labelling of each, if they are known."""
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+    """(N,), of sum 1, of labelled samples."""
+
+    def at(self, which: Sequence[int]) -> Samples:
+        """Return some of the labelled samples."""
+        weights = self.weights[list(which)]
+        return replace(
+            self,
+            xs=[self.xs[i] for i in which],
+            ys=[self.ys[i] for i in which],
+            weights=weights / weights.sum(),
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledData:
-    """Samples of positive weight and their labellings."""
-
-    samples: Samples
-    ys: list[Any]
-    weights: Floats
-    """(N,), of sum 1."""
-
-    @property
-    def xs(self) -> list[Any]:
-        """The samples."""
-        return self.samples.xs
-
-
-def read_samples(X: Any, fitted: Samples | None = None) -> Samples:
+def read_samples(X: Any) -> Samples:
     """A sequence of samples of any kind; the rows of a matrix or of a data frame are samples."""
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if names is not None or isinstance(X, np.ndarray):
@@ -54,15 +54,12 @@ def read_samples(X: Any, fitted: Samples | None = None) -> Samples:
         raise DataError(
             f"X has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
         )
-    found = Samples(xs, n_features, names)
     for i, x in enumerate(xs):
         _refuse_what_is_not_finite(x, i)
-    if fitted is not None:
-        _require_same_columns(found, fitted)
-    return found
+    return Samples(xs, n_features, names)
 
 
-def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> LabelledData:
+def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
     """Samples with their labellings and weights; those of weight 0 are left out."""
     samples = read_samples(X)
     if y is None:
@@ -80,10 +77,7 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> LabelledData:
         row = int(np.argwhere(~np.isfinite(values))[0][0])
         raise DataError(f"the labelling of sample {row} is {ys[row]}: give a finite one")
     weights = check_weights(sample_weight, N, WORDS)
-    kept = np.flatnonzero(weights).tolist()
-    xs = [samples.xs[i] for i in kept]
-    counted = Samples(xs, samples.n_features, samples.names)
-    return LabelledData(counted, [ys[i] for i in kept], weights[kept] / weights.sum())
+    return replace(samples, ys=ys, weights=weights).at(np.flatnonzero(weights).tolist())
 
 
 def _listed(values: Any, name: str) -> tuple[list[Any], NDArray[Any] | None]:
@@ -113,13 +107,13 @@ def _refuse_what_is_not_finite(x: Any, number: int) -> None:
         )
 
 
-def _require_same_columns(found: Samples, fitted: Samples) -> None:
-    if found.names is not None and fitted.names is not None and found.names != fitted.names:
+def refuse_other_columns(found: Samples, names: list[str] | None, n: int | None) -> None:
+    """Check samples to predict against the columns that were learned from."""
+    if found.names is not None and names is not None and found.names != names:
         raise DataError(
-            f"X has the columns {found.names}, the model {fitted.names}: give the same columns in "
-            "the same order"
+            f"X has the columns {found.names}, the model {names}: give the same columns in the "
+            "same order"
         )
-    n = fitted.n_features
     if n is None:
         return
     if isinstance(found.xs[0], np.number):

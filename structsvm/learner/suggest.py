@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -83,31 +83,40 @@ def suggest_labels(
     samples = prepare(learner, Xs)
     constraints = [Constraint()] * len(samples)
     if ys is not None:
-        found = read_labels(learner.problem_, samples, each_in_order(ys, Xs))
+        labels = read_labels(problem, samples, each_in_order(ys, Xs))
         constraints = [
             Constraint(forbidden=tuple(range(1, known.n_samples)))
             if known.truth is not None
             else known.constraint
-            for known in found
+            for known in labels
         ]
-    suggestions: list[list[Suggestion]] = []
     metric = learner.metric_
     assert metric.price is not None
+    scale = max(metric.price, np.finfo(float).tiny)
+    suggestions = []
     for i, (x, constraint) in enumerate(zip(samples, constraints, strict=True)):
-        objective = problem.decoding_objective(x, metric)
         oracle = asked_for_changes(problem, x, "regions")
-        mine = _margins(oracle, objective, constraint, length)
-        scale = max(metric.price, np.finfo(float).tiny)
-        mine.sort(key=lambda found: found[1])
-        apart = _apart(mine)
-        suggestions.append([Suggestion(i, s, e, m / scale) for (s, e), m in apart])
-    return _spread(suggestions, n)
+        objective = problem.decoding_objective(x, metric)
+        mine: list[Suggestion] = []
+        for suggestion in sorted(
+            _margins(i, oracle, objective, constraint, length), key=lambda found: found.margin
+        ):
+            apart = all(suggestion.end <= s.start or s.end <= suggestion.start for s in mine)
+            if apart:
+                mine.append(replace(suggestion, margin=suggestion.margin / scale))
+        suggestions.append(mine)
+    chosen: list[Suggestion] = []
+    # A second stretch of a recording comes only after the first of all others.
+    for layer in zip_longest(*suggestions):
+        found = [suggestion for suggestion in layer if suggestion is not None]
+        chosen += sorted(found, key=lambda suggestion: suggestion.margin)
+    return chosen[:n]
 
 
 def _margins(
-    oracle: Oracle, objective: TraceObjective, constraint: Constraint, length: int
-) -> list[tuple[tuple[int, int], float]]:
-    """The margin of every stretch in which anything is left to label."""
+    i: int, oracle: Oracle, objective: TraceObjective, constraint: Constraint, length: int
+) -> list[Suggestion]:
+    """Every stretch of a recording in which anything is left to label, margins not in units."""
     T = objective.n_samples
     if T < 2:
         return []
@@ -125,7 +134,7 @@ def _margins(
             oracle, objective, constraint, Region(start + 1, end, int(inside.sum()))
         )
         if np.isfinite(other):
-            found.append(((start, end), best.value - other))
+            found.append(Suggestion(i, start, end, best.value - other))
     return found
 
 
@@ -145,22 +154,3 @@ def _best_with_another_count(
         except OracleError:  # the labels rule it out
             continue
     return max(values)
-
-
-def _apart(
-    stretches: Sequence[tuple[tuple[int, int], float]],
-) -> list[tuple[tuple[int, int], float]]:
-    chosen: list[tuple[tuple[int, int], float]] = []
-    for (start, end), margin in stretches:
-        if all(end <= s or e <= start for (s, e), _ in chosen):
-            chosen.append(((start, end), margin))
-    return chosen
-
-
-def _spread(suggestions: Sequence[Sequence[Suggestion]], n: int) -> list[Suggestion]:
-    """The n of smallest margin, a second one of a recording only after the first of all others."""
-    chosen: list[Suggestion] = []
-    for rank in range(max((len(mine) for mine in suggestions), default=0)):
-        layer = [mine[rank] for mine in suggestions if len(mine) > rank]
-        chosen += sorted(layer, key=lambda suggestion: suggestion.margin)
-    return chosen[:n]

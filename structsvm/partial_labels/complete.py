@@ -198,8 +198,8 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
             "there are no labels: this requires y to be passed, but the target y is None"
         )
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
+    single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys, words))
     try:
-        single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys, words))
         labels = [ys] if single else list(ys)
     except TypeError:
         raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
