@@ -72,10 +72,10 @@ def label_values(y: Any) -> NDArray[Any]:
         refuse_no_array(y, "labels: this")
     try:
         values = np.asanyarray(y)
-        if isinstance(y, list | tuple) and values.dtype.kind in "USO" and values.ndim == 1:
-            if len({type(value) for value in y}) > 1:  # numpy would change some of them
-                values = np.empty(len(y), dtype=object)
-                values[:] = y
+        changed = isinstance(y, list | tuple) and values.dtype.kind in "USO" and values.ndim == 1
+        if changed and len({type(value) for value in y}) > 1:
+            values = np.empty(len(y), dtype=object)
+            values[:] = y
     except (TypeError, ValueError) as error:
         raise DataError(f"labels must be a vector, one label per sample: {error}") from None
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
