@@ -218,10 +218,6 @@ class TestLabels:
         hours = labels_of(intervals_of(y, HOURS), HOURS, tolerance=7200)
         assert hours.labels == loose.labels
 
-    def test_those_of_several_recordings_are_refused(self):
-        with pytest.raises(DataError, match=r"1 recording by name: give those of one.*\['walk'\]"):
-            labels_of({"walk": [Interval(0, 2, "rest")]}, np.arange(3))
-
     def test_what_cannot_be(self):
         with pytest.raises(DataError, match=r"overlaps one of 'a' at time 0.5"):
             labels_of([Interval(0, 1, "a"), Interval(0.5, 2, "b")], TIMES)

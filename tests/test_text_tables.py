@@ -147,7 +147,7 @@ class TestExcel:
 class TestColumns:
     def test_columns_of_one_name_are_refused(self, tmp_path):
         (tmp_path / "one.csv").write_text("a,b,a,label\n1,2,3,0\n1,2,3,1\n")
-        with pytest.raises(DataError, match="columns need different names, repeated: 'a'"):
+        with pytest.raises(DataError, match="need different names, repeated: 'a'"):
             read_recordings(tmp_path)
 
     def test_words_are_named_with_the_way_out(self, tmp_path):

@@ -198,11 +198,6 @@ class TestLabelStudio:
         with pytest.raises(DataError, match="from 0 has the labels 'a', 'b': a sample has one"):
             read_intervals(self.written(tmp_path, annotations=made))
 
-    def test_pictures_of_films_are_named(self, tmp_path):
-        made = [{"result": [{"type": "timelinelabels", "value": {}}]}]
-        with pytest.raises(DataError, match="count the pictures of a film"):
-            read_intervals(self.written(tmp_path, annotations=made))
-
     def test_two_annotations_of_one_person(self, tmp_path):
         made = [
             {"completed_by": {"email": "ann"}, "result": [region("labels", [name])]}

@@ -70,9 +70,21 @@ def digits_recordings(
     if random_state is not None and not isinstance(random_state, np.random.Generator):
         refuse_bad_seed(random_state)
     rng = np.random.default_rng(random_state)
-    decks = [_Deck(rng, images) for images in _images_by_digit(digits, split)]
-    _check_range("n_runs", n_runs, 1, None)
-    _check_range("run_length", run_length, 1, min(deck.size for deck in decks))
+    pools = {
+        "train": np.arange(FIRST_TEST_IMAGE),
+        "test": np.arange(FIRST_TEST_IMAGE, digits.size),
+    }
+    if split not in pools:
+        raise SettingsError(f"split must be one of {sorted(pools)}, got {split!r}")
+    pool = pools[split]
+    decks = [_Deck(rng, pool[digits[pool] == digit]) for digit in range(10)]
+    most = min(deck.images.size for deck in decks)
+    if not 1 <= n_runs[0] <= n_runs[1]:
+        raise SettingsError(f"n_runs must be (fewest, most) with 1 <= fewest <= most, got {n_runs}")
+    if not 1 <= run_length[0] <= run_length[1] <= most:
+        raise SettingsError(
+            f"run_length must be (fewest, most) with 1 <= fewest <= most <= {most}, got {run_length}"
+        )
     inked = images.max(axis=0) > 0
     names = np.array([f"pixel_{r}_{c}" for r in range(SIDE) for c in range(SIDE)])
     features = tuple(names[inked].tolist())
@@ -93,41 +105,17 @@ class _Deck:
     """Images of one digit, dealt without repetition until too few are left."""
 
     def __init__(self, rng: np.random.Generator, images: Ints) -> None:
-        self._rng = rng
-        self._images = images
-        self._left = rng.permutation(images)
-
-    @property
-    def size(self) -> int:
-        return int(self._images.size)
+        self.rng, self.images = rng, images
+        self.left = rng.permutation(images)
 
     def deal(self, n: int) -> Ints:
-        """``n`` different images."""
-        if n > self._left.size:
-            self._left = self._rng.permutation(self._images)
-        dealt, self._left = self._left[:n], self._left[n:]
+        if n > self.left.size:
+            self.left = self.rng.permutation(self.images)
+        dealt, self.left = self.left[:n], self.left[n:]
         return dealt
-
-
-def _images_by_digit(digits: Ints, split: str) -> list[Ints]:
-    pools = {
-        "train": np.arange(FIRST_TEST_IMAGE),
-        "test": np.arange(FIRST_TEST_IMAGE, digits.size),
-    }
-    if split not in pools:
-        raise SettingsError(f"split must be one of {sorted(pools)}, got {split!r}")
-    pool = pools[split]
-    return [pool[digits[pool] == digit] for digit in range(10)]
 
 
 def _digits_of_runs(rng: np.random.Generator, n_runs: int) -> list[int]:
     """Digits drawn uniformly among those that differ from the one before."""
     steps = rng.integers(1, 10, size=n_runs)
     return [int(digit) for digit in (rng.integers(10) + np.cumsum(steps)) % 10]
-
-
-def _check_range(name: str, bounds: tuple[int, int], least: int, most: int | None) -> None:
-    low, high = bounds
-    if not least <= low <= high or (most is not None and high > most):
-        limit = f"{least} <= fewest <= most" + ("" if most is None else f" <= {most}")
-        raise SettingsError(f"{name} must be (fewest, most) with {limit}, got {bounds}")

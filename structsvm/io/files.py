@@ -279,8 +279,6 @@ def _as_pandas(frame: Any) -> Any:
     pandas = require("pandas", "files", "reading tables")
     if isinstance(frame, pandas.DataFrame):
         return frame.copy(deep=False)
-    if not (hasattr(frame, "columns") and hasattr(frame, "to_dict")):
-        raise DataError(f"from_long takes a pandas or polars frame, got {type(frame).__name__}")
     # polars itself needs pyarrow for this
     return pandas.DataFrame({str(name): frame[name].to_list() for name in frame.columns})
 

@@ -66,8 +66,7 @@ def read_images(
     need_labels : bool
         Whether an image without a label map is an error.
     max_pixels : int, optional
-        Larger images are refused before they are decoded. By default 50
-        million.
+        Larger images are refused before they are decoded. By default 50 million.
 
     Returns
     -------
@@ -108,7 +107,7 @@ def read_images(
 
 def find_images(paths: Iterable[str | PathLike[str]]) -> list[Path]:
     """The files of the images that :func:`read_images` reads from these paths."""
-    return [file for path in map(Path, paths) for file in _images_of(path)[0]]
+    return [file for path in paths for file in _images_of(Path(path))[0]]
 
 
 def images_and_labels(
@@ -160,9 +159,7 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     inside = {entry.name.lower(): entry for entry in path.iterdir() if entry.is_dir()}
     images = next((inside[name] for name in IMAGE_FOLDERS if name in inside), None)
     masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
-    files = _files(path)
-    if not files and images is not None:
-        files = _files(images)
+    files = _files(path) or ([] if images is None else _files(images))
     if not files:
         raise DataError(f"{path}: no images ({', '.join(KINDS)}) in this folder")
     return files, masks
@@ -174,46 +171,42 @@ def _files(folder: Path) -> list[Path]:
     images = [
         path for path in entries if path.suffix.lower() in KINDS and not path.name.startswith(".")
     ]
-    made = made_of_images(images)
-    return sorted(path for path in images if path not in made)
+    return sorted(set(images) - set(made_of_images(images)))
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:
     """Label maps and overlays that lie beside their image, as their names say."""
     files = list(files)
     stems = {path.stem for path in files if path.suffix.lower() in KINDS}
-    ends = (MASK, OVERLAY)
     return [
         path
         for path in files
-        if any(path.stem.endswith(end) and path.stem.removesuffix(end) in stems for end in ends)
+        for end in (MASK, OVERLAY)
+        if path.stem.endswith(end) and path.stem.removesuffix(end) in stems
     ]
 
 
 def _read(
     path: Path, masks: Path | None, need_labels: bool, max_pixels: int | None
 ) -> LabelledImage:
-    image = pixels_of(path, max_pixels)
+    image, labels = pixels_of(path, max_pixels), None
     mask = None if masks is None else _same_named(path, masks)
-    if mask is None:
-        if need_labels:
-            where = "and no folder of masks was given" if masks is None else f"in {masks}"
-            raise DataError(f"{path}: no label map of that name {where}")
-        return LabelledImage(printable(path.stem), image, None, str(path))
-    labels = label_map_of(mask, max_pixels)
-    if labels.shape != image.shape[:2]:
-        raise DataError(
-            f"{mask} has {labels.shape[0]} x {labels.shape[1]} pixels, {path} has "
-            f"{image.shape[0]} x {image.shape[1]}"
-        )
+    if mask is None and need_labels:
+        where = "and no folder of masks was given" if masks is None else f"in {masks}"
+        raise DataError(f"{path}: no label map of that name {where}")
+    if mask is not None:
+        labels = label_map_of(mask, max_pixels)
+        if labels.shape != image.shape[:2]:
+            sizes = [f"{one.shape[0]} x {one.shape[1]}" for one in (labels, image)]
+            raise DataError(f"{mask} has {sizes[0]} pixels, {path} has {sizes[1]}")
     return LabelledImage(printable(path.stem), image, labels, str(path))
 
 
 def _same_named(path: Path, masks: Path) -> Path | None:
     """The label map of an image: that of its name, or else of its name with ``_mask`` added."""
-    stems = (path.stem, f"{path.stem}{MASK}")
     kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
-    for candidate in (masks / f"{stem}{kind}" for stem in stems for kind in kinds):
+    for name in (f"{path.stem}{end}{kind}" for end in ("", MASK) for kind in kinds):
+        candidate = masks / name
         if candidate.is_file() and candidate.resolve() != path.resolve():
             return candidate
     return None

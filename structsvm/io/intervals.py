@@ -108,11 +108,6 @@ def placed(
 ) -> tuple[PartialLabels, str]:
     if not is_number(tolerance) or not 0 <= tolerance < np.inf:
         raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
-    if isinstance(intervals, Mapping):
-        raise DataError(
-            f"these are intervals of {counted(len(intervals), 'recording')} by name: give those of "
-            f"one, such as intervals[{next(iter(intervals), 'name')!r}]"
-        )
     axis = time_axis(times, len(times))
     found: list[str | None] = [None] * len(axis)
     lost, beyond = [], []

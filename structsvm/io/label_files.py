@@ -320,11 +320,6 @@ def _stretches(
     """The stretches of an annotation; what says something else, such as choices, is left out."""
     for one in result:
         kind = one.get("type")
-        if kind == "timelinelabels":
-            raise DataError(
-                f"{path}: labels of {name!r} count the pictures of a film (timelinelabels): write "
-                "them in seconds, in a table with the columns start, end and label"
-            )
         if kind not in STRETCHES:
             continue
         value = one["value"]
@@ -441,13 +436,8 @@ def _of_textgrid(file: LabelFile) -> Iterator[Row]:
 def _of_subtitles(file: LabelFile) -> Iterator[Row]:
     for block in re.split(r"\n\s*\n", file.text.strip()):
         lines = block.splitlines()
-        at = next((k for k, line in enumerate(lines) if "-->" in line), None)
-        times = [] if at is None else CLOCK.findall(lines[at])
-        if at is None or len(times) != 2:
-            raise DataError(
-                f"{file.path}: no times as 00:00:01,000 --> 00:00:02,000 in {block[:40]!r}"
-            )
-        start, end = map(_seconds, times)
+        at = next(k for k, line in enumerate(lines) if "-->" in line)
+        start, end = map(_seconds, CLOCK.findall(lines[at]))
         yield Row(start, end, " ".join(" ".join(lines[at + 1 :]).split()))
 
 
@@ -479,16 +469,13 @@ def _is_plain_elan(file: LabelFile) -> bool:
 
 def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
     """ELAN's text without a header: tier, participant, times, duration, annotation."""
-    for number, line in enumerate(file.text.splitlines(), start=1):
-        parts = line.split("\t")
-        clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
-        if not line.strip() or line.startswith(COMMENT):
-            continue
-        if len(clocks) < 2:
-            raise DataError(f"{file.path}: line {number}: no begin and end as hh:mm:ss.ms")
-        begin, end = (_seconds(parts[k]) for k in clocks[:2])
-        who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
-        yield Row(begin, end, parts[-1].strip(), None, who)
+    for line in file.text.splitlines():
+        if line.strip() and not line.startswith(COMMENT):
+            parts = line.split("\t")
+            clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
+            begin, end = (_seconds(parts[clocks[k]]) for k in (0, 1))
+            who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
+            yield Row(begin, end, parts[-1].strip(), None, who)
 
 
 def _are_events(file: LabelFile) -> bool:

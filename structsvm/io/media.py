@@ -75,8 +75,6 @@ PICTURES = 4
 """Pictures of a second that are described, at most."""
 LONGEST = 48 * 3600
 """Seconds; time stamps beyond are damaged."""
-LARGEST = 2**26
-"""Pixels of a picture, more than which no camera gives."""
 LOUDEST = 1e4
 """Sound is within -1 and 1, but for files of floating point numbers that overshoot."""
 GAP = 0.25
@@ -204,10 +202,11 @@ def _described(
                     f"{path}: {counted(seconds, 'second')} of the {length:.0f} that it says it "
                     "has: it is truncated; copy it again, or convert what is there with ffmpeg"
                 )
-    except (av.error.FFmpegError, OSError) as error:
-        raise DataError(
-            f"{path}: no file of sound or pictures, or damaged: {error.strerror or error}"
-        ) from error
+    except DataError:
+        raise
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: no file of sound or pictures, or damaged: {reason}") from error
     return {kind: described.rows for kind, described in found.items()}
 
 
@@ -227,17 +226,8 @@ def _streams(
         has = "neither audio nor video" if other is None else f"only {other}{hint.format(other)}"
         raise DataError(f"{path}: it has no {missing[0]} stream, {has}")
     found = {kind: there[kind] for kind in asked if kind in there}
-    for kind, one in found.items():
-        codec = one.codec_context
-        if codec is None:
-            raise DataError(f"{path}: this build of FFmpeg has no decoder for its {kind}")
-        if kind == "video":
-            if codec.width * codec.height > LARGEST:
-                raise DataError(
-                    f"{path}: pictures of {codec.width} x {codec.height} pixels: it is damaged, or "
-                    "scale them down"
-                )
-            one.thread_type = "AUTO"
+    if "video" in found:
+        found["video"].thread_type = "AUTO"
     return found
 
 
@@ -280,11 +270,7 @@ class _Sound:
             while lacking > GAP:
                 self._add(np.zeros(int(min(lacking, 1.0) * RATE), dtype=np.float32))
                 lacking -= 1.0
-        try:
-            resampled = self._resampler.resample(frame)
-        except ValueError as error:
-            raise DataError(f"{self.path}: its sound changes in form: {error}") from error
-        for piece in resampled:
+        for piece in self._resampler.resample(frame):
             self._add(piece.to_ndarray()[0])
 
     def end(self) -> None:

@@ -115,14 +115,12 @@ def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDAr
 
 def _segments(path: Path, bkps: Any, n_samples: int) -> NDArray[np.int64]:
     """The number of the segment of each sample, (T,); DataError if these are no ends of it."""
-    if bkps.ndim != 1 or bkps.size == 0 or bkps.dtype.kind not in "iu":
-        raise DataError(f"{path}: bkps must be a vector of integers, the last being {n_samples}")
     ends = bkps.astype(np.int64)
-    sizes = np.diff(ends, prepend=0)
-    if (sizes <= 0).any() or ends[-1] != n_samples:
+    sizes = np.diff(ends.ravel(), prepend=0)
+    if bkps.dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != n_samples:
         raise DataError(
             f"{path}: bkps must increase and end with {n_samples}, the number of rows; "
-            f"got {ends.tolist()}"
+            f"got {bkps.tolist()}"
         )
     return np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
 

@@ -148,9 +148,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> Table:
     pandas = require("pandas", "files", "reading tables")
     text, written = read_text(path, options)
     names = [name.strip() for name in next(iter(written.rows(text)), [])]
-    repeated = [name for name in repeated_in(names) if name]
-    if repeated and not as_text:
-        raise DataError(f"{path}: columns need different names, repeated: {listed(repeated)}")
+    refuse_repeated(path, [] if as_text else [name for name in names if name])
     reading: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if not as_text:
         label, recording = options.label_column, options.recording_column
