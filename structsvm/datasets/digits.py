@@ -83,7 +83,8 @@ def digits_recordings(
         raise SettingsError(f"n_runs must be (fewest, most) with 1 <= fewest <= most, got {n_runs}")
     if not 1 <= run_length[0] <= run_length[1] <= most:
         raise SettingsError(
-            f"run_length must be (fewest, most) with 1 <= fewest <= most <= {most}, got {run_length}"
+            f"run_length must be (fewest, most) with 1 <= fewest <= most <= {most}, got "
+            f"{run_length}"
         )
     inked = images.max(axis=0) > 0
     names = np.array([f"pixel_{r}_{c}" for r in range(SIDE) for c in range(SIDE)])

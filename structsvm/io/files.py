@@ -10,15 +10,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from structsvm.errors import DataError, SettingsError, printable
 from structsvm.io.cleaning import cleaned, read_labels_as
 from structsvm.io.intervals import label_files
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.npz import read_npz
 from structsvm.io.options import USUAL, FileOptions
-from structsvm.io.recording import Recording, listed, spelled
+from structsvm.io.recording import Origin, Recording, listed, spelled
 from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
-from structsvm.io.tables import EXCEL, Table, read_table, recordings_in
+from structsvm.io.tables import EXCEL, read_table, recordings_in
 from structsvm.support.extras import require
 from structsvm.support.plain import some_of
 from structsvm.support.typed import refuse_other_types
@@ -269,7 +271,8 @@ def from_long(
     options = FileOptions(
         label, time, recording, ignore=ignore, missing=missing, blanks=True, need_labels=False
     )
-    found = recordings_in(Table(frame), Path("frame"), "frame", options, features or ())
+    origin = Origin(Path("frame"), np.arange(len(frame)))
+    found = recordings_in(frame, origin, "frame", options, features or ())
     found = [replace(one, source=None, origin=None) for one in found]
     return cleaned(found, labels_are, features or ())
 

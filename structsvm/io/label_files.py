@@ -164,7 +164,7 @@ class LabelFile:
 def _text_of(path: Path) -> str:
     """The text of a file; that of a sheet has commas between columns."""
     if path.suffix.lower() in EXCEL:
-        return str(read_frame(path, as_text=True).frame.to_csv(index=False))
+        return str(read_frame(path, as_text=True)[0].to_csv(index=False))
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:  # the latter for names that hold a zero

@@ -23,7 +23,7 @@ from structsvm.errors import DataError
 from structsvm.io.options import SPACES, USUAL, FileOptions
 from structsvm.io.recording import listed
 from structsvm.storage import limits
-from structsvm.support.plain import is_number_text
+from structsvm.support.plain import is_number_text, some_of
 
 TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
@@ -74,10 +74,9 @@ class TextFormat:
         if self.encoding not in ("utf-8", "utf-8-sig"):
             said.append(f"the encoding {self.encoding}")
         if self.comments:
-            n = len(self.comments)
-            more = f" and {n - NAMED} more" if n > NAMED else ""
-            shown = ", ".join(map(str, self.comments[:NAMED]))
-            said.append(f"{'line' if n == 1 else 'lines'} {shown}{more} left out as comments")
+            lines = "line" if len(self.comments) == 1 else "lines"
+            numbers = some_of(list(map(str, self.comments)), NAMED)
+            said.append(f"{lines} {numbers} left out as comments")
         return ", ".join(said)
 
     @property

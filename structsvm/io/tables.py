@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,26 +54,17 @@ TEXT_EXAMPLES = 3
 """Columns of text that a message names with the option that leaves them out."""
 
 
-class Table(NamedTuple):
-    """A table as it was read."""
-
-    frame: Any
-    """Of pandas."""
-    format: TextFormat | None = None
-    """How it is written, if it is text."""
-    lines: NDArray[np.int64] | None = None
-    """The line of each row in a file that people open, counted from 1."""
-
-
 def read_table(
     path: Path, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
 ) -> list[Recording]:
     """The recordings of a file with a header; of the features, those wanted suffice."""
-    return recordings_in(read_frame(path, options), path, name, options, wanted)
+    return recordings_in(*read_frame(path, options), name, options, wanted)
 
 
-def read_frame(path: Path, options: FileOptions = USUAL, *, as_text: bool = False) -> Table:
-    """The table of a file, its cells as they are written where they are wanted as text."""
+def read_frame(
+    path: Path, options: FileOptions = USUAL, *, as_text: bool = False
+) -> tuple[Any, Origin]:
+    """The pandas frame of a file, with its cells as they are written if ``as_text``."""
     kind = kind_of(path)
     pandas = require("pandas", "files", f"reading {kind} files")
     try:
@@ -81,7 +72,8 @@ def read_frame(path: Path, options: FileOptions = USUAL, *, as_text: bool = Fals
             about = require("pyarrow.parquet", "files", f"reading {kind} files").read_metadata(path)
             expanded = 8 * about.num_rows * about.num_columns
             limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
-            return Table(pandas.read_parquet(path))
+            frame = pandas.read_parquet(path)
+            return frame, Origin(path, np.arange(len(frame)))
         if kind in EXCEL:
             return _of_excel(path, as_text, options)
         return _of_text(path, as_text, options)
@@ -112,7 +104,7 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _of_excel(path: Path, as_text: bool, options: FileOptions) -> Table:
+def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
     """The first sheet; a warning says so where there are more. Empty rows at its ends are none."""
     pandas = require("pandas", "files", "reading .xlsx files")
     require("openpyxl", "excel", "reading .xlsx files")
@@ -140,10 +132,11 @@ def _of_excel(path: Path, as_text: bool, options: FileOptions) -> Table:
     cells = cells.iloc[lines - 1]
     frame = cells.iloc[1:].reset_index(drop=True).infer_objects()
     frame.columns = ["" if name is None or name != name else str(name) for name in cells.iloc[0]]
-    return Table(frame if as_text else _without_nothing(frame), None, lines[1:])
+    origin = Origin(path, np.arange(len(frame)), None, lines[1:], options.skip_lines)
+    return frame if as_text else _without_nothing(frame), origin
 
 
-def _of_text(path: Path, as_text: bool, options: FileOptions) -> Table:
+def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
     """A table of numbers and words; labels and names of recordings are words."""
     pandas = require("pandas", "files", "reading tables")
     text, written = read_text(path, options)
@@ -167,8 +160,9 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> Table:
         frame.columns = [name or f"Unnamed: {j}" for j, name in enumerate(names)]
         if as_text:
             frame.columns = names
+    rows = np.arange(len(frame))
     if as_text:
-        return Table(frame, written)
+        return frame, Origin(path, rows, written)
     if label in frame.columns:
         frame[label] = [cell[1:] for cell in frame[label]]
     last = frame.iloc[:, -1]
@@ -176,7 +170,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> Table:
         _refuse_short_rows(path, text, written.separator, len(names))
     if options.decimal is None and (written.decimal == "," or written.separator == ";"):
         _refuse_thousands(path, text, written, frame)
-    return Table(_without_nothing(frame), written, _lines(text, written.separator, len(frame)))
+    lines = _lines(text, written.separator, len(frame))
+    return _without_nothing(frame), Origin(path, rows, written, lines, options.skip_lines)
 
 
 def _lines(text: str, separator: str, n_rows: int) -> NDArray[np.int64]:
@@ -224,29 +219,22 @@ def _without_nothing(frame: Any) -> Any:
 
 
 def recordings_in(
-    table: Table,
-    path: Path,
-    name: str,
-    options: FileOptions = USUAL,
-    wanted: Sequence[str] = (),
+    frame: Any, origin: Origin, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
 ) -> list[Recording]:
-    """The recordings of a table, one unless a column tells several apart."""
+    """The recordings of a pandas frame, one unless a column tells several apart."""
     label_column, time_column, chunk_column, recording_column = options.roles
-    frame = table.frame
+    path = origin.path
     levels = [level for level in frame.index.names if level is not None]
     levels = [level for level in levels if str(level) in options.roles]
     frame = frame.reset_index(level=levels) if levels else frame
     frame.columns = headers = [str(column) for column in frame.columns]
     refuse_repeated(path, headers)
-    _refuse_absent(table, path, headers, options)
+    _refuse_absent(origin, headers, options)
     aside = {UNNAMED, *options.roles}
-    there = [column for column in headers if column not in aside]
-    features = options.chosen(path, there, wanted)
+    features = options.chosen(path, [one for one in headers if one not in aside], wanted)
     if not features or not len(frame):
         there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
         raise DataError(f"{path}: {there_is}: nothing to read")
-    rows = np.arange(len(frame))
-    origin = Origin(path, rows, table.format, table.lines, options.skip_lines)
     X = _features(frame, features, origin)
     y = chunks = None
     if label_column in headers:
@@ -262,7 +250,7 @@ def recordings_in(
     return without_gaps(_in_order(found, path), options.missing, in_order=options.in_order)
 
 
-def _refuse_absent(table: Table, path: Path, headers: Sequence[str], options: FileOptions) -> None:
+def _refuse_absent(origin: Origin, headers: Sequence[str], options: FileOptions) -> None:
     """Raise DataError where a column that is needed is not there."""
     label_column, *others = options.roles
     needed = [label_column] if options.need_labels else []
@@ -271,11 +259,12 @@ def _refuse_absent(table: Table, path: Path, headers: Sequence[str], options: Fi
     if not missing:
         return
     hint = "name another, label_column=" if missing[0] == label_column else "name another"
-    if table.format is not None and len(headers) == 1:
-        hint = f"read with {table.format.separator!r} between columns: separator= names another"
+    if origin.format is not None and len(headers) == 1:
+        hint = f"read with {origin.format.separator!r} between columns: separator= names another"
+    if any(map(NO_NAME.fullmatch, headers[1:])):
+        hint += FURTHER_DOWN
     raise DataError(
-        f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}; {hint}"
-        f"{FURTHER_DOWN if any(map(NO_NAME.fullmatch, headers[1:])) else ''}"
+        f"{origin.path}: no column {missing[0]!r}; the columns are {listed(headers)}; {hint}"
     )
 
 
