@@ -106,7 +106,7 @@ def cut(learner: MetricLearner) -> tuple[list[Goal], dict[str, list[tuple[int, f
 
 def _segmented(problem: NormalizedCut, metric: Metric, image: np.ndarray) -> np.ndarray:
     (sample,), _ = problem.read(image)
-    return problem.decode(metric.decode(problem, sample, 2), sample)
+    return problem.decode(problem.partition(sample, metric, 2), sample)
 
 
 def draw(curves: dict[str, list[tuple[int, float]]]) -> None:

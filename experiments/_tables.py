@@ -57,7 +57,7 @@ class Task:
         """Loss and adjusted Rand index on the test rows, the number of clusters being given."""
         X = self.test.standardized if standardize else self.test.X
         truth = self.test.truth
-        guess = metric.decode(Clustering(random_state=self.seed), Sample(X), truth.n_clusters)
+        guess = Clustering(random_state=self.seed).partition(Sample(X), metric, truth.n_clusters)
         return partition_loss(truth, guess), adjusted_rand_index(truth, guess)
 
 

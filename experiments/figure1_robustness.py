@@ -70,7 +70,7 @@ class Trial:
         counts = [t.n_clusters if penalty is None else None for t in self.truths]
         triples = zip(self.samples[10:], self.truths, counts, strict=True)
         return float(
-            np.mean([partition_loss(t, metric.decode(PROBLEM, x, K)) for x, t, K in triples])
+            np.mean([partition_loss(t, PROBLEM.partition(x, metric, K)) for x, t, K in triples])
         )
 
     def learned(self, how: Alternation | None = None) -> MetricLearner:
@@ -109,7 +109,9 @@ def _best_rank(
         metric = Metric(directions[:, :rank], 0.0)
         pairs = zip(parts, truths, strict=True)
         return float(
-            np.mean([partition_loss(t, metric.decode(PROBLEM, x, t.n_clusters)) for x, t in pairs])
+            np.mean(
+                [partition_loss(t, PROBLEM.partition(x, metric, t.n_clusters)) for x, t in pairs]
+            )
         )
 
     return min(RANKS, key=loss)

@@ -55,7 +55,7 @@ class Data:
         """Mean test loss of a metric; the number of segments is left open."""
         losses = []
         for sample, y in zip(standardized(self.test), self.truths, strict=True):
-            guess = metric.decode(PROBLEM, sample)
+            guess = PROBLEM.partition(sample, metric)
             losses.append(partition_loss(PROBLEM.encode(y, sample), guess))
         return float(np.mean(losses))
 

@@ -47,7 +47,7 @@ def penalty_only(
     identity = np.eye(data.n_features)
     metric = calibrate_partial(data.problem, identity, data.samples, data.labels).metric(identity)
     samples, _ = data.problem.read([p.recording.X for p in test])
-    return annotation_errors(test, [metric.decode(data.problem, x) for x in inputs(samples)])
+    return annotation_errors(test, [data.problem.partition(x, metric) for x in inputs(samples)])
 
 
 def learned(

@@ -204,7 +204,7 @@ def _in_metric(shows: Shows, factor: Floats) -> Segmenter:
     problem, learn, samples = ChangePoint(), shows.used("learn"), shows.samples
     truths = [shows.truths[i] for i in learn]
     metric = problem.learning.calibrate(factor, [samples[i] for i in learn], truths).metric(factor)
-    return lambda which: [metric.decode(problem, samples[i]) for i in which]
+    return lambda which: [problem.partition(samples[i], metric) for i in which]
 
 
 def _learned(shows: Shows, kind: str, lam: float) -> Segmenter:

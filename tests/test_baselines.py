@@ -45,7 +45,7 @@ def test_lda_finds_the_directions_that_tell_clusters_apart():
     X, y = table()
     metric = tuned_metrics.fit("lda", Clustering(), [Sample(X)], [EquivalenceMatrix.from_labels(y)])
     assert metric.factor.shape == (4, 2)
-    guess = metric.decode(Clustering(), Sample(X), 3)
+    guess = Clustering().partition(Sample(X), metric, 3)
     assert adjusted_rand_score(y, guess.labels) > 0.9
 
 
@@ -85,5 +85,5 @@ def test_metrics_of_metric_learn_are_ready_to_decode(monkeypatch):
         Xs.append(X)
         truths.append(EquivalenceMatrix.from_labels(y))
     metric = tuned_metrics.fit("nca", Clustering(), [Sample(X) for X in Xs], truths)
-    guess = metric.decode(Clustering(), Sample(Xs[0]), 3)
+    guess = Clustering().partition(Sample(Xs[0]), metric, 3)
     assert adjusted_rand_score(truths[0].labels, guess.labels) > 0.9

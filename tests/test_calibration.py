@@ -27,7 +27,7 @@ def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
         metric = Metric(np.eye(2), float(penalty))
         pairs = zip(truths, Zs, strict=True)
         assert loss == pytest.approx(
-            np.mean([partition_loss(M, metric.decode(PROBLEM, Sample(Z))) for M, Z in pairs])
+            np.mean([partition_loss(M, PROBLEM.partition(Sample(Z), metric)) for M, Z in pairs])
         )
 
 
@@ -35,7 +35,7 @@ def test_the_grid_reaches_from_many_segments_to_one(rng):
     Z, truth = sample(rng)
     penalties = calibrate([ORACLE], [Z], [truth]).penalties
     most, least = (
-        Metric(np.eye(2), float(p)).decode(PROBLEM, Sample(Z)).n_clusters
+        PROBLEM.partition(Sample(Z), Metric(np.eye(2), float(p))).n_clusters
         for p in (penalties[0], penalties[-1])
     )
     assert most > 0.9 * Z.shape[0]
@@ -63,7 +63,7 @@ def test_a_metric_that_sees_nothing_calibrates_to_one_segment(rng):
         calibration = calibrate([ORACLE], [Z], [truth])
         assert calibration.loss == truth.n_clusters - 1
         metric = Metric(np.eye(Z.shape[1]), calibration.penalty)
-        assert metric.decode(PROBLEM, Sample(Z)).n_clusters == 1
+        assert PROBLEM.partition(Sample(Z), metric).n_clusters == 1
 
 
 def test_rca_whitens_within_segments(rng):

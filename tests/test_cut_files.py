@@ -165,7 +165,7 @@ def test_the_grid_is_exhaustive(graphs):
     best = tuned_metrics.fit("grid", problem, samples, truths)
 
     def loss(metric):
-        cuts = [metric.decode(problem, x, 2) for x in samples]
+        cuts = [problem.partition(x, metric, 2) for x in samples]
         return np.mean([partition_loss(t, M) for t, M in zip(truths, cuts, strict=True)])
 
     scales = 2.0 ** np.arange(-5, 5)
@@ -187,7 +187,7 @@ def test_the_threshold_is_the_best_there_is(graphs):
     factor = np.diag([0.6, 0.05, 0.05])
 
     def agreement(threshold):
-        cuts = [Metric(factor, threshold).decode(problem, x) for x in samples]
+        cuts = [problem.partition(x, Metric(factor, threshold)) for x in samples]
         return np.mean([region_rand(t, M) for t, M in zip(truths, cuts, strict=True)])
 
     found = problem.learning.calibrate(factor, samples, truths).metric(factor).price

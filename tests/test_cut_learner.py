@@ -107,7 +107,7 @@ def test_predictions_are_what_the_metric_says(painter, pictures):
     graph = prepare(painter, pictures[0][6])[0]
     plain = FeatureGraph(painter.transform([graph])[0])
     euclidean = Metric(np.eye(plain.n_features), None)
-    expected = euclidean.decode(painter.problem_, Sample(plain.X, plain), 2)
+    expected = painter.problem_.partition(Sample(plain.X, plain), euclidean, 2)
     assert painter.predict_partitions([graph])[0] == expected
 
 

@@ -74,7 +74,7 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     problem, samples = ChangePoint(), [Sample(standardize(X)) for X in Xs]
     by_mean = problem.learning.untrained(samples, encode(learner, Xs, ys))
     unseen = [Sample(standardize(X)) for X in others]
-    assert all(by_mean.decode(problem, x).n_clusters == 1 for x in unseen)
+    assert all(problem.partition(x, by_mean).n_clusters == 1 for x in unseen)
 
 
 def test_is_a_learner_like_any_other(tmp_path) -> None:

@@ -187,12 +187,12 @@ def test_jumps_that_leave_the_noise_no_digits_are_warned_of(data, problem):
     if problem.missing == "mask":
         X[3] = np.nan
     metric = Metric(np.eye(1), 10.0)
-    quiet = metric.decode(problem, Sample(X))
+    quiet = problem.partition(Sample(X), metric)
     steps = 1e8 * (np.arange(len(X)) >= 25)[:, None]
     with pytest.warns(DataWarning, match="rounding may hide changes"):
-        metric.decode(problem, Sample(X + steps))
+        problem.partition(Sample(X + steps), metric)
     steps = 1e4 * (np.arange(len(X)) >= 20)[:, None]
-    assert set(quiet.breakpoints) <= {20, *metric.decode(problem, Sample(X + steps)).breakpoints}
+    assert set(quiet.breakpoints) <= {20, *problem.partition(Sample(X + steps), metric).breakpoints}
 
 
 class TestContradiction:

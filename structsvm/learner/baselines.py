@@ -80,7 +80,7 @@ class MetricBaseline(Metric):
         counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
         pairs = zip(samples, counts, strict=True)
         found = [
-            self.decode(self.problem, x, self.n_clusters if K is None else K) for x, K in pairs
+            self.problem.partition(x, self, self.n_clusters if K is None else K) for x, K in pairs
         ]
         return labels_of(self.problem, found, samples)
 

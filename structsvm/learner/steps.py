@@ -211,7 +211,7 @@ def _decode_part(
         if j not in found:
             x = made.get(j) or (sample if step is None else sample.made_by(step))
             with asked(problem, "partition", f"{problem.traits.words.whole} {first + j}"):
-                found[j] = metric.decode(problem, x, K, constraint)
+                found[j] = problem.partition(x, metric, K, constraint)
     at_once.raise_fault()
     return [found[j] for j in range(len(samples))]
 

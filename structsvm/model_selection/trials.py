@@ -125,10 +125,10 @@ class SeenFold:
     def partitions(self, metric: Metric) -> list[list[EquivalenceMatrix]]:
         problem, counts = self.fold.test.problem, [t.n_clusters for t in self.fold.test.truths]
         pairs = list(zip(self.test, counts, strict=True))
-        told = [metric.decode(problem, x, K) for x, K in pairs]
+        told = [problem.partition(x, metric, K) for x, K in pairs]
         if metric.price is None or problem.traits.given_k:
             return [told, told]
-        return [[metric.decode(problem, x, None) for x, _ in pairs], told]
+        return [[problem.partition(x, metric, None) for x, _ in pairs], told]
 
 
 def see(settings: Settings, fold: Fold) -> SeenFold | Unseen:

@@ -375,12 +375,12 @@ def _completed(
     (x, known), (problem, metric) = pair, how
     if known.truth is not None:
         return known.truth
-    return metric.decode(problem, x, known.constraint.n_clusters, known.constraint)
+    return problem.partition(x, metric, known.constraint.n_clusters, known.constraint)
 
 
 def _loss(pair: tuple[Sample, Known], how: tuple[PartitionProblem, Metric]) -> float:
     (x, known), (problem, metric) = pair, how
-    return known.loss(metric.decode(problem, x, _count(problem, known)))
+    return known.loss(problem.partition(x, metric, _count(problem, known)))
 
 
 def _count(problem: PartitionProblem, known: Known) -> int | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,12 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
+from structsvm.partitions.oracle import Oracle
 from structsvm.support.arrays import Floats
 from structsvm.support.blocks import by_rows
 from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import counted
 from structsvm.support.stack import Stack
-
-if TYPE_CHECKING:
-    from structsvm.partitions.problem import PartitionProblem
 
 PENALTIES_PER_DECADE = 15
 SMOOTHING = 3
@@ -45,7 +42,7 @@ class Metric:
     >>> print(metric)
     metric of 2 features, rank 2, price 1
     >>> X = np.array([[0.0, 7.0], [0.0, -7.0], [5.0, 7.0], [5.0, -7.0]])
-    >>> metric.decode(ChangePoint(), Sample(X)).breakpoints
+    >>> ChangePoint().partition(Sample(X), metric).breakpoints
     [2, 4]
     """
 
@@ -82,16 +79,6 @@ class Metric:
 
     def __getstate__(self) -> dict[str, Any]:
         return {part.name: getattr(self, part.name) for part in fields(self)}
-
-    def decode(
-        self,
-        problem: PartitionProblem,
-        sample: Sample,
-        n_clusters: int | None = None,
-        constraint: Constraint = UNCONSTRAINED,
-    ) -> EquivalenceMatrix:
-        """Partition a sample into ``n_clusters``, or as many as the price allows."""
-        return problem.partition(sample, self, n_clusters, constraint)
 
     def __str__(self) -> str:
         """Its size and its price."""
