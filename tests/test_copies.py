@@ -88,14 +88,6 @@ def test_an_evaluation_is_the_same_with_copies(learner):
     assert len(more.samples) == 8
 
 
-def test_the_report_tells_of_copies(learner):
-    from structsvm.plotting import report_page
-
-    data = recordings(5, seed=1)
-    page = report_page(learner, *repeated(data, [0, 1, 2, 3, 4, 4]))
-    assert "(1 copy of them does not count again)" in page
-
-
 def test_scores_of_copies_are_by_a_classifier_that_has_seen_none_of_them():
     """The nearest neighbour of a sample is in the copy, of which it knows the name."""
     rng = np.random.default_rng(0)

@@ -13,14 +13,12 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pandas
 import pytest
 from enumerated import listed_risk
 from numpy.lib import format as npy
 from PIL import Image
 
 from structsvm import MetricLearner, load, save
-from structsvm.cli import main
 from structsvm.errors import (
     CheckpointWarning,
     DataError,
@@ -152,16 +150,6 @@ class TestCopiesOfRecordings:
         assert not list(temporary.iterdir())
 
 
-class TestNames:
-    @pytest.mark.parametrize("length", [255, 250, 230])
-    def test_the_longest_names_can_be_written(self, tmp_path, length):
-        path = tmp_path / ("a" * length)
-        for content in (b"first", b"second"):
-            write_atomically(path, content)
-            assert path.read_bytes() == content
-        assert [p.name for p in tmp_path.iterdir()] == [path.name]
-
-
 def bomb(path, names, n_bytes, chunk=2**24):
     """Write arrays of zeros that expand to so many bytes each; the size of the file."""
     header = io.BytesIO()
@@ -244,13 +232,6 @@ print(peak() - before)
         with zipfile.ZipFile(path, "a") as archive:
             archive.writestr("X.npy", content.getvalue())
         assert read_recordings(path, need_labels=False)[0].X.shape == (4, 2)
-
-    def test_parquet(self, tmp_path):
-        path = tmp_path / "zeros.parquet"
-        pandas.DataFrame({"a": np.zeros(10**6), "b": np.zeros(10**6)}).to_parquet(path)
-        with pytest.raises(DataError, match=r"zeros.parquet: .* expand to 16 MB, at most 1 MB"):
-            read_recordings(path, need_labels=False, max_bytes=10**6)
-        assert len(read_recordings(path, need_labels=False)[0].X) == 10**6
 
     def test_headers_that_lie(self, tmp_path):
         """A member that says that it is larger than it is, and one with pickled objects."""
@@ -339,11 +320,6 @@ print(peak() - before)
         graph = from_image(image, GraphOfImage(n_superpixels=8, features="colour+position"))
         assert graph.regions.shape == (40, 41)
         assert 0 <= graph.X[:, 0].min() < graph.X[:, 0].max() <= 4.0
-
-    def test_small_images_are_not_reduced(self):
-        assert images._factor(np.empty((1000, 1000, 3), dtype=np.uint8)) == 1
-        assert images._factor(np.empty((1000, 1001), dtype=np.uint8)) == 2
-        assert images._factor(np.empty((3000, 4000, 3), dtype=np.uint8)) == 4
 
     def test_twelve_megapixels_within_a_gigabyte(self, tmp_path):
         """Learned from and cut, label maps and overlay written."""
@@ -447,23 +423,6 @@ class TestNamesThatAreTooLong:
                 warnings.simplefilter("ignore")
                 with pytest.raises(StructSVMError):
                     attempt()
-
-    @pytest.mark.parametrize("name", [LONG, "zero\0byte"])
-    def test_at_the_command_line(self, tmp_path, name, capsys):
-        np.savez(tmp_path / "x.npz", X=np.eye(4), y=[0, 0, 1, 1])
-        path = str(tmp_path / name)
-        data = str(tmp_path / "x.npz")
-        for line in (
-            ["fit", "change-point", data, "-o", path],
-            ["fit", "change-point", path, "-o", str(tmp_path / "m")],
-            ["fit", "change-point", data, "-o", str(tmp_path / "m"), "--checkpoint", path],
-            ["fit", "change-point", data, "-o", str(tmp_path / "m"), "--regions", path],
-            ["show", path],
-            ["demo", "--output", path],
-            ["new", "problem", "tree-cuts", "-o", path],
-        ):
-            assert main(line) == 1, line
-            assert capsys.readouterr().err.startswith("error: "), line
 
 
 def test_a_file_that_its_place_has_no_room_for_is_named(tmp_path):

@@ -191,17 +191,6 @@ class TestMoreThanFits:
             np.testing.assert_array_equal(seen.samples[i].X, sample.X)
         assert alone.made == inputs.made
 
-    def test_a_classifier_says_so(self, monkeypatch):
-        monkeypatch.setattr(limits, "GATHERED", 4 * SIZE)
-        with pytest.warns(DataWarning, match="frame-logistic is fitted on 4 of 6 rec"):
-            learner = learner_of(None).fit(Sequence(XS), NAMES, baselines=["frame-logistic"])
-        part = even_part(self.read(NAMES), 4 * SIZE)
-        expected = learner_of(None).fit(
-            [XS[i] for i in part], [NAMES[i] for i in part], baselines=["frame-logistic"]
-        )
-        mine, theirs = (one.baselines_["frame-logistic"] for one in (learner, expected))
-        assert mine.predict_breakpoints(XS) == theirs.predict_breakpoints(XS)
-
     def test_errors_say_whom_their_numbers_are_of(self, monkeypatch):
         monkeypatch.setattr(limits, "GATHERED", 2 * SIZE)
         names = [np.where(np.arange(y.size) < 100, f"alone {i}", y) for i, y in enumerate(NAMES)]
@@ -267,16 +256,6 @@ def test_memory_does_not_grow_with_the_recordings(monkeypatch):
     assert many - few < 20 * LARGE[0].nbytes / 2
 
 
-def test_a_second_fit_begins_anew():
-    learner = learner_of(LOGISTIC).fit(Sequence(XS), NAMES)
-    other = [XS[i] for i in (1, 2, 5)]
-    expected = learner_of(LOGISTIC).fit(other, [NAMES[i] for i in (1, 2, 5)], baselines=["pca"])
-    learner.fit(Sequence(other), [NAMES[i] for i in (1, 2, 5)], baselines=["pca"])
-    assert same(learner, expected)
-    mine, theirs = (one.baselines_["pca"] for one in (learner, expected))
-    assert np.array_equal(mine.factor, theirs.factor)
-
-
 def test_models_and_what_is_sent_hold_no_data(tmp_path):
     features = Union(Lags((-1, 0)), LOGISTIC, Chain(Components(2), Lags((0,))))
     learner = learner_of(features).fit(Sequence(XS), NAMES, groups=PEOPLE)
@@ -326,11 +305,3 @@ class Own(Scaled):
 
     def fit_transform(self, Xs, ys=None, groups=None):
         return [X / X.std(axis=0) for X in Xs]
-
-
-def test_transformers_of_users():
-    expected = learner_of(Scaled()).fit(XS, NAMES)
-    assert same(learner_of(Scaled()).fit(Sequence(XS), NAMES), expected)
-    for features in (Own(), Union(Columns(), Own()), Chain(Own(), Columns())):
-        with pytest.raises(DataError, match=r"define Own.fit_held_out, .* or give arrays"):
-            learner_of(features).fit(Sequence(XS), NAMES)

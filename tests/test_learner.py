@@ -102,13 +102,6 @@ def test_transform_makes_plain_distances_those_of_the_metric(data, learner):
     assert isinstance(learner.transform([X]), list)
 
 
-def test_one_recording_is_a_list_of_one():
-    (X,), (y,) = recordings(1)
-    with pytest.warns(DataWarning, match="one labelled recording"):
-        learner = MetricLearner(metric="diagonal").fit(X, y)
-    np.testing.assert_array_equal(learner.predict(X), learner.predict([X])[0])
-
-
 def test_fitting_twice_gives_the_same_and_leaves_the_data_alone(data, learner):
     Xs, ys = data
     before = [X.copy() for X in Xs]
@@ -333,12 +326,6 @@ BAD_SETTINGS = [
     (lambda: {"solver": CuttingPlane(Stopping(max_iter=0))}, "max_iter must be an integer >= 1"),
     (lambda: {"problem": "changes"}, "must be a PartitionProblem .*, got 'changes'"),
 ]
-
-
-@pytest.mark.parametrize(("parameters", "message"), BAD_SETTINGS)
-def test_bad_settings_are_refused(data, parameters, message):
-    with pytest.raises(SettingsError, match=message):
-        MetricLearner(**parameters()).fit(*data)
 
 
 @pytest.mark.parametrize(

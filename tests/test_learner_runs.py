@@ -56,19 +56,6 @@ def test_an_illegal_pair_is_refused_before_work_starts(solver, settings, data, m
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"solver": "magic"}, "solver must be a Solver or one of .*'frank-wolfe'.* got 'magic'"),
-        ({"n_jobs": 0}, "n_jobs must be an integer other than 0 or None, got 0"),
-        ({"backend": "spark"}, "backend must be a Backend or one of .*'dask'.* got 'spark'"),
-    ],
-)
-def test_bad_settings_are_refused(settings, message, data):
-    with pytest.raises(SettingsError, match=message):
-        MetricLearner(**settings).fit(*data)
-
-
-@pytest.mark.parametrize(
     "settings", [{"n_jobs": 2}, {"n_jobs": 2, "backend": "threads"}, {"backend": Threads(3)}]
 )
 def test_workers_do_not_change_the_metric(settings, usual, data):

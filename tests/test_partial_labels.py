@@ -172,12 +172,6 @@ def test_stretches_are_where_every_boundary_is_decided() -> None:
     assert stretches(Constraint(), 1) == []
 
 
-def test_labels_that_are_equal_are_one() -> None:
-    """As in full labels: 1 and 1.0 of a list with None were a change."""
-    given = [1, 1.0, np.float32(1), None, 2, np.int8(2), -1.0]
-    assert PartialLabels(given).codes.tolist() == [0, 0, 0, -1, 1, 1, -1]
-
-
 @pytest.mark.parametrize(("change", "holds"), [(19, False), (20, True), (29, True), (30, False)])
 def test_regions_are_the_numbers_of_lopart(change: int, holds: bool) -> None:
     """Its (20, 30, 1), from 1 and with both ends, asks for a change after samples 20 to 29."""

@@ -20,7 +20,6 @@ from structsvm import (
     PartialLabels,
     evaluate,
 )
-from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import (
@@ -31,8 +30,8 @@ from structsvm.features import (
     StateScores,
 )
 from structsvm.io import Recording, RecordingFiles, arrays_and_labels
-from structsvm.learner.baselines import ask, metrics_in
-from structsvm.learner.steps import as_measured, read_training
+from structsvm.learner.baselines import metrics_in
+from structsvm.learner.steps import read_training
 from structsvm.parallel import Dask, Processes, Serial, Threads
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage import limits
@@ -205,11 +204,6 @@ def test_groups_and_stacks_of_xarray(in_memory):
         of_names.predict(named[:, :, ::-1])
 
 
-def test_a_column_of_arrays_is_in_memory_as_ever(in_memory):
-    column = pd.Series(XS, index=[0] * len(XS))
-    assert same(MetricLearner(metric="diagonal").fit(column, YS), in_memory)
-
-
 def test_tables():
     rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 20)
     tables = [rng.normal(size=(60, 3)) + 6 * np.eye(3)[y] for _ in range(3)]
@@ -299,26 +293,6 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"'recordings' makes them only .* __len__"):
             MetricLearner().fit(recordings, YS)
 
-    def test_another_number_of_labels(self):
-        with pytest.raises(DataError, match="6 recordings but 5 labellings"):
-            MetricLearner().fit(Sequence(XS), YS[:5])
-
-    def test_no_labels_at_all_and_only_some(self):
-        with pytest.raises(DataError, match="there are no labels"):
-            MetricLearner().fit(Sequence(XS))
-        with pytest.raises(DataError, match="recording 2 has no labels"):
-            MetricLearner().fit(Sequence([(XS[0], YS[0]), (XS[1], YS[1]), XS[2]]))
-
-    def test_values_that_are_missing(self):
-        X = XS[2].copy()
-        X[7, 1] = np.nan
-        with pytest.raises(DataError, match="recording 2 has nan in row 7, column 1"):
-            MetricLearner().fit(Sequence([*XS[:2], X, *XS[3:]]), YS)
-
-    def test_another_number_of_features(self):
-        with pytest.raises(DataError, match="recording 3 has 3 features, recording 0 has 4"):
-            MetricLearner().fit(Sequence([*XS[:3], XS[3][:, :3], *XS[4:]]), YS)
-
     def test_other_names_of_features(self):
         frames = [
             pd.DataFrame(X, columns=list("abcd" if i < 4 else "dcba")) for i, X in enumerate(XS)
@@ -392,16 +366,6 @@ def test_classifiers_see_what_they_can(in_memory):
     learner.fit(XS, names)
     expected = learner.predict_segments(XS)
     assert learner.predict_segments(Sequence(XS)) == expected
-
-
-@pytest.mark.parametrize("asked", [("predict_proba",), ("predict_states", [2, 3, 4, 2, 3, 4])])
-def test_a_classifier_says_the_same_of_them(asked):
-    method, *counts = asked
-    names = [np.where(y % 2 == 0, "rest", "walk") for y in YS]
-    baseline = FrameClassifier("logistic").fit(XS, names)
-    found = ask(baseline, method, as_measured(MetricLearner().fit(XS, YS), Sequence(XS)), *counts)
-    for one, other in zip(found, getattr(baseline, method)(XS, *counts), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_model_selection_reads_one_at_a_time_too():

@@ -17,7 +17,6 @@ from structsvm import (
     MetricLearner,
     MetricLearnerCV,
     NormalizedCut,
-    PartialLabels,
     compare_solvers,
 )
 from structsvm.baselines import metrics as tuned_metrics
@@ -159,16 +158,6 @@ def test_partial_labels():
         assert [M == weighted.alternated_.labels[0] for M in learner.alternated_.labels][
             :times
         ] == [True] * times
-
-
-def test_chunks_of_tables():
-    Xs, ys = tables()
-    some = [PartialLabels(np.where(np.arange(30) % 3 == 0, y, -1)) for y in ys]
-    settings = {"solver": CuttingPlane(FINE)}
-    weighted = MetricLearner(Clustering(), **settings).fit(Xs, some, sample_weight=WEIGHTS)
-    repeated = MetricLearner(Clustering(), **settings).fit(listed(Xs), listed(some))
-    np.testing.assert_allclose(weighted.whitening_, repeated.whitening_, atol=1e-9)
-    same(weighted, repeated, (Xs, ys))
 
 
 def test_score_is_a_weighted_mean():

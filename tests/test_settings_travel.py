@@ -64,29 +64,6 @@ def returned(problem, tmp_path):
     return again.problem
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        (0, 0, 1),
-        (),
-        (None, 1.5, "a", True),
-        ((0, (1, 2)), [3, (4,)]),
-        [(1, 2), None],
-        {"a": (1, None), (0, 1): {"b": [()]}, 3: None},
-        frozenset({1, "a", (2, 3)}),
-        {1, 2},
-        {"tuple": [1], "array": [2], "unstored": "no", "type": "SquaredNorm"},
-        float("inf"),
-        None,
-    ],
-)
-def test_a_setting_comes_back_equal_from_a_file(value, tmp_path):
-    problem = Settled(parents=(0, 0, 1), nested=value)
-    found = returned(problem, tmp_path)
-    assert found == problem
-    assert type(found.nested) is type(value)
-
-
 def any_value(rng, depth=3):
     """A value as settings may be, drawn at random; what is hashable where it has to be."""
     kinds = ["plain"] if depth == 0 else ["plain", "tuple", "list", "dict", "frozenset"]
@@ -134,15 +111,6 @@ def test_settings_within_settings_come_back(tmp_path):
 def test_a_problem_comes_back_with_its_hash(tmp_path):
     problem = Settled(parents=(0, 0, 1), nested=(None, (1,)), kinds=frozenset("ab"))
     assert hash(returned(problem, tmp_path)) == hash(problem)
-
-
-@pytest.mark.parametrize(
-    "array", [np.arange(6, dtype=np.int8).reshape(2, 3), np.zeros((0, 3)), np.array([True])]
-)
-def test_arrays_come_back_with_type_and_shape(array, tmp_path):
-    found = returned(Settled(nested=(array,)), tmp_path).nested[0]
-    assert found.dtype == array.dtype
-    np.testing.assert_array_equal(found, array)
 
 
 def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path):

@@ -1,7 +1,5 @@
 """StructuredSVM: labellings that are no partitions, with all that a learner has."""
 
-import json
-import pickle
 import signal
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -16,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from structsvm import ChangePoint, MetricLearner, StructuredSVM, compare_solvers, load, save
-from structsvm.cli import main
+from structsvm import ChangePoint, MetricLearner, StructuredSVM, load, save
 from structsvm.errors import (
     CheckpointError,
     DataError,
@@ -27,7 +24,6 @@ from structsvm.errors import (
     PluginError,
     SettingsError,
 )
-from structsvm.plotting import plot_gap
 from structsvm.problem import Problem
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
@@ -141,12 +137,6 @@ def test_data_frames_name_the_features(classes):
         svm.predict(frame[["b", "a", "c"]])
 
 
-def test_it_survives_pickling(classes):
-    X, y = classes
-    svm = StructuredSVM(multiclass.Multiclass()).fit(X, y)
-    assert pickle.loads(pickle.dumps(svm)).predict(X) == svm.predict(X)
-
-
 def test_workers_find_the_same():
     xs, ys = chain.sequences(12)
     alone = StructuredSVM(chain.Chain(), lam=0.1).fit(xs, ys)
@@ -206,17 +196,6 @@ def test_data_that_cannot_be_are_named(X, y, how, complaint):
     y = np.array(y) if isinstance(y, list) and y[:1] == [0.0] else y
     with pytest.raises(DataError, match=complaint):
         StructuredSVM(multiclass.Multiclass()).fit(X, y, **how)
-
-
-@pytest.mark.parametrize(
-    ("how", "complaint"),
-    [
-        ({"max_rounds": -1}, r"max_rounds must be an integer >= 0, got -1"),
-    ],
-)
-def test_how_to_fit_is_checked(classes, how, complaint):
-    with pytest.raises(SettingsError, match=complaint):
-        StructuredSVM(multiclass.Multiclass()).fit(*classes, **how)
 
 
 def test_a_weight_of_zero_is_a_warning(classes):
@@ -295,27 +274,6 @@ def test_a_weight_of_several_cones_is_seen_as_a_whole(classes, settings):
     np.testing.assert_array_equal(parts.weight_, parts.solution_.w)
     np.testing.assert_allclose(parts.weight_, whole.weight_, atol=1e-2)
     assert parts.solution_.upper == pytest.approx(whole.solution_.upper, rel=1e-5)
-
-
-def test_solvers_are_compared(classes):
-    X, y = classes
-    solvers = ["cutting-plane", "one-slack", "frank-wolfe"]
-    found = compare_solvers(multiclass.Multiclass(), X, y, solvers, lam=0.1)
-    assert list(found.solutions) == solvers
-    svm = StructuredSVM(multiclass.Multiclass(), lam=0.1).fit(X, y)
-    for solution in found.solutions.values():
-        assert solution.gap <= 1e-3
-        assert solution.lower <= svm.solution_.upper
-        assert svm.solution_.lower <= solution.upper
-    with pytest.raises(SettingsError, match=r"metric='diagonal' is for partition problems, and Mu"):
-        compare_solvers(multiclass.Multiclass(), X, y, metric="diagonal")
-    found = compare_solvers(few_weights.Wines(3), X, y, constraints=few_weights.balanced)
-    assert set(found.refused) == {"frank-wolfe"}
-
-
-def test_the_gap_is_drawn(classes):
-    svm = StructuredSVM(multiclass.Multiclass()).fit(*classes)
-    assert plot_gap(svm).has_data()
 
 
 # ---- stopping and going on
@@ -461,35 +419,11 @@ def test_functions_are_not_stored_and_asked_for_again(classes, installed, tmp_pa
         again.fit(X, y)
 
 
-def test_what_has_no_name_is_not_stored(classes, tmp_path):
-    svm = StructuredSVM(multiclass.Multiclass()).fit(*classes)
-    with pytest.raises(
-        PluginError, match=r"Multiclass has no name: declare it as an entry point of"
-    ):
-        save(svm, tmp_path / "m")
-    assert not list(tmp_path.iterdir())
-
-
-def test_commands_say_that_they_are_about_metrics(classes, installed, tmp_path, capsys):
-    save(StructuredSVM(multiclass.Multiclass()).fit(*classes), tmp_path / "m")
-    assert main(["show", str(tmp_path / "m")]) == 1
-    said = " ".join(capsys.readouterr().err.split())
-    assert "it holds a StructuredSVM of Multiclass, and commands are about metrics" in said
-
-
 def test_a_file_of_a_problem_that_is_gone_says_so(classes, installed, tmp_path, monkeypatch):
     save(StructuredSVM(multiclass.Multiclass()).fit(*classes), tmp_path / "m")
     monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [])
     with pytest.raises(ModelFileError, match="no structured problem is called 'multiclass'; insta"):
         load(tmp_path / "m")
-
-
-def test_structured_problems_are_listed(installed, capsys):
-    assert main(["problems", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
-    assert [p["name"] for p in listed["structured_problems"]] == ["chain", "multiclass"]
-    assert main(["problems"]) == 0
-    assert "for structsvm.StructuredSVM, in Python" in capsys.readouterr().out
 
 
 # ---- problems that break their contract

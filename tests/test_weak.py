@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import Alternation, MetricLearner, PartialLabels, load, save
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm.errors import DataError, DataWarning
 from structsvm.learner.steps import decode_with, encode
 from structsvm.partitions.losses import partition_loss
 from structsvm.solvers.base import Stopping
@@ -204,16 +204,3 @@ def test_labels_that_teach_nothing_are_refused(labels, message) -> None:
     X = np.random.default_rng(0).standard_normal((6, 2))
     with pytest.raises(DataError, match=message):
         MetricLearner().fit([X], [labels])
-
-
-def test_bad_settings_are_refused(recordings, tmp_path) -> None:
-    for bad in ({"max_rounds": -1}, {"max_rounds": 1.5}):
-        with pytest.raises(SettingsError, match=next(iter(bad))):
-            Alternation(**bad)
-    Xs, ys = recordings
-    learner = MetricLearner(metric="diagonal")
-    with pytest.raises(SettingsError, match="not for partial labels"):
-        learner.fit(Xs[:2], prefixes(ys[:2], 0.5), resume=tmp_path / "state")
-    learner.fit(Xs[:2], ys[:2])
-    with pytest.raises(DataError, match="labelled in part only"):
-        learner.score(Xs[:2], prefixes(ys[:2], 0.5))

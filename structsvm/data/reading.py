@@ -321,24 +321,13 @@ def _taken_apart(found: Any) -> Item:
         return Item(_array(found[0]), found[1], _columns(found[0]))
     columns = _columns(found)
     if columns is None and callable(getattr(found, "keys", None)) and "X" in found:
-        return _of_arrays({name: found[name] for name in found.keys()})  # noqa: SIM118 (groups)
+        arrays = {name: found[name] for name in found.keys()}  # noqa: SIM118 (groups)
+        y, names = arrays.get("y", arrays.get("bkps")), arrays.get("features")
+        if names is not None:  # which HDF5 holds as bytes
+            texts = np.asarray(names).tolist()
+            columns = tuple(x.decode() if isinstance(x, bytes) else str(x) for x in texts)
+        return Item(_array(arrays["X"]), None if y is None else np.asarray(y), columns)
     return Item(_array(found), None, columns)
-
-
-def _of_arrays(arrays: Mapping[str, Any]) -> Item:
-    """``X``, ``y`` or ``bkps``, and ``features``, as in the files of recordings."""
-    y = arrays.get("y", arrays.get("bkps"))
-    names = arrays.get("features")
-    return Item(
-        _array(arrays["X"]),
-        None if y is None else np.asarray(y),
-        None if names is None else tuple(map(_text, np.asarray(names).tolist())),
-    )
-
-
-def _text(name: Any) -> str:
-    """A name as text, which HDF5 holds as bytes."""
-    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def _array(X: Any) -> Any:
@@ -355,28 +344,19 @@ def _columns(X: Any) -> tuple[str, ...] | None:
 
 
 def _of_file(path: Path) -> Any:
-    readers = {".npz": _of_npz, ".npy": _of_npy, ".parquet": _of_parquet}
-    return readers[path.suffix.lower()](path)
-
-
-def _of_npz(path: Path) -> dict[str, Any]:
+    kind = path.suffix.lower()
+    if kind == ".parquet":
+        pandas: Any = require("pandas", "files", "reading parquet files")
+        frame = pandas.read_parquet(path)
+        if LABELS not in frame.columns:
+            return frame
+        return frame.drop(columns=LABELS), frame[LABELS]
     with path.open("rb") as file:
-        arrays, present = read_npz(file, ("X", "y", "bkps", "features"))
-    if "X" not in arrays:
-        raise DataError(f"no array 'X'; it holds {', '.join(present) or 'nothing'}")
-    return arrays
-
-
-def _of_npy(path: Path) -> Any:
-    with path.open("rb") as file:
+        if kind == ".npz":
+            arrays, present = read_npz(file, ("X", "y", "bkps", "features"))
+            if "X" not in arrays:
+                raise DataError(f"no array 'X'; it holds {', '.join(present) or 'nothing'}")
+            return arrays
         npy_shape(file)
     X = np.load(path, mmap_mode="r", allow_pickle=False)
     return np.array(X) if X.nbytes <= limits.KEPT else X
-
-
-def _of_parquet(path: Path) -> Any:
-    pandas: Any = require("pandas", "files", "reading parquet files")
-    frame = pandas.read_parquet(path)
-    if LABELS not in frame.columns:
-        return frame
-    return frame.drop(columns=LABELS), frame[LABELS]

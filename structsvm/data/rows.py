@@ -119,7 +119,8 @@ def rows_in_time(X: Any, called: str) -> Rows:
     if is_recording(X) and hasattr(X, "time"):
         return _sorted(X, X, X.time, called, X.at)
     if hasattr(X, "dims") and hasattr(X, "isel"):
-        return _sorted(X, X, _axis(_coordinate(X), called), called, _taker(X))
+        index = X.indexes.get(X.dims[0]) if len(X.dims) == 2 else None
+        return _sorted(X, X, _axis(index, called), called, _taker(X))
     if not is_frame(X):
         return Rows(X, given=X)
     name = _column_of_times(X)
@@ -155,11 +156,6 @@ def _sorted(
     return Rows(take(order), axis.at(order), order, given)
 
 
-def _coordinate(X: Any) -> Any:
-    """The index of the rows of an array of xarray, if it has one."""
-    return X.indexes.get(X.dims[0]) if len(X.dims) == 2 else None
-
-
 def _axis(index: Any, called: str) -> TimeAxis | None:
     """The times that an index holds; None of one that counts rows, or holds names."""
     if index is None or getattr(index, "nlevels", 1) > 1 or not hasattr(index, "isna"):
@@ -182,16 +178,15 @@ def _axis(index: Any, called: str) -> TimeAxis | None:
 
 def _column_of_times(X: Any) -> Any:
     """The only column of a frame that holds dates or times; None if there is none."""
-    dtypes = X.dtypes if hasattr(X, "iloc") else getattr(X, "schema", {}).items()
-    pairs = dtypes.items() if hasattr(dtypes, "items") else dtypes
-    names = [name for name, dtype in pairs if _is_time(dtype)]
+    dtypes = X.dtypes if hasattr(X, "iloc") else getattr(X, "schema", {})
+    names = []
+    for name, dtype in dtypes.items():
+        if hasattr(dtype, "is_temporal"):  # of polars
+            is_time = bool(dtype.is_temporal())
+        else:
+            is_time = getattr(dtype, "kind", "O") in "mM" or hasattr(dtype, "freq")
+        names += [name] if is_time else []
     return names[0] if len(names) == 1 else None
-
-
-def _is_time(dtype: Any) -> bool:
-    if hasattr(dtype, "is_temporal"):  # of polars
-        return bool(dtype.is_temporal())
-    return getattr(dtype, "kind", "O") in "mM" or hasattr(dtype, "freq")
 
 
 def warn_about_order(moved: Sequence[str]) -> None:
@@ -232,16 +227,26 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
         return samples
     known = None if features is None else {str(name) for name in features}
     fewest = 2 if known is not None else FEWEST_ROWS
-    found = [
-        name
-        for j, name in enumerate(names[0])
-        if (known is None or str(name) not in known)
-        and all_count([_column(x, j, name) for x in samples], fewest)
-    ]
+    found = []
+    for j, name in enumerate(names[0]):
+        if known is not None and str(name) in known:
+            continue
+        long = [column for x in samples if len(column := _column(x, j, name)) >= fewest]
+        if long and all(_counts(np.asarray(column, dtype=np.float64)) for column in long):
+            found.append(name)
     if not found or len(found) == len(names[0]):
         return samples
     if known is None:
-        warn_of_counting([str(name) for name in found], "the samples")
+        it, rise, was = (
+            ("it", "rises", "it was") if len(found) == 1 else ("they", "rise", "they were")
+        )
+        warn(
+            f"the samples: {counted(len(found), 'column')} left out, because {it} {rise} by one "
+            "step from row to row, as time and row numbers do: "
+            f"{some_of([str(name) for name in found], 3)}. Name it among the features if {was} "
+            "measured",
+            DataWarning,
+        )
     return [_without(x, found) for x in samples]
 
 
@@ -263,27 +268,9 @@ def _without(x: Any, names: Sequence[Any]) -> Any:
     return x.drop(columns=names) if hasattr(x, "iloc") else x.drop(names)
 
 
-def all_count(columns: Sequence[NDArray[Any]], fewest: int = FEWEST_ROWS) -> bool:
-    """Whether a column rises by one step from row to row in all of some recordings."""
-    long = [column for column in columns if len(column) >= fewest]
-    return bool(long) and all(_counts(np.asarray(column, dtype=np.float64)) for column in long)
-
-
 def _counts(column: Floats) -> bool:
     steps = np.diff(column)
     return bool(steps[0] > 0 and (np.abs(steps - steps[0]) <= EVEN * steps[0]).all())
-
-
-def warn_of_counting(names: Sequence[str], where: str) -> None:
-    """Say which columns are left out because they count rows."""
-    what = "it was" if len(names) == 1 else "they were"
-    warn(
-        f"{where}: {counted(len(names), 'column')} left out, because "
-        f"{'it rises' if len(names) == 1 else 'they rise'} by one step from row to row, as time "
-        f"and row numbers do: {some_of(list(names), 3)}. Name it among the features if {what} "
-        "measured",
-        DataWarning,
-    )
 
 
 # ---- labels that mark where recordings change: 1 at the first sample of a segment

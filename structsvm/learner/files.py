@@ -215,12 +215,7 @@ def _storable(learner: Any, codec: Codec) -> Any:
     kept.alternated_ = None
     if isinstance(kept, StructuredSVM):  # a labelling may be of any type
         kept.solution_ = replace(kept.solution_, support=None)
-    else:
-        _leave_out_baselines(kept, codec)
-    return kept
-
-
-def _leave_out_baselines(kept: MetricLearner, codec: Codec) -> None:
+        return kept
     for name, baseline in estimators_in(kept.baselines_).items():
         why = codec.lost(baseline, type(baseline).__name__)
         if why is not None:
@@ -237,6 +232,7 @@ def _leave_out_baselines(kept: MetricLearner, codec: Codec) -> None:
         kept.consensus_ = ()
     if not kept.consensus_:
         kept.metrics_beside_ = {}
+    return kept
 
 
 @refuse_other_types

@@ -746,12 +746,7 @@ class MetricLearner(ProblemParameters):
             "untrained": MetricBaseline.of(result.untrained, self.problem_, inputs)
         }
         self.training_data_ = TrainingSummary.of(
-            read.samples,
-            result.truths,
-            read.cluster_names,
-            are_tables=read.has_rows,
-            contiguous=read.problem.traits.contiguous,
-            commonest=None if inputs.states is None else read.commonest_name,
+            read, result.truths, named=inputs.states is not None
         )
         self.question_ = read.asks
         self.n_features_in_ = read.n_features

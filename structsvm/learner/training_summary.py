@@ -14,6 +14,7 @@ from structsvm.data.reading import content_of
 from structsvm.data.sample import Sample
 from structsvm.data.words import Words
 from structsvm.errors import DataWarning, warn
+from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread_in_threads
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
@@ -45,24 +46,20 @@ class TrainingSummary:
 
     @classmethod
     def of(
-        cls,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        clusters: Iterable[str] = (),
-        *,
-        are_tables: bool = False,
-        contiguous: bool = False,
-        commonest: str | int | float | None = None,
+        cls, data: TrainingSet, truths: Sequence[EquivalenceMatrix], *, named: bool = False
     ) -> Self:
-        """Describe the samples as they were given, before they are standardised."""
+        """Describe samples as they were measured; whether features learned names of their items."""
+        digests = [row for x in data.samples for row in _digests(x.data)] if data.has_rows else []
+        different = sorted(set(digests))
+        many_alike = len(different) < (1 - MANY) * len(digests)
         return cls(
-            tuple(sample.n_samples for sample in samples),
+            tuple(sample.n_samples for sample in data.samples),
             tuple(truth.n_clusters for truth in truths),
-            tuple(spread_in_threads(_known_by, samples, None)),
-            tuple(sorted(clusters)),
-            tuple(tuple(M.breakpoints) for M in truths) if contiguous else (),
-            commonest,
-            _kept([row for x in samples for row in _digests(x.data)]) if are_tables else (),
+            tuple(spread_in_threads(_known_by, data.samples, None)),
+            tuple(sorted(data.cluster_names)),
+            tuple(tuple(M.breakpoints) for M in truths) if data.problem.traits.contiguous else (),
+            data.commonest_name if named else None,
+            () if many_alike else tuple(different[:KEPT]),
         )
 
     def __len__(self) -> int:
@@ -123,12 +120,6 @@ def _known_by(sample: Sample, _: None) -> str:
 def _digests(X: Data) -> list[str]:
     values = np.ascontiguousarray(in_memory(X), dtype=np.float64) + 0.0  # of two zeros one
     return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
-
-
-def _kept(digests: Sequence[str]) -> tuple[str, ...]:
-    """The smallest digests; none where many rows are alike."""
-    different = sorted(set(digests))
-    return tuple(different[:KEPT]) if len(different) >= (1 - MANY) * len(digests) else ()
 
 
 def _fingerprint(X: Data) -> str:

@@ -227,30 +227,24 @@ def _is_single(ys: Any, words: Words) -> bool:
 
 
 def _read_partial(problem: PartitionProblem, sample: Sample, labels: PartialLabels) -> Known:
-    T, contiguous = sample.n_samples, problem.traits.contiguous
-    constraint = labels.constraint(T, contiguous)
+    """What labels in part say, which name as many clusters as there are where K has to be known."""
+    T, traits = sample.n_samples, problem.traits
+    constraint = labels.constraint(T, traits.contiguous)
     if labels.is_complete:
-        return Known(T, constraint, _encoded(problem, labels.codes, sample), contiguous)
-    return Known(T, _with_known_count(problem, labels, constraint), None, contiguous)
-
-
-def _with_known_count(
-    problem: PartitionProblem, labels: PartialLabels, constraint: Constraint
-) -> Constraint:
-    """The number of clusters, where the problem needs one: as many as there are labels."""
-    traits = problem.traits
+        truth = _encoded(problem, labels.codes, sample)
+        return Known(T, constraint, truth, traits.contiguous)
     nothing = constraint == Constraint()  # then the sample is left out
-    if not traits.given_k or constraint.n_clusters is not None or nothing:
-        return constraint
-    named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1
-    part = traits.words.part
-    if named < 2:
-        raise DataError(
-            f"the problem says that the number of {part}s is known, and labels that name {named} "
-            f"of them do not give it: let the problem say that it is unknown, "
-            "cluster_count='unknown', or give n_clusters with the partial labels"
-        )
-    return replace(constraint, n_clusters=named)
+    if traits.given_k and constraint.n_clusters is None and not nothing:
+        named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1
+        part = traits.words.part
+        if named < 2:
+            raise DataError(
+                f"the problem says that the number of {part}s is known, and labels that name "
+                f"{named} of them do not give it: let the problem say that it is unknown, "
+                "cluster_count='unknown', or give n_clusters with the partial labels"
+            )
+        constraint = replace(constraint, n_clusters=named)
+    return Known(T, constraint, None, traits.contiguous)
 
 
 def known_parts(
@@ -316,13 +310,12 @@ def calibrate_to_rate(
     expected = rate * np.average([known.n_samples - 1.0 for known in labels], weights=weights)
     by_loss = calibrate_partial(problem, factor, samples, labels, weights)
     Zs, oracles = in_metric(samples, factor), [problem.decoder(x) for x in samples]
-    counts = [_n_changes] * len(Zs)
-    found = calibrate_by(oracles, Zs, counts, by_loss.penalties, weights).losses
+
+    def n_changes(M: EquivalenceMatrix) -> float:
+        return M.n_clusters - 1.0
+
+    found = calibrate_by(oracles, Zs, [n_changes] * len(Zs), by_loss.penalties, weights).losses
     return replace(by_loss, criterion=np.abs(np.log((found + 1.0) / (expected + 1.0))))
-
-
-def _n_changes(M: EquivalenceMatrix) -> float:
-    return M.n_clusters - 1.0
 
 
 def gain_over_nothing(

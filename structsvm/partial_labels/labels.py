@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.data.values import check_vector, label_values, missing_labels, refuse_missing
 from structsvm.errors import DataError
-from structsvm.partial_labels.clashes import (
-    Count,
-    Link,
-    refuse_clashing_counts,
-    refuse_clashing_links,
-)
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_number, is_whole
@@ -165,7 +160,7 @@ class PartialLabels:
             Link(i, j, f"rows {i} and {j}, which have different labels")
             for i, j in itertools.combinations(named, 2)
         ]
-        groups = refuse_clashing_links(T, together, apart)
+        groups = _refuse_clashing_links(T, together, apart)
         K, names = self.n_clusters, len(named)
         if K is not None and names > K:
             raise DataError(
@@ -264,7 +259,7 @@ def _check_counts(
         if may < q - p:
             few = f"the labels of samples {p}..{q}, which leave room for {may} changes"
             counts.append(Count(p, q, 0, may, few))
-    refuse_clashing_counts(counts)
+    _refuse_clashing_counts(counts)
 
 
 def _refuse_overlap(regions: Sequence[Region]) -> None:
@@ -358,3 +353,124 @@ def _chains(codes: Any, what: str) -> list[Link]:
             Link(i, j, f"rows {i} and {j}, which {what}") for i, j in itertools.pairwise(rows)
         ]
     return links
+
+
+# ---- labels that contradict each other, found and named
+
+
+@dataclass(frozen=True)
+class Count:
+    """``low <= c(end) - c(start) <= high``, where ``c(t)`` boundaries lie in ``1..t``."""
+
+    start: int
+    end: int
+    low: int
+    high: int
+    name: str = ""
+    """What to call the label that says so; empty for what holds of every recording."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two rows that have to be in one cluster, or in two."""
+
+    i: int
+    j: int
+    name: str
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """``c(head) <= c(tail) + weight``."""
+
+    tail: int
+    head: int
+    weight: int
+    name: str
+
+
+def _refuse_clashing_counts(counts: Sequence[Count]) -> None:
+    """Raise DataError, naming those that clash, if no segmentation has all these counts."""
+    by_start = sorted(counts, key=lambda c: c.start)
+    by_end = sorted(counts, key=lambda c: c.end, reverse=True)
+    edges = [_Edge(c.start, c.end, c.high, c.name) for c in by_start]
+    edges += [_Edge(c.end, c.start, -c.low, c.name) for c in by_end]
+    distance = {point: 0 for c in counts for point in (c.start, c.end)}
+    last: dict[int, _Edge] = {}
+    cycle: list[_Edge] = []
+    while not cycle:
+        touched = False
+        for edge in edges:
+            reached = distance[edge.tail] + edge.weight
+            if reached < distance[edge.head]:
+                distance[edge.head], last[edge.head] = reached, edge
+                touched = True
+        if not touched:
+            return
+        cycle = _cycle(last)
+    cycle.sort(key=lambda edge: min(edge.tail, edge.head))
+    names = list(dict.fromkeys(edge.name for edge in cycle if edge.name))
+    if len(names) == 1:
+        raise DataError(f"{names[0]}: there is no room for it")
+    raise DataError(f"labels that contradict each other: {' and '.join(names)}")
+
+
+def _cycle(last: dict[int, _Edge]) -> list[_Edge]:
+    """A cycle among the last edges of shortest paths, which is of negative weight, if any."""
+    seen: dict[int, int] = {}
+    for number, begin in enumerate(last):
+        point = begin
+        while point in last and point not in seen:
+            seen[point] = number
+            point = last[point].tail
+        if seen.get(point) == number:
+            cycle = [last[point]]
+            while cycle[-1].tail != point:
+                cycle.append(last[cycle[-1].tail])
+            return cycle
+    return []
+
+
+def _refuse_clashing_links(
+    n_samples: int, together: Sequence[Link], apart: Sequence[Link]
+) -> list[list[int]]:
+    """The groups of rows that have to be in one cluster, in order."""
+    neighbours: list[list[Link]] = [[] for _ in range(n_samples)]
+    for link in together:
+        neighbours[link.i].append(link)
+        neighbours[link.j].append(Link(link.j, link.i, link.name))
+    group = [-1] * n_samples
+    groups: list[list[int]] = []
+    for row in range(n_samples):
+        if group[row] < 0:
+            reached = sorted(_path_tree(neighbours, row))
+            for member in reached:
+                group[member] = len(groups)
+            groups.append(reached)
+    for link in apart:
+        if group[link.i] == group[link.j]:
+            names = [link.name, *_path(neighbours, link.i, link.j)]
+            raise DataError(f"labels that contradict each other: {' and '.join(names)}")
+    return groups
+
+
+def _path_tree(neighbours: Sequence[Sequence[Link]], root: int) -> dict[int, Link | None]:
+    """Every row that is linked to ``root``, and the link by which it was reached."""
+    reached: dict[int, Link | None] = {root: None}
+    waiting = deque([root])
+    while waiting:
+        for link in neighbours[waiting.popleft()]:
+            if link.j not in reached:
+                reached[link.j] = link
+                waiting.append(link.j)
+    return reached
+
+
+def _path(neighbours: Sequence[Sequence[Link]], i: int, j: int) -> Iterable[str]:
+    """The names of the links that lead from i to j, as few as can be."""
+    reached = _path_tree(neighbours, i)
+    names = []
+    while (link := reached[j]) is not None:
+        names.append(link.name)
+        j = link.i
+    return [name for name, _ in itertools.groupby(reversed(names))]

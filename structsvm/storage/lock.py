@@ -56,13 +56,9 @@ def _locked(beside: Path) -> int | None:
         except OSError:  # a file system without locks
             os.close(handle)
             return None
-        if _is_at(handle, beside):
-            return handle
+        try:
+            if os.path.samestat(os.fstat(handle), os.stat(beside)):
+                return handle
+        except FileNotFoundError:
+            pass
         os.close(handle)  # whoever held it has removed it meanwhile: this lock is on nothing
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False
