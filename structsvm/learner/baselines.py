@@ -133,15 +133,17 @@ def tune(
 def chosen_baselines(
     which: str | Sequence[str], data: TrainingSet, features: RecordingTransformer | None
 ) -> tuple[list[str], list[Baseline]]:
-    """The names of the metrics, and the other baselines, that are asked for as :func:`tune` takes
-    it.
-    """
-    others = {baseline.name: baseline for baseline in baselines_of(data, features)}
-    if not isinstance(which, str):
-        names = list(dict.fromkeys(which))
-        return [n for n in names if n not in others], [others[n] for n in names if n in others]
-    some = [baseline for baseline in others.values() if baseline.quick or which == "all"]
-    return list(data.problem.traits.baselines), some
+    """The names of metrics, and the other baselines; classifiers find no new clusters."""
+    labels, found = data.item_labels, []
+    if labels is not None and data.asks != CLUSTERS:
+        with asked(data.problem, "comparison"):
+            found = list(data.problem.comparison.baselines(data.samples, labels, features))
+    if isinstance(which, str):
+        quick = [baseline for baseline in found if baseline.quick or which == "all"]
+        return list(data.problem.traits.baselines), quick
+    others = {baseline.name: baseline for baseline in found}
+    names = list(dict.fromkeys(which))
+    return [n for n in names if n not in others], [others[n] for n in names if n in others]
 
 
 def fit_baselines(baselines: Sequence[Baseline], data: TrainingSet, named: bool) -> dict[str, Any]:
@@ -155,15 +157,6 @@ def fit_baselines(baselines: Sequence[Baseline], data: TrainingSet, named: bool)
                 raise
             warn(f"{baseline.name} is not compared with: {error}", DataWarning)
     return found
-
-
-def baselines_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Baseline]:
-    """The baselines that apply to these samples; classifiers find no new clusters."""
-    labels = data.item_labels
-    if labels is None or data.asks == CLUSTERS:
-        return []
-    with asked(data.problem, "comparison"):
-        return list(data.problem.comparison.baselines(data.samples, labels, features))
 
 
 def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
@@ -248,14 +241,6 @@ def _labels(data: TrainingSet) -> list[Any]:
 # ---- the consensus of learned metrics and of classifiers that were tuned beside them
 
 
-@dataclass(frozen=True, eq=False)
-class MetricBeside:
-    """A learned metric, and the stages in front of it, that is in a consensus with another one."""
-
-    inputs: Inputs
-    metric: Metric
-
-
 def other_methods(learner: Any) -> list[str]:
     """Names of the baselines of a learner that are no metrics, and of its consensus."""
     consensus = [CONSENSUS] if learner.consensus_ else []
@@ -323,7 +308,7 @@ def _consensus(
 ) -> list[EquivalenceMatrix]:
     """Of the segmentations in the metric, in those beside it, and by the baselines."""
     beside = [
-        decode_with(learner, other.metric, other.inputs(measured), n_clusters)
+        decode_with(learner, other, other.inputs(measured), n_clusters)
         for other in learner.metrics_beside_.values()
     ]
     every = [learned, *beside, *(by_baselines[name] for name in learner.consensus_)]

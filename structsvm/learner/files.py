@@ -32,7 +32,7 @@ from structsvm.features.regions import Deviations, RegionScores
 from structsvm.features.scores import StateScores
 from structsvm.features.trees import STORED, Trees
 from structsvm.graphs.images import GraphOfImage
-from structsvm.learner.baselines import MetricBaseline, MetricBeside, estimators_in
+from structsvm.learner.baselines import MetricBaseline, estimators_in
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.structured import StructuredSVM
@@ -69,7 +69,7 @@ CLASSES: dict[str, type] = {
         *(CCCP, BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, QuasiNewton, Stopping),
         *(SquaredNorm, Trace, GraphOfImage, Auto, Processes, Serial, Threads),
         *(Calibration, History, HistoryEntry, Inputs, KeptPartition, Metric, MetricBaseline),
-        *(MetricBeside, Solution, MarginRates, Standardizer, Status, SupportLabelling),
+        *(Solution, MarginRates, Standardizer, Status, SupportLabelling),
         *(TrainingSummary, Words, BoundaryScores, Chain, Columns, Components, Deviations),
         *(HermiteMoments, Lags, MovingStatistics, OfWindows, RegionScores, Rows, Series),
         *(StateScores, Surroundings, Union, BoundaryClassifier, EqualSegments, FrameClassifier),

@@ -17,7 +17,7 @@ from structsvm.data.samples import Counts, check_weights
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
-from structsvm.learner.baselines import MetricBaseline, MetricBeside, tune, which_baselines
+from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
 from structsvm.learner.columns import warn_of_codes, warn_of_dead_features, warn_of_labels, words_of
 from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
@@ -151,7 +151,7 @@ class MetricLearner(ProblemParameters):
     consensus_ : tuple of str
         Names of the classifiers whose consensus with the metric :class:`MetricLearnerCV` has
         chosen; its ``predict`` finds it. () if it was not chosen.
-    metrics_beside_ : dict of MetricBeside
+    metrics_beside_ : dict of MetricBaseline
         Other learned metrics in this consensus, by the names of their candidates.
     alternated_ : Alternated or None
         With partial labels, the completed labels and the rounds of completion; not stored.
@@ -175,8 +175,11 @@ class MetricLearner(ProblemParameters):
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
     >>> [labels.shape for labels in learner.predict(Xs[:2])]
     [(200,), (200,)]
-    >>> len(learner.predict_breakpoints(Xs))
-    4
+    >>> segments = learner.predict_segments(Xs)[0]
+    >>> [segment["end"] for segment in segments] == learner.predict_breakpoints(Xs)[0]
+    True
+    >>> all(segment["margin"] >= 0 for segment in segments[1:])
+    True
     """
 
     _default_problem = ChangePoint()
@@ -478,20 +481,6 @@ class MetricLearner(ProblemParameters):
             If partitions are not segmentations, or the tolerance is not an integer >= 0.
         DataError
             If margins are wanted and the oracle is not exact, and as for :meth:`predict`.
-
-        Examples
-        --------
-        >>> from structsvm import MetricLearner
-        >>> from structsvm.datasets import relevant_changes
-        >>> from structsvm.io import arrays_and_labels
-        >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
-        >>> Xs, ys = arrays_and_labels(recordings)
-        >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
-        >>> segments = learner.predict_segments(Xs[4:])[0]
-        >>> [segment["end"] for segment in segments] == learner.predict_breakpoints(Xs[4:])[0]
-        True
-        >>> all(segment["margin"] >= 0 for segment in segments[1:])
-        True
         """
         check_is_fitted(self)
         form = Form.given_to(self, X).told(getattr(self, "steps_", None))
@@ -739,7 +728,7 @@ class MetricLearner(ProblemParameters):
         self.certified_upper_ = result.solution.certified_upper
         self.alternated_ = result.alternated
         self.consensus_: tuple[str, ...] = ()
-        self.metrics_beside_: dict[str, MetricBeside] = {}
+        self.metrics_beside_: dict[str, MetricBaseline] = {}
         self.inputs_ = inputs
         self.problem_, self.whitening_ = read.problem, result.units.whitening
         self.baselines_: dict[str, Any] = {

@@ -19,7 +19,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarni
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
-    MetricBeside,
+    MetricBaseline,
     ask,
     candidates_of,
     chosen_baselines,
@@ -467,7 +467,7 @@ class MetricLearnerCV(ProblemParameters):
     """What was tuned on all samples to compare with, by name."""
     consensus_ = _OfTheChoice[tuple[str, ...]]()
     """Names of those whose consensus with the metric is the best candidate; () if it is not."""
-    metrics_beside_ = _OfTheChoice[dict[str, MetricBeside]]()
+    metrics_beside_ = _OfTheChoice[dict[str, MetricBaseline]]()
     """Other learned metrics that this consensus joins."""
     inputs_ = _OfTheChoice[Inputs]()
     """What is done to a sample first."""
@@ -588,7 +588,7 @@ class MetricLearnerCV(ProblemParameters):
 
     def _learn_beside(self, learner: MetricLearner, data: TrainingSet) -> None:
         """Learn the other metrics that the consensus joins, if it is chosen."""
-        beside: dict[str, MetricBeside] = {}
+        beside: dict[str, MetricBaseline] = {}
         for candidate in stage("metrics", [c for c in self._joined if c.is_learned]):
             other = MetricLearner(**self._parameters(candidate))
             self._learn_best(other, data, [], lambda _: None)
@@ -596,7 +596,7 @@ class MetricLearnerCV(ProblemParameters):
                 raise KeyboardInterrupt(
                     "while learning what the consensus joins: best_estimator_ is learned"
                 )
-            beside[candidate.name] = MetricBeside(other.inputs_, other.metric_)
+            beside[candidate.name] = MetricBaseline.of(other.metric_, other.problem_, other.inputs_)
         learner.metrics_beside_ = beside
 
     def _learn(
