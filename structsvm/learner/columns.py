@@ -77,8 +77,8 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
     for i, flat in _constant_features(samples, relied_on).items():
         if which := tuple(np.flatnonzero(flat & relied_on).tolist()):
             where.setdefault(which, []).append(f"{words.whole} {i}")
-    names = learner.metric_feature_names_
     for which, places in where.items():
+        names = learner.metric_feature_names_
         verb, have = ("is", "has") if len(which) == 1 else ("are", "have")
         warn(
             f"{some_of(places)}: {some_of([names[j] for j in which])} {verb} constant, which "
@@ -101,9 +101,10 @@ def _constant_features(samples: Sequence[Sample], relied_on: Bools) -> dict[int,
             found[i] = X.origin.constant
         elif isinstance(X, Deferred) or _may_be_constant(X, relied_on):
             suspects.append(i)
-    data = [samples[i].data for i in suspects]
-    flat = of_each("looking for constant features", is_constant, data)
-    found |= zip(suspects, flat, strict=True)
+    if suspects:
+        data = [samples[i].data for i in suspects]
+        flat = of_each("looking for constant features", is_constant, data)
+        found |= zip(suspects, flat, strict=True)
     return {i: found[i] for i in sorted(found) if samples[i].n_samples > 1}
 
 

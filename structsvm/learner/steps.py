@@ -266,6 +266,8 @@ def read_rules(
     problem: PartitionProblem, samples: Sequence[Sample], rules: Rules
 ) -> tuple[PartitionProblem, list[Constraint]]:
     """The problem with the lengths that are allowed, and a constraint for each sample."""
+    if not rules:
+        return problem, [UNCONSTRAINED] * len(samples)
     strange = sorted(set(rules) - set(Rules.__annotations__))
     if strange:
         raise TypeError(

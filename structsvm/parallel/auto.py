@@ -89,7 +89,7 @@ def backend_from(name: str | Backend, n_jobs: int | None) -> Backend:
         )
     if name == "dask":
         return Dask()
-    n = n_workers(1 if n_jobs is None else n_jobs)
+    n = 1 if n_jobs is None else n_workers(n_jobs)
     if name == "serial" or n == 1:
         return Serial()
     kinds: dict[str, type[Auto | Threads | Processes]]
