@@ -79,27 +79,6 @@ def test_a_child_that_may_have_no_children_has_the_same_answers(tmp_path):
     subprocess.run(script(tmp_path, text), check=True, timeout=120)
 
 
-REMOVE = """
-    folder = sys.argv[1]
-    os.mkdir(folder)
-    os.chdir(folder)
-    os.rmdir(folder)
-"""
-
-
-def test_a_removed_working_folder_is_named(tmp_path):
-    program = "from structsvm.cli import main; main(['fit', 'change-point', 'train', '-o', 'm'])"
-    text = "import os, sys\n" + textwrap.dedent(REMOVE) + program
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", text, tmp_path / "here"],  # as of an installed script
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stderr.startswith("error: the folder that this program works in has been removed")
-
-
 def test_workers_end_with_a_process_that_is_killed_and_leave_no_files(tmp_path):
     text = """
         from structsvm.parallel import Processes

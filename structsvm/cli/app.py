@@ -22,7 +22,6 @@ from structsvm.errors import (
     StructSVMError,
 )
 from structsvm.support.contract import culprit
-from structsvm.support.folders import REMOVED, works_in_removed_folder
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 HINT = "--verbose shows the traceback"
@@ -60,7 +59,7 @@ def run(argv: Sequence[str]) -> int:
         terminal.error(as_typed("; ".join(parts), args))
     except OSError as error:
         message = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
-        terminal.error(REMOVED if works_in_removed_folder() else message)
+        terminal.error(message)
     except Exception as error:
         named = culprit(error)
         if named is None or args.verbose:

@@ -9,14 +9,12 @@ from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_bad_seed
-from structsvm.support.typed import refuse_other_types
 
 SIDE = 8
 FIRST_TEST_IMAGE = 1029
 """The images come in 14 blocks, writer by writer, that begin 0, 1, ..., 9; here the ninth does."""
 
 
-@refuse_other_types
 def digits_recordings(
     n_recordings: int = 9,
     *,

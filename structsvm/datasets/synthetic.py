@@ -9,7 +9,6 @@ from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed
-from structsvm.support.typed import refuse_other_types
 
 MIN_LENGTH = 20
 """Samples in the shortest segment."""
@@ -21,7 +20,6 @@ LOADINGS_SEED = 12345
 """The relevant directions are the same whatever ``random_state``: a test set must share them."""
 
 
-@refuse_other_types
 def relevant_changes(
     n_recordings: int = 10,
     *,

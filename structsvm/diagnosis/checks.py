@@ -20,7 +20,6 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
-from structsvm.support.typed import refuse_other_types
 
 OF_THE_FIT: dict[str, Callable[[MetricLearner], Iterator[Finding]]] = {
     "certificate": fit.certificate,
@@ -42,7 +41,6 @@ OF_LABELS: dict[str, Callable[[Examined], Iterator[Finding]]] = {
 }
 
 
-@refuse_other_types
 def diagnose(
     learner: MetricLearner | MetricLearnerCV,
     Xs: Any = None,

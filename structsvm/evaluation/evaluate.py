@@ -55,7 +55,6 @@ from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.tables import Printed, ShortTable
-from structsvm.support.typed import refuse_other_types
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
@@ -356,7 +355,6 @@ def _in_a_row(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-@refuse_other_types
 def evaluate(
     learner: MetricLearner,
     Xs: Any,
@@ -494,7 +492,6 @@ def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: 
     learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
-@refuse_other_types
 def evaluate_states(
     learner: MetricLearner,
     Xs: Any,

@@ -23,7 +23,6 @@ from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
 from structsvm.io.tables import EXCEL, read_table, recordings_in
 from structsvm.support.extras import require
 from structsvm.support.plain import some_of
-from structsvm.support.typed import refuse_other_types
 
 TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
 """Kinds that are read; texts may be compressed."""
@@ -128,7 +127,6 @@ def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
     ]
 
 
-@refuse_other_types
 def find_recordings(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]],
     *,

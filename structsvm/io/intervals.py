@@ -26,7 +26,6 @@ from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
 from structsvm.support.plain import cell, counted, some_of
-from structsvm.support.typed import refuse_other_types
 
 TYPE = "timeserieslabels"
 """The type of the labels of time series in Label Studio."""
@@ -343,7 +342,6 @@ def _moment(axis: TimeAxis, sample: int) -> float | str:
     return axis.text(sample) if axis.values.dtype.kind == "M" else float(axis.values[sample])
 
 
-@refuse_other_types
 def with_labels(
     recordings: Sequence[Recording],
     path: str | PathLike[str],

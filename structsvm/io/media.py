@@ -24,7 +24,6 @@ from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 from structsvm.support.progress import tell
-from structsvm.support.typed import refuse_other_types
 
 Pixels = NDArray[np.uint8]
 Samples = NDArray[np.float32]
@@ -85,7 +84,6 @@ EXACT = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
 """Formats whose files say how long they are, and do not guess."""
 
 
-@refuse_other_types
 def read_media(
     path: str | PathLike[str], *, stream: str | None = None, name: str | None = None
 ) -> Recording:

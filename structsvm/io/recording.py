@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError
 from structsvm.support.arrays import Floats
-from structsvm.support.typed import refuse_other_types
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +140,6 @@ def share_features(recordings: Sequence[Recording]) -> list[Recording]:
     ]
 
 
-@refuse_other_types
 def arrays_and_labels(
     recordings: Sequence[Recording],
 ) -> tuple[list[Floats], list[NDArray[Any]]]:

@@ -58,7 +58,6 @@ from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, Unstorable, Unstored
-from structsvm.support.typed import refuse_other_types
 
 MODEL = Archive("model", 4, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
@@ -235,7 +234,6 @@ def _storable(learner: Any, codec: Codec) -> Any:
     return kept
 
 
-@refuse_other_types
 def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     """Read a fitted :class:`MetricLearner` or :class:`StructuredSVM` that :func:`save` wrote.
 

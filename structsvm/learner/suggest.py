@@ -15,7 +15,6 @@ from structsvm.partitions.oracle import Constraint, Oracle, Region
 from structsvm.partitions.problem import asked_for_changes
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.frames import each_in_order
-from structsvm.support.typed import refuse_other_types
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,6 @@ class Suggestion:
     in the stretch, in units of the penalty of a segment."""
 
 
-@refuse_other_types
 def suggest_labels(
     learner: Fitted, Xs: Any, ys: Any = None, *, length: int, n: int = 1
 ) -> list[Suggestion]:

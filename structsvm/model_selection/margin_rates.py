@@ -18,10 +18,8 @@ from structsvm.partitions.margins import MarginRates, boundary_margins, hits
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
-from structsvm.support.typed import refuse_other_types
 
 
-@refuse_other_types
 def margin_rates(
     learner: MetricLearner,
     Xs: Any,

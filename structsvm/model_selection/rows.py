@@ -36,7 +36,6 @@ from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import Printed, ShortTable
-from structsvm.support.typed import refuse_other_types
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +75,6 @@ class RowsEvaluation(Printed):
         }
 
 
-@refuse_other_types
 def evaluate_rows(
     learner: MetricLearner,
     X: Any,

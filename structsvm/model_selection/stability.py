@@ -18,7 +18,6 @@ from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
-from structsvm.support.typed import refuse_other_types
 
 MOST_DRAWS = 10
 """Draws for each resample, where some teach nothing, until it is given up."""
@@ -62,7 +61,6 @@ class WeightStability:
         }
 
 
-@refuse_other_types
 def weight_stability(
     learner: MetricLearner,
     Xs: Any,

@@ -15,7 +15,6 @@ from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import legend_text, line_styles, new_axes, plain, text_color
 from structsvm.solution import Solution
 from structsvm.support.extras import require
-from structsvm.support.typed import refuse_other_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +119,6 @@ def _logarithmic(ax: Axes) -> None:
     ax.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-@refuse_other_types
 def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     """Draw the held-out loss of every candidate against the strength of its regularizer.
 

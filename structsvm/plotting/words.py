@@ -14,13 +14,11 @@ from structsvm.learner.training_summary import TrainingSummary
 from structsvm.learner.weights import price_ratio, scaled_factor
 from structsvm.solution import Solution
 from structsvm.support.arrays import Floats
-from structsvm.support.typed import refuse_other_types
 
 TAKEN_FOR = 3
 """Other names of a state that are listed."""
 
 
-@refuse_other_types
 def feature_weights(learner: MetricLearner) -> Floats:
     """Return the weight of each feature, (P,); in the untrained metric all are 1.
 

@@ -8,16 +8,18 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache, cached_property
 from inspect import Parameter, signature
-from typing import Any, get_type_hints
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.support.settings import settings_in
-from structsvm.support.typed import suits
 
 COLLECTIONS: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+NUMBERS: dict[Any, type] = {int: Integral, float: Real}
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def check_fields(cls: type, state: Mapping[str, Any]) -> None:
     hints = _hints(cls)
     for name, value in state.items():
         stored = not isinstance(value, Unstored)
-        if stored and name in hints and not suits(value, hints[name]):
+        if stored and name in hints and not _suits(value, hints[name]):
             raise TypeError(f"{cls.__name__}.{name} cannot be {value!r}")
 
 
@@ -198,3 +200,19 @@ def _hints(cls: type) -> dict[str, Any]:
     except NameError:  # a name that is there for type checkers alone
         return {}
     return {f.name: found[f.name] for f in fields(cls) if f.init}
+
+
+def _suits(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type, as far as that can be seen from outside."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_suits(value, one) for one in inner)
+    if origin is tuple and isinstance(value, tuple):
+        each = inner[:1] * len(value) if inner[1:] == (Ellipsis,) else inner
+        return len(value) == len(each) and all(map(_suits, value, each))
+    expected = NUMBERS.get(hint, origin or hint)
+    if hint in (int, float) and isinstance(value, bool | np.bool_):
+        return False
+    if getattr(expected, "_is_protocol", False) or not isinstance(expected, type):
+        return expected is not None or value is None
+    return isinstance(value, expected)

@@ -1,17 +1,16 @@
-"""Contracts that plugins keep: what is missing or ill-shaped is refused before anything runs."""
+"""Contracts that plugins keep: what nothing would call, or what answers wrongly, is refused."""
 
 from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property, wraps
+from functools import cache, wraps
 from inspect import isfunction
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
-from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
-from structsvm.support.folders import REMOVED, works_in_removed_folder
+from structsvm.errors import OracleError, PluginError, StructSVMError
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -91,8 +90,6 @@ class asked:
         if isinstance(error, PluginError | OracleError):
             if where not in str(error):
                 raise type(error)(f"{where}: {error}") from error
-        elif isinstance(error, FileNotFoundError) and works_in_removed_folder():
-            raise SettingsError(REMOVED) from error
         elif isinstance(error, Exception) and not isinstance(error, StructSVMError):
             named = culprit(error) or f"{type(self._plugin).__name__}.{self._method}"
             said = f"{named} raised {type(error).__name__}: {error}"
@@ -167,17 +164,14 @@ def _is_open(definition: object) -> bool:
 
 
 class ContractMeta(ABCMeta):
-    """Shows the definitions that a class lacks when one is made of it, and those it has wrong."""
+    """Refuses definitions that nothing would call, and checks what promised ones return."""
 
     def __init__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any
     ) -> None:
-        """Refuse methods that could not be called as the contract calls them."""
         super().__init__(name, bases, namespace, **kwargs)
         for base in cls.__mro__[1:]:
             for method in sorted(vars(base).keys() & namespace.keys()):
-                if _is_open(vars(base)[method]):
-                    _require_shape(cls, base, method, namespace[method])
                 promise = getattr(vars(base)[method], "__promise__", None)
                 if promise is not None and isfunction(unbound := _unbound(namespace[method])):
                     setattr(cls, method, _kept(method, unbound, promise))
@@ -196,9 +190,8 @@ class ContractMeta(ABCMeta):
 class Contract(metaclass=ContractMeta):
     """Base of the abstract classes that plugins implement.
 
-    A class with a method of the wrong shape, or one that nothing would call, is refused when it is
-    defined, one that lacks a method when an instance is made of it: with a PluginError that shows
-    the definition expected.
+    A class with a method that nothing would call is refused when it is defined, one that lacks a
+    method when an instance is made of it.
     """
 
     needs: ClassVar[Mapping[str, str]] = {}
@@ -207,61 +200,12 @@ class Contract(metaclass=ContractMeta):
 
 
 def missing_definitions(cls: type) -> str | None:
+    """What to define before an instance can be made; None if nothing is missing."""
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
     if not missing:
         return None
-    shown = "\n\n".join(definition(cls, name) for name in missing)
-    return f"{cls.__qualname__} lacks {', '.join(missing)}: define\n\n{shown}"
-
-
-def definition(cls: type, name: str) -> str:
-    """The definition of an abstract method or property, as a subclass has to write it."""
-    abstract = inspect.getattr_static(cls, name)
-    is_property = isinstance(abstract, property)
-    function: Any = abstract.fget if isinstance(abstract, property) else abstract
-    signature = str(_with_named_defaults(function)).replace("'", "")
-    doc = (inspect.getdoc(function) or "").partition("\n")[0]
-    lines = ["@property"] if is_property else []
-    lines += [f"def {name}{signature}:", f'    """{doc}"""']
-    return "\n".join(f"    {line}" for line in lines)
-
-
-class _Named:
-    """Stands for a default in a signature, and is written as its name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        """The name."""
-        return self.name
-
-
-def _with_named_defaults(function: Any) -> inspect.Signature:
-    """The signature, with constants of the function's module, such as ANYTHING, by their name."""
-    signature = inspect.signature(function)
-    names = {id(value): name for name, value in function.__globals__.items() if name.isupper()}
-    parameters = [
-        p.replace(default=_Named(names[id(p.default)])) if id(p.default) in names else p
-        for p in signature.parameters.values()
-    ]
-    return signature.replace(parameters=parameters)
-
-
-def _require_shape(cls: type, base: type, name: str, found: object) -> None:
-    """Refuse what cannot stand for the abstract ``name`` of ``base``."""
-    expected = vars(base)[name]
-    if isinstance(expected, property):
-        fits = isinstance(found, property | cached_property) or not inspect.isroutine(found)
-        complaint = "" if fits else "must be a property or a constant"
-    else:
-        function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-        why = _misfit(function, expected, isinstance(found, staticmethod))
-        complaint = f"cannot be called as its contract says ({why})" if why else ""
-    if complaint:
-        raise PluginError(
-            f"{cls.__qualname__}.{name} {complaint}: define\n\n{definition(base, name)}"
-        )
+    owners = {base.__name__ for base in cls.__mro__ for name in missing if name in vars(base)}
+    return f"{cls.__qualname__} lacks {', '.join(missing)}: define them as in {min(owners)}"
 
 
 def _require_called(cls: type, name: str) -> None:
@@ -283,21 +227,3 @@ def _require_called(cls: type, name: str) -> None:
             f"{cls.__qualname__}.{name} would not always be called: {owner.__name__}.{name} is no "
             "hook. Give it another name"
         )
-
-
-def _misfit(function: Any, expected: Any, static: bool) -> str:
-    """Why a function does not take the arguments of the one expected; empty if it does."""
-    if not callable(function):
-        return "it is no function"
-    parameters = list(inspect.signature(expected).parameters.values())[int(static) :]
-    required = [p for p in parameters if p.default is inspect.Parameter.empty]
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # some functions written in C tell nothing
-        return ""
-    try:
-        for given in (required, parameters):
-            signature.bind(*(None for _ in given))
-    except TypeError as error:
-        return str(error)
-    return ""

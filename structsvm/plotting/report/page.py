@@ -19,7 +19,6 @@ from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
 from structsvm.plotting.report.support import support_section
 from structsvm.support.plain import counted
-from structsvm.support.typed import refuse_other_types
 from structsvm.support.version import __version__
 
 SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
@@ -39,7 +38,6 @@ LOCAL = (
 )
 
 
-@refuse_other_types
 def report_page(
     learner: MetricLearner,
     Xs: Any,
