@@ -204,6 +204,8 @@ def _hints(cls: type) -> dict[str, Any]:
 
 def _suits(value: Any, hint: Any) -> bool:
     """Whether a value is of an annotated type, as far as that can be seen from outside."""
+    if hint is Any:
+        return True
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_suits(value, one) for one in inner)
