@@ -1,13 +1,12 @@
 """Recordings in files: what is read, and what a bad file is told."""
 
-import sys
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from structsvm.errors import DataError, DataWarning, MissingExtraError
+from structsvm.errors import DataError, DataWarning
 from structsvm.io import (
     Recording,
     arrays_and_labels,
@@ -55,13 +54,6 @@ class TestWhatIsRead:
         np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 1, 2])
         assert found.features == ("x0", "x1")
 
-    def test_a_sign_of_missing_values_is_taken_for_one(self, tmp_path):
-        file = text(tmp_path / "one.csv", "a,label\n1,0\n?,0\n2,1\n?,1\n3,1\n")
-        assert "missing values in row 1 (line 3), column 'a'" in complaint(file)
-        file = text(tmp_path / "one.csv", "a,label\n1,0\nlost,0\n2,1\nlost,1\n3,1\n")
-        assert "'lost' is not a number, row 1 (line 3)" in complaint(file)
-        assert "if it stands for a missing value, leave its cells blank" in complaint(file)
-
     def test_names_of_recordings_keep_their_zeros(self, tmp_path):
         """Which files of labels and of regions have."""
         file = text(tmp_path / "all.csv", "who,a,label\n007,1,0\n007,2,1\n7,3,0\n7,4,1\n")
@@ -70,27 +62,6 @@ class TestWhatIsRead:
             ("007", [1, 2]),
             ("7", [3, 4]),
         ]
-
-    @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
-    def test_blanks_around_labels_are_none_of_them(self, tmp_path, kind):
-        """In sheets they were: a blank behind a name began a segment."""
-        frame = pd.DataFrame({"a": X[:, 0], "label": ["rest", "rest ", " rest", "go", "go", "go"]})
-        file = tmp_path / f"one.{kind}"
-        write = {"csv": frame.to_csv, "xlsx": frame.to_excel, "parquet": frame.to_parquet}[kind]
-        write(file, index=False)
-        (found,) = read_recordings(file)
-        assert found.y.tolist() == ["rest"] * 3 + ["go"] * 3
-
-    def test_columns_of_label_and_time(self, tmp_path):
-        file = text(tmp_path / "one.csv", "when,state,a\n1 Jan,rest,1\n2 Jan,walk,2\n")
-        (found,) = read_recordings(file, label_column="state", time_column="when")
-        np.testing.assert_array_equal(found.X, [[1.0], [2.0]])
-        assert found.y.tolist() == ["rest", "walk"]
-
-    def test_the_row_numbers_that_pandas_writes_are_no_feature(self, tmp_path):
-        pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}).to_csv(tmp_path / "one.csv")
-        (found,) = read_recordings(tmp_path)
-        assert found.features == ("a",)
 
     def test_labels_may_be_missing_where_none_are_needed(self, tmp_path):
         text(tmp_path / "one.csv", "a,b\n1,2\n")
@@ -171,72 +142,6 @@ class TestWhatIsWritten:
         with pytest.warns(DataWarning, match="missing"):
             found = read_recording(tmp_path / "one.npz", missing="mask").X
         np.testing.assert_array_equal(found, hidden.filled(np.nan))
-
-
-class TestBadTables:
-    def test_infinite_value(self, tmp_path):
-        file = text(tmp_path / "one.csv", "a,label\n1,0\ninf,0\n")
-        assert f"{file}: inf in row 1 (line 3), column 'a'" in complaint(file)
-
-    def test_word_in_a_numeric_column(self, tmp_path):
-        file = text(tmp_path / "one.csv", "a,b,label\n1,2,0\n3,high,0\n")
-        assert complaint(file) == (
-            f"{file}: 'high' is not a number, row 1 (line 3), column 'b'; "
-            "is it the column of labels (label_column=), of time (time_column=), or of names of "
-            "recordings (recording_column=)? ignore='b' leaves it out"
-        )
-
-    def test_dates_are_no_feature(self, tmp_path):
-        file = tmp_path / "one.parquet"
-        days = pd.to_datetime(["2020-01-01", "2020-01-02"])
-        pd.DataFrame({"day": days, "a": [1.0, 2.0], "label": [0, 1]}).to_parquet(file)
-        assert "column 'day' holds datetime64" in complaint(file)
-        assert read_recordings(file, time_column="day")[0].features == ("a",)
-
-    def test_no_label_column_lists_the_columns(self, tmp_path):
-        file = text(tmp_path / "one.csv", "a,b,state\n1,2,0\n")
-        assert complaint(file) == (
-            f"{file}: no column 'label'; the columns are 'a', 'b', 'state'; "
-            "name another, label_column="
-        )
-
-    def test_another_separator(self, tmp_path):
-        file = text(tmp_path / "one.csv", "a;b;label\n1;2;0\n")
-        assert read_recordings(file)[0].features == ("a", "b")
-        assert complaint(file, separator=",").endswith(
-            "are 'a;b;label'; read with ',' between columns: separator= names another"
-        )
-
-    @pytest.mark.parametrize(
-        ("content", "message"),
-        [
-            ("", "the file is empty"),
-            ("a,label\n", "0 rows and 1 feature: nothing to read"),
-            ("label\n0\n1\n", "2 rows and 0 features: nothing to read"),
-            ('a,label\n"1,0\n', "cannot be read"),
-        ],
-    )
-    def test_nothing_to_read(self, tmp_path, content, message):
-        file = text(tmp_path / "one.csv", content)
-        assert complaint(file).startswith(f"{file}: {message}")
-
-    def test_not_text(self, tmp_path):
-        file = tmp_path / "one.csv"
-        file.write_bytes(b"\xff\xfe\x00\x81,label\n")
-        assert f"{file}: cannot be read" in complaint(file)
-
-    def test_truncated_parquet(self, tmp_path):
-        file = tmp_path / "one.parquet"
-        pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}).to_parquet(file)
-        file.write_bytes(file.read_bytes()[:-20])
-        assert f"{file}: cannot be read" in complaint(file)
-
-    @pytest.mark.parametrize("kind", ["csv", "parquet"])
-    def test_without_pandas_it_says_what_to_install(self, tmp_path, monkeypatch, kind):
-        file = text(tmp_path / f"one.{kind}", "a,label\n1,0\n")
-        monkeypatch.setitem(sys.modules, "pandas", None)  # what Python does for a missing module
-        with pytest.raises(MissingExtraError, match=r"pip install 'structsvm-partitioning\[files"):
-            read_recordings(file)
 
 
 class TestBadArchives:

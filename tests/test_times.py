@@ -1,7 +1,7 @@
 """The time of samples is kept, in every picture, and samples stay the unit."""
 
 import locale
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,11 @@ from structsvm.io import (
     TimeAxis,
     arrays_and_labels,
     from_long,
+    intervals_of,
+    labels_of,
     read_recording,
     read_recordings,
+    with_labels,
     write_recording,
 )
 from structsvm.plotting import plot_segmentation, report_page
@@ -211,3 +214,173 @@ class TestPictures:
         assert '"date":false,"at":[0,1,2,' in page
         with pytest.raises(DataError, match="3 recordings but times of 1"):
             report_page(learner, XS, YS, times=[DAYS])
+
+
+def read(folder, texts):
+    """A recording with such times, and with the numbers of its rows as its only feature."""
+    path = folder / "one.csv"
+    pd.DataFrame({"row": np.arange(len(texts)), "when": texts}).to_csv(path, index=False)
+    return read_recording(path, time_column="when", need_labels=False)
+
+
+def test_seconds_have_decimals_where_they_are_not_whole(tmp_path):
+    """As Python writes them; the rows are put in their order all the same."""
+    moments = pd.date_range("2024-01-01 10:00", periods=20, freq="500ms")
+    texts = [moment.isoformat() for moment in moments]
+    assert texts[:2] == ["2024-01-01T10:00:00", "2024-01-01T10:00:00.500000"]
+    found = read(tmp_path, texts)
+    np.testing.assert_array_equal(found.time.values, moments.to_numpy())
+    with pytest.warns(DataWarning, match="not in the order of 'when'"):
+        found = read(tmp_path, texts[::-1])
+    assert found.X[:, 0].tolist() == [*range(19, -1, -1)]
+
+
+@pytest.mark.parametrize("style", ["%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M"])
+@pytest.mark.parametrize(("start", "step"), [("2024-02-05", "12h"), ("2024-02-05", "1h")])
+def test_the_day_or_the_month_comes_first_as_in_all_of_the_column(tmp_path, style, start, step):
+    """Of a week that both ways can mean, nobody samples a day in each of seven months."""
+    moments = pd.date_range(start, periods=60, freq=step)
+    found = read(tmp_path, moments.strftime(style).tolist())
+    np.testing.assert_array_equal(found.time.values, moments.to_numpy())
+    assert found.time.is_regular
+    changes = tmp_path / "changes.csv"
+    pd.DataFrame({"change": moments[[7, 30]].strftime(style)}).to_csv(changes, index=False)
+    (labelled,) = with_labels([found], changes)
+    assert np.flatnonzero(np.diff(labelled.y)).tolist() == [6, 29]
+    assert found.time.sample_at(moments[11].isoformat()) == 11
+
+
+@pytest.mark.parametrize(("kind", "step"), [(np.int8, 60), (np.uint8, 100), (np.int16, 16000)])
+def test_steps_of_small_integers_do_not_overflow(kind, step):
+    times = np.array([0, step, 2 * step], dtype=kind)
+    assert intervals_of(["a", "b", "b"], times)[-1].end == 3 * step
+    assert TimeAxis("t", np.array([-100, 100], dtype=np.int8)).steps.tolist() == [200]
+
+
+def test_a_period_begins_at_a_date():
+    days = pd.period_range("2024-01-01", periods=6)
+    frame = pd.DataFrame({"who": "ann", "x": np.arange(6.0), "when": days})
+    (found,) = from_long(frame, recording="who", time="when")
+    np.testing.assert_array_equal(found.time.values, days.start_time.to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("time", "reason"),
+    [
+        (np.arange(5), r"6 samples but times of shape \(5,\)"),
+        (np.array([0, 1, 2, 4, 3, 5]), "times fall after sample 3"),
+        (np.array([0, 1, np.nan, 3, 4, 5]), "the time of sample 2 is missing"),
+        (np.array(list("abcdef")), "times must be numbers or dates, got <U1 values"),
+    ],
+)
+def test_times_of_an_npz_that_are_none_are_named(tmp_path, time, reason):
+    np.savez(tmp_path / "one.npz", X=np.zeros((6, 2)), time=time)
+    with pytest.warns(DataWarning, match=f"one.npz: 'time' is not used, because {reason}"):
+        assert read_recording(tmp_path / "one.npz", need_labels=False).time is None
+
+
+@pytest.mark.parametrize("style", ["%d.%m.%Y %H:%M", "%m/%d/%Y %H:%M", "%Y-%m-%d %H:%M"])
+@pytest.mark.parametrize("first", ["2024-03-31 23:00", "2024-04-01 01:00", "2024-04-30 23:00"])
+def test_a_moment_is_read_in_the_order_of_the_dates_of_its_recording(tmp_path, style, first):
+    """The 31st tells pandas what comes first in the column, and nothing about the next day."""
+    clock = pd.date_range(first, periods=120, freq="min").strftime(style)
+    walk = read(tmp_path, clock)
+    assert [walk.time.sample_at(moment) for moment in clock] == list(range(120))
+
+
+def minutes(t):
+    """Half a second for each sample, from 58 minutes on."""
+    return f"{58 + t // 120}:{t % 120 / 2:04.1f}"
+
+
+def clock(t):
+    return f"{t // 7200:02d}:{t // 120 % 60:02d}:{t % 120 / 2:06.3f}"
+
+
+def seconds(t):
+    return f"{t / 2}"
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [(minutes, minutes), (clock, clock), (clock, seconds)],
+)
+def test_times_on_a_clock_are_those_of_its_seconds(tmp_path, text, marked):
+    """58:00.5 is half a second past 58 minutes; labels are on the clock or in seconds."""
+    found = read(tmp_path, [text(t) for t in range(300)])
+    assert found.time.steps.tolist() == [0.5] * 299
+    labels = tmp_path / "labels.csv"
+    stretches = [(marked(0), marked(130), "a"), (marked(130), marked(301), "b")]
+    pd.DataFrame(stretches, columns=["start", "end", "label"]).to_csv(labels, index=False)
+    (labelled,) = with_labels([found], labels)
+    assert labelled.y.tolist() == ["a"] * 130 + ["b"] * 170
+    assert found.time.text(130) == text(130)
+
+
+def test_a_clock_passes_midnight(tmp_path):
+    """Its rows were put in the order of their hours, so that the second day came first."""
+    moments = pd.date_range("2024-01-01 22:00", periods=40, freq="15min")
+    found = read(tmp_path, moments.strftime("%H:%M").tolist())
+    assert found.X[:, 0].tolist() == [*range(40)]
+    assert found.time.is_regular
+    changes = tmp_path / "changes.csv"
+    changes.write_text("change\n23:00\n00:30\n")
+    (labelled,) = with_labels([found], changes)
+    assert np.flatnonzero(np.diff(labelled.y)).tolist() == [3, 9]
+    with pytest.warns(DataWarning, match="not in the order of 'when'"):
+        read(tmp_path, moments.strftime("%H:%M").tolist()[::-1])
+
+
+@pytest.mark.parametrize(
+    ("style", "told"),
+    [
+        ("%d/%m/%Y %H:%M", r"'03/02/2024 00:00' .* for 2024-03-02, the month first, though"),
+        ("%d.%m.%Y %H:%M", None),
+        ("%Y-%m-%d %H:%M", None),
+    ],
+)
+def test_what_may_be_a_day_or_a_month_is_said(tmp_path, style, told):
+    moments = pd.date_range("2024-02-03", periods=20, freq="1min")
+    frame = pd.DataFrame({"x": np.zeros(20), "when": moments.strftime(style)})
+    frame.assign(label=0).to_csv(tmp_path / "one.csv", index=False)
+    with pytest.warns(DataWarning, match=told) if told else nullcontext():
+        (found,) = read_recordings(tmp_path / "one.csv", time_column="when")
+    if not told:
+        np.testing.assert_array_equal(found.time.values, moments.to_numpy())
+
+
+BERLIN = pd.date_range("2024-05-01 08:00", periods=48, freq="10min", tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_times_of_a_zone_are_on_its_clock(tmp_path, kind):
+    """Moments without a zone were taken for UTC, and times of Parquet files told in it."""
+    frame = pd.DataFrame({"x": np.arange(48.0), "when": BERLIN})
+    path = tmp_path / f"one.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    found = read_recording(path, time_column="when", need_labels=False)
+    assert found.time.text(10) == str(BERLIN[10]) == "2024-05-01 09:40:00+02:00"
+    assert str(found.time.edges[10]) == "2024-05-01T09:35:00.000000000"  # as pictures show it
+    assert found.time.title == "when"  # which are not in UTC
+    for moment in (BERLIN[10], BERLIN[10].tz_localize(None), BERLIN[10].tz_convert("UTC")):
+        assert found.time.sample_at(str(moment)) == 10
+
+
+def test_a_moment_without_a_zone_where_it_matters():
+    naive = TimeAxis("when", BERLIN.tz_localize(None).to_numpy())
+    with pytest.raises(DataError, match="has a time zone, and the times of 'when' have none"):
+        naive.sample_at(str(BERLIN[10]))
+    spring = pd.date_range("2024-03-31", periods=48, freq="10min", tz="Europe/Berlin")
+    frame = pd.DataFrame({"who": 1, "x": 0.0, "when": spring})
+    (found,) = from_long(frame, recording="who", time="when")
+    assert found.time.sample_at(str(spring[30])) == 30
+    assert found.time.title == "when (UTC)"
+    with pytest.raises(DataError, match=r"no time zone, and the clock of 'when' is put forward"):
+        found.time.sample_at(str(spring[30].tz_localize(None)))
+
+
+@pytest.mark.parametrize("times", [BERLIN, pd.Series(BERLIN), BERLIN.tz_localize(None)])
+def test_intervals_of_a_zone_come_back(times):
+    labels = ["a"] * 20 + ["b"] * 28
+    partial = labels_of(intervals_of(labels, times), times)
+    assert np.array(partial.labels).tolist() == labels

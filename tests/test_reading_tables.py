@@ -1,0 +1,391 @@
+"""Recordings in tables as people and programs write them: what is read, and what is refused."""
+
+import bz2
+import datetime as dt
+import gzip
+import lzma
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError
+from structsvm.io import read_recording, read_recordings
+from structsvm.support.plain import cell, uncell
+
+ROWS = [[1.5, -2.0, "rest"], [2.25, 0.5, "rest"], [9.0, 1e-3, "walk"]]
+X = np.array([row[:2] for row in ROWS])
+TABLE = "x,y,label\n1.5,0,a\n2.5,0,b\n3.5,1,b\n"
+GERMAN = TABLE.replace(",", ";").replace(".", ",")
+
+
+def put(folder, text, name="one.csv"):
+    path = folder / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def written(path, separator=",", decimal=".", encoding="utf-8"):
+    lines = [separator.join(("größe", "b", "label"))]
+    for a, b, label in ROWS:
+        numbers = [f"{value:.4f}".replace(".", decimal) for value in (a, b)]
+        lines.append(separator.join([*numbers, label]))
+    path.write_bytes(("\r\n".join(lines) + "\r\n").encode(encoding))
+    return path
+
+
+def write(frame, path):
+    kinds = {".csv": frame.to_csv, ".xlsx": frame.to_excel, ".parquet": frame.to_parquet}
+    kinds[path.suffix](path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(
+    ("separator", "decimal"),
+    [(",", "."), (";", "."), (";", ","), ("\t", "."), ("\t", ","), ("|", ","), ("  ", ".")],
+)
+def test_every_way_to_write_a_table_gives_the_same_recording(
+    tmp_path, separator, decimal, encoding
+):
+    (found,) = read_recordings(written(tmp_path / "one.txt", separator, decimal, encoding))
+    np.testing.assert_array_equal(found.X, X)
+    assert (found.name, found.features) == ("one", ("größe", "b"))
+    assert found.y.tolist() == ["rest", "rest", "walk"]
+
+
+def test_what_was_detected_is_said(tmp_path):
+    assert str(read_recording(written(tmp_path / "a.csv")).origin.format) == ""
+    odd = read_recording(written(tmp_path / "b.csv", ";", ",", "cp1252"))
+    assert str(odd.origin.format) == (
+        "';' between columns, ',' as the decimal mark, the encoding cp1252"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "columns"),
+    [
+        ('a,label\n"1,5",x\n"2,5",y\n', {}, {"a": [1.5, 2.5]}),
+        ("a;label\n1,250;x\n2,500;y\n", {}, {"a": [1.25, 2.5]}),
+        ("a;label\n1,125;x\n2,25;y\n3;y\n", {}, {"a": [1.125, 2.25, 3]}),
+        ("a;label\n0;x\n1,125;y\n0,500;y\n", {}, {"a": [0, 1.125, 0.5]}),
+        ("a;label\n1.125;x\n2.25;y\n3;y\n", {}, {"a": [1.125, 2.25, 3]}),
+        ("a;label\n1,125;x\n1200;y\n", {}, {"a": [1.125, 1200]}),
+        ("a,label\n1.125,x\n3,y\n", {}, {"a": [1.125, 3]}),
+        ("body weight\n1\n2\n", {"need_labels": False}, {"body weight": [1, 2]}),
+        ("#,label\n1,#a\n2,b\n", {}, {"#": [1, 2]}),
+        ("a,b,label\n1,2,0\n2,3,1\n", {"ignore": ["a"]}, {"b": [2, 3]}),
+        ("a,b,label\n1,x,0\n2,y,1\n", {"features": ["a", "a"]}, {"a": [1, 2]}),
+        ("when,state,a\n1 Jan,u,1\n2 Jan,v,2\n", {"label_column": "state", "time_column": "when"},
+         {"a": [1, 2]}),
+    ],
+)  # fmt: skip
+def test_numbers_and_names_are_read_as_they_are_meant(tmp_path, text, options, columns):
+    (found,) = read_recordings(put(tmp_path, text), **options)
+    assert dict(zip(found.features, found.X.T.tolist(), strict=True)) == columns
+
+
+LATE = "".join(f"{n:,};{n % 2}\n".replace(",", ".") for n in range(900, 1100))
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, "the file is empty"),
+        ("a,label\n", {}, "0 rows and 1 feature: nothing to read"),
+        ("label\n0\n1\n", {}, "2 rows and 0 features: nothing to read"),
+        ('a,label\n"1,0\n', {}, "cannot be read"),
+        ("a,label\n1,0\ninf,0\n", {}, r"inf in row 1 \(line 3\), column 'a'"),
+        ("a,b,state\n1,2,0\n", {},
+         "no column 'label'; the columns are 'a', 'b', 'state'; name another, label_column=$"),
+        ("a;b;label\n1;2;0\n", {"separator": ","},
+         "are 'a;b;label'; read with ',' between columns: separator= names another$"),
+        ("a,label\n1,2\n", {"time_column": "t"}, "no column 't'; the columns are 'a', 'label'"),
+        ("a,label\n1,rest\n2,\n3,go\n", {}, r"no label, row 1 \(line 3\), column 'label'"),
+        ("a,label\n1,x\n,z\n,\n", {}, r"a missing value in row 1 \(line 3\), column 'a'"),
+        ("a,b,a,label\n1,2,3,0\n1,2,3,1\n", {}, "need different names, repeated: 'a'"),
+        ("a,b,label\n1,2,0\n", {"features": ["c"]}, "features names 'c', which it has no column"),
+        ("a,b,label\n1,2,0\n", {"ignore": ["c"]}, "ignore names 'c', which it has no column of"),
+        ("a;b;label\n1,5;2.5;x\n2,5;3.5;y\n", {}, "'1,5' is not a number"),
+        ("a;label\n1,250;x\n2,500;y\n", {"decimal": "."}, "'1,250' is not a number"),
+        ("x,label\n?,0\n?,1\n", {}, r"'\?' is not a number"),
+        ("x;label\n1,5;a\nk.A.;a\n2,5;b\n", {}, r"'k\.A\.' is not a number, row 1 .* cells blank"),
+        ("a,label\n1,0\n?,0\n2,1\n?,1\n3,1\n", {}, r"missing values in row 1 \(line 3\), column"),
+        ("a,label\n1,0\nlost,0\n2,1\nlost,1\n3,1\n", {},
+         r"'lost' is not a number, row 1 \(line 3\), .*; if it stands for a missing value, leave"),
+        ("a,b,label\n1,2,0\n3,high,0\n", {}, r"'high' is not a number, row 1 \(line 3\), column "
+         r"'b'; is it the column of labels .*\? ignore='b' leaves it out$"),
+        ("a,b,c,label\n1,x,sun,0\n2,y,fog,0\n3,y,fog,1\n", {}, r"'x' is not a number, row 0 .* "
+         r"\(and there are words in 'c'\); .* ignore=\['b', 'c'\] leaves it out"),
+        ('x,label\n998,0\n"1,002",1\n0,1\n', {}, "'1,002' stands beside '998' .* decimal=','"),
+        ("x;label\n998;0\n1,002;1\n", {}, "'1,002' stands beside '998' .* decimal=','"),
+        ("x;label\n998;0\n1.002;1\n-1.000;1\n", {}, r"'1\.002' stands .* decimal='\.'"),
+        (f"x;label\n{LATE}", {}, r"'1\.000' stands beside '900' .* decimal='\.'"),
+        ("x;label\n" + "3;0\n4;1\n" * 30 + "1,5;1\n", {}, "'1,5' is not .* say decimal=','"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_names_the_place_and_the_way_out(tmp_path, text, options, message):
+    path = put(tmp_path, text)
+    with pytest.raises(DataError, match=message) as caught:
+        read_recordings(path, **options)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"separator": "ab"}, "separator must be one letter"),
+        ({"decimal": "x"}, "decimal must be '.' or ','"),
+        ({"decimal": ",", "separator": ","}, "cannot be decimal mark and separator at once"),
+        ({"missing": "zero"}, "missing must be one of error, interpolate"),
+    ],
+)
+def test_options_that_no_file_can_have(tmp_path, options, message):
+    with pytest.raises(SettingsError, match=message):
+        read_recordings(put(tmp_path, TABLE), **options)
+
+
+class TestLinesThatAreNoRows:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "# Anna, 3 rats, 100 Hz\n#\n" + TABLE,
+            "# " + TABLE,  # as numpy.savetxt writes a header
+            TABLE + "# end of file\n",
+            TABLE.replace("2.5", "# cable out\n2.5"),
+            "#fs=100\r\n" + TABLE.replace("\n", "\r\n"),
+        ],
+    )
+    def test_comments(self, tmp_path, text):
+        (found,) = read_recordings(put(tmp_path, text))
+        assert found.features == ("x", "y")
+        assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
+        assert text.splitlines()[found.origin.line(2) - 1] == "3.5,1,b"
+
+    @pytest.mark.parametrize(
+        ("text", "lines"),
+        [
+            (TABLE.replace("\n", "\n(g),(g),\n", 1), [2]),
+            ("Rat 3; EEG\n\n" + TABLE, [1]),
+            ("Rat 3,,\n" + TABLE, [1]),
+            ("Rat 3\nby,Anna\n" + TABLE, [1, 2]),
+            (GERMAN.replace("\n", "\nm/s;m/s;\n", 1), [2]),
+        ],
+    )
+    def test_titles_and_units_where_they_are_named(self, tmp_path, text, lines):
+        path = put(tmp_path, text)
+        with pytest.raises(DataError, match=r"skip_lines=\[[12]"):
+            read_recordings(path)
+        (found,) = read_recordings(path, skip_lines=lines)
+        assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
+        assert text.splitlines()[found.origin.line(0) - 1] in ("1.5,0,a", "1,5;0;a")
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    @pytest.mark.parametrize("separator", [",", ";", "\t"])
+    def test_rows_of_separators_at_the_end(self, tmp_path, separator, end):
+        """Excel writes them for cells that were once used; they were refused for having no time."""
+        rows = ["t,a,label", "0,1.5,x", "1,2.5,x", "2,3.5,z", ",,", ", ,", ",,"]
+        path = put(tmp_path, end.join([*rows, ""]).replace(",", separator))
+        assert read_recording(path, time_column="t").X.tolist() == [[1.5], [2.5], [3.5]]
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    @pytest.mark.parametrize("header", ["a,b,label ", " a ,b, label", "a,b,label\xa0"])
+    def test_blanks_around_names(self, tmp_path, header, end):
+        """The last column is where most tables have their labels, and it was not found."""
+        rows = [header, *("1,2,rest", "1,3,rest ", "4,2,walk", "4,3,walk")]
+        found = read_recording(put(tmp_path, end.join([*rows, ""])))
+        assert found.features == ("a", "b")
+        assert found.X[:, 1].tolist() == [2, 3, 2, 3]
+        assert list(found.y) == ["rest", "rest", "walk", "walk"]
+
+    def test_what_mac_and_excel_put_beside_a_table(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "one.csv.zip", "w") as archive:
+            archive.writestr("one.csv", TABLE)
+            archive.writestr("__MACOSX/._one.csv", b"\0\5\x16\7")
+        (tmp_path / "~$two.xlsx").write_bytes(b"of an open workbook")
+        (tmp_path / "two.csv").write_text(f"sep=;\n{GERMAN}")
+        for found in read_recordings(tmp_path):
+            assert found.X.tolist() == [[1.5, 0], [2.5, 0], [3.5, 1]]
+
+
+class TestCompression:
+    def test_all_kinds_are_read(self, tmp_path):
+        content = written(tmp_path / "plain.csv", ";", ",").read_bytes()
+        for module, suffix in ((gzip, "gz"), (bz2, "bz2"), (lzma, "xz")):
+            with module.open(tmp_path / f"{suffix}.csv.{suffix}", "wb") as file:
+                file.write(content)
+        with zipfile.ZipFile(tmp_path / "zip.csv.zip", "w") as archive:
+            archive.writestr("inside.csv", content)
+        found = read_recordings(tmp_path)
+        assert [r.name for r in found] == ["bz2", "gz", "plain", "xz", "zip"]
+        for recording in found:
+            np.testing.assert_array_equal(recording.X, X)
+
+    def test_archives_of_several_files(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "two.csv.zip", "w") as archive:
+            archive.writestr("a.csv", "x")
+            archive.writestr("b.csv", "x")
+        with pytest.raises(DataError, match=r"an archive of one table is read, it holds 'a.csv'"):
+            read_recordings(tmp_path)
+
+    @pytest.mark.parametrize("suffix", ["gz", "zip"])
+    def test_no_more_is_unpacked_than_is_allowed(self, tmp_path, suffix):
+        content = b"a,label\n" + b"1,0\n" * 500_000
+        path = tmp_path / f"one.csv.{suffix}"
+        if suffix == "gz":
+            path.write_bytes(gzip.compress(content))
+        else:
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("one.csv", content)
+        with pytest.raises(DataError, match="at most 1 MB are read"):
+            read_recordings(path, max_bytes=10**6)
+
+    @pytest.mark.parametrize("kind", ["gz", "parquet", "csv"])
+    def test_damaged(self, tmp_path, kind):
+        frame, path = pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}), tmp_path / "one.parquet"
+        contents = {
+            "gz": gzip.compress(b"a,label\n1,0\n")[:-9],
+            "parquet": write(frame, path).read_bytes()[:-20],
+            "csv": b"\xff\xfe\x00\x81,label\n",
+        }
+        file = tmp_path / ("one.csv.gz" if kind == "gz" else f"one.{kind}")
+        file.write_bytes(contents[kind])
+        with pytest.raises(DataError, match=f"{file}: cannot be read"):
+            read_recordings(file)
+
+
+class TestKinds:
+    @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+    def test_blanks_around_labels_are_none_of_them(self, tmp_path, kind):
+        """In sheets they were: a blank behind a name began a segment."""
+        frame = pd.DataFrame({"a": [1, 2, 4, 3], "label": ["rest", "rest ", " rest", "go"]})
+        found = read_recording(write(frame, tmp_path / f"one.{kind}"))
+        assert found.y.tolist() == ["rest"] * 3 + ["go"]
+
+    @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+    @pytest.mark.parametrize("micro", [0, 500_000])
+    def test_times_of_a_day(self, tmp_path, kind, micro):
+        times = [dt.time(10, 0, i, micro * (i % 2)) for i in range(12)]
+        frame = pd.DataFrame({"t": times, "x": np.arange(12) % 3, "label": ["a"] * 6 + ["b"] * 6})
+        found = read_recording(write(frame, tmp_path / f"walk.{kind}"), time_column="t")
+        assert found.time.text(4) == "10:00:04"
+        assert found.time.steps[0] == 1.0 + micro / 1e6
+
+    @pytest.mark.parametrize("word", ["-", "?", "n/a", "missing", "#DIV/0!", "N.D."])
+    @pytest.mark.parametrize("kind", ["csv", "xlsx"])
+    def test_words_for_a_missing_value(self, tmp_path, word, kind):
+        frame = pd.DataFrame({"x": [1.5, word, 2.5, 3.5], "label": [0, 0, 1, 1]})
+        path = write(frame, tmp_path / f"walk.{kind}")
+        with pytest.raises(DataError, match=r"a missing value in row 1 \(line 3\), column 'x'"):
+            read_recording(path)
+        with pytest.warns(DataWarning, match="1 value interpolated"):
+            assert read_recording(path, missing="interpolate").X[1, 0] == 2.0
+
+    def test_further_sheets_are_named(self, tmp_path):
+        frame = pd.DataFrame(ROWS, columns=["a", "b", "label"])
+        with pd.ExcelWriter(tmp_path / "one.xlsx", engine="openpyxl") as writer:
+            for sheet in ("data", "notes"):
+                frame.to_excel(writer, sheet_name=sheet, index=False)
+        with pytest.warns(DataWarning, match="'notes' the first is read; save the others"):
+            (found,) = read_recordings(tmp_path)
+        np.testing.assert_array_equal(found.X, X)
+
+    def test_dates_are_no_feature(self, tmp_path):
+        days = pd.to_datetime(["2020-01-01", "2020-01-02"])
+        frame = pd.DataFrame({"day": days, "a": [1.0, 2.0], "label": [0, 1]})
+        file = write(frame, tmp_path / "one.parquet")
+        with pytest.raises(DataError, match="column 'day' holds datetime64"):
+            read_recordings(file)
+        assert read_recordings(file, time_column="day")[0].features == ("a",)
+
+    def test_the_row_numbers_that_pandas_writes_are_no_feature(self, tmp_path):
+        pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]}).to_csv(tmp_path / "one.csv")
+        assert read_recording(tmp_path / "one.csv").features == ("a",)
+
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_without_pandas_it_says_what_to_install(self, tmp_path, monkeypatch, kind):
+        file = put(tmp_path, "a,label\n1,0\n", f"one.{kind}")
+        monkeypatch.setitem(sys.modules, "pandas", None)  # what Python does for a missing module
+        with pytest.raises(MissingExtraError, match=r"pip install 'structsvm-partitioning\[files"):
+            read_recordings(file)
+
+
+class TestMissingValues:
+    FRAME = pd.DataFrame(
+        {
+            "a": [1.0, np.nan, np.nan, 4.0, 5.0],
+            "b": [np.nan, 1.0, 2.0, 3.0, np.nan],
+            "label": [0, 0, 1, 1, 1],
+        }
+    )
+
+    def test_every_block_is_named(self, tmp_path):
+        with pytest.raises(DataError) as raised:
+            read_recordings(write(self.FRAME, tmp_path / "one.csv"))
+        assert (
+            "missing values in row 0 (line 2), column 'b'; rows 1 to 2 (lines 3 to 4), column 'a'; "
+            "row 4 (line 6), column 'b'; interpolate with missing='interpolate'"
+        ) in str(raised.value)
+
+    @pytest.mark.parametrize("kind", ["csv", "npz"])
+    def test_interpolation(self, tmp_path, kind):
+        path = tmp_path / f"one.{kind}"
+        if kind == "csv":
+            write(self.FRAME, path)
+        else:
+            np.savez(path, X=self.FRAME[["a", "b"]], y=self.FRAME["label"], features=["a", "b"])
+        with pytest.warns(DataWarning, match="4 values interpolated: missing values in row 0"):
+            (found,) = read_recordings(path, missing="interpolate")
+        np.testing.assert_allclose(found.X, [[1, 1], [2, 1], [3, 2], [4, 3], [5, 3]])
+
+    def test_it_is_linear_in_time(self, tmp_path):
+        path = write(self.FRAME.assign(t=[0.0, 1.0, 2.9, 3.0, 4.0]), tmp_path / "one.csv")
+        with pytest.warns(DataWarning, match="interpolated|irregularly"):
+            (found,) = read_recordings(path, missing="interpolate", time_column="t")
+        np.testing.assert_allclose(found.X[:, 0], [1, 2, 3.9, 4, 5])
+
+    def test_an_empty_column_is_named(self, tmp_path):
+        path = write(self.FRAME.assign(c=np.nan), tmp_path / "one.csv")
+        with pytest.raises(DataError, match=r"column 'c' of one has no value.*ignore='c'"):
+            read_recordings(path, missing="interpolate")
+
+
+@pytest.mark.parametrize("name", ["=SUM(A1:A9)", "+x", "-x", "@x", "=1+1"])
+def test_names_that_are_formulas_are_quoted_in_tables(name):
+    assert cell(name) == f"'{name}"
+    assert uncell(cell(name)) == name
+
+
+@pytest.mark.parametrize("value", ["-1", "+2.5", "-1,5", "'tis", "a-b", 3, -1.0, None])
+def test_numbers_and_other_names_are_not(value):
+    assert cell(value) == value
+
+
+def test_reading_takes_time_with_the_number_of_columns(tmp_path):
+    seconds = {}
+    for n in (1000, 8000):
+        row = ",".join(str(i % 7) for i in range(n))
+        head = ",".join(f"c{i}" for i in range(n))
+        rows = "".join(f"{row},{k // 5}\n" for k in range(10))
+        path = put(tmp_path, f"{head},label\n{rows}", f"{n}.csv")
+        best = np.inf
+        for _ in range(2):
+            begin = time.process_time()
+            read_recording(path)
+            best = min(best, time.process_time() - begin)
+        seconds[n] = best
+    assert seconds[8000] < 24 * seconds[1000]  # 64 if it were the square
+
+
+@pytest.mark.parametrize("minutes", [10, 15, 20, 30, 60])
+def test_a_clock_that_is_put_back_is_told(tmp_path, minutes):
+    times = pd.date_range(
+        "2024-10-26 20:00", "2024-10-27 06:00", freq=f"{minutes}min", tz="Europe/Berlin"
+    )
+    rows = [f"{t:%Y-%m-%d %H:%M},{k % 7},{'ab'[k % 2]}\n" for k, t in enumerate(times)]
+    path = put(tmp_path, "time,x,label\n" + "".join(rows))
+    with pytest.warns(DataWarning, match="the clock is put back in autumn"):
+        read_recording(path, time_column="time")
