@@ -48,18 +48,20 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
     truths = [truth(recording.y) for recording in test]
     ys = names if labels == "names of states" else [truth(y).breakpoints for y in names]
     groups = [recording.name[:3] for recording in learn]
-    search = MetricLearnerCV(random_state=0).fit(Xs, ys, groups=groups)
+    search = MetricLearnerCV(choose_from="all", random_state=0).fit(Xs, ys, groups=groups)
+    best = search.best_estimator_
+    learned = getattr(best, "learner", best)
     contrasts = search.verdict_.contrasts
     samples = [recording.X for recording in test]
     found: dict[str, dict[str, list[float]]] = {}
     for given, counts in (("unknown", None), ("known", [M.n_clusters for M in truths])):
         both = {
-            use: losses(search.predict_partitions(samples, counts, use=use), truths)
-            for use in ("learned", "best")
+            use: losses(model.predict_partitions(samples, counts), truths)
+            for use, model in (("learned", learned), ("best", best))
         }
         rivals = {
-            name: losses(partition_with(search, name, samples, counts), truths)
-            for name in estimators_in(search.baselines_)
+            name: losses(partition_with(learned, name, samples, counts), truths)
+            for name in estimators_in(learned.baselines_)
         }
         found[given] = both | rivals
     return {

@@ -2,7 +2,7 @@
 
 Fully nested: in each outer fold :class:`structsvm.MetricLearnerCV` sees the training recordings
 only and chooses from its own menu, as it is. *Best* is what it takes of all candidates
-(``use="best"``), *learned* the best learned metric, which predicts unless told otherwise. Each is
+(``choose_from="all"``), *learned* the best learned metric, which predicts otherwise. Each is
 compared with every rival that applies: the untrained metric, half-shrunk RCA and the classifiers,
 tuned on the same recordings. Folds and training recordings are those of nested_cv.py. skab and tep
 are means of 4 samples, beedance means of 3: they are learned and segmented at that rate, and the
@@ -80,17 +80,22 @@ class Nested:
             train = np.random.default_rng(100 + k).permutation(train)[:N_TRAINING]
         Xs, ys = [self.Xs[i] for i in train], [self.ys[i] for i in train]
         groups = None if self.groups is None else self.groups[train].tolist()
-        search = MetricLearnerCV(random_state=0).fit(Xs, ys, groups=groups)
+        search = MetricLearnerCV(choose_from="all", random_state=0)
+        best = search.fit(Xs, ys, groups=groups).best_estimator_
+        learned = getattr(best, "learner", best)
         plain = MetricLearner(metric="diagonal").fit(Xs, ys, groups=groups, baselines=["rca"])
         new = [self.Xs[i] for i in test]
         found: dict[str, dict[str, list[float]]] = {}
         for given in GIVEN:
             counts = [len(self.pooled(self.ends[i])) for i in test] if given == "known" else None
-            guesses = {use: search.predict_partitions(new, counts, use=use) for use in CHOSEN}
+            guesses = {
+                use: model.predict_partitions(new, counts)
+                for use, model in zip(CHOSEN, (best, learned), strict=True)
+            }
             for metric in ("untrained", "rca"):
                 guesses[metric] = decode_with(plain, plain.baselines_[metric], new, counts)
-            for rival in estimators_in(search.baselines_):
-                guesses[rival] = partition_with(search, rival, new, counts)
+            for rival in estimators_in(learned.baselines_):
+                guesses[rival] = partition_with(learned, rival, new, counts)
             found[given] = {name: self.losses(test, Ms) for name, Ms in guesses.items()}
         chosen = f"{search.best_learned_}, {search.best_candidate_}"
         print(k, chosen, {m: np.mean(v).round(2) for m, v in found["unknown"].items()}, flush=True)

@@ -103,19 +103,20 @@ def default(name: str, folder: Path, seed: int) -> dict[str, Any]:
 def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
     """What model selection takes, learned or not, by its own question."""
     draw, start = Draw.of(name, folder, seed), time.process_time()
-    search = MetricLearnerCV(Clustering(), split=split, random_state=seed)
+    search = MetricLearnerCV(Clustering(), split=split, choose_from="all", random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
         warnings.simplefilter("ignore", DataWarning)  # pixels that are always white
         search.fit(*draw.learn)
     seconds = time.process_time() - start
-    best = partial(search.predict_partitions, use="best")
+    best = search.best_estimator_
+    metric = getattr(best, "learner", best)
     learned = f"{search.best_learned_}, lam={search.best_lam_:g}"
     print(name, seed, split, learned, search.best_candidate_, f"{seconds:.0f} s", flush=True)
     return {
         "scores": {
-            split: draw.scores(search.predict_partitions),
-            f"best for {split}": draw.scores(best),
+            split: draw.scores(metric.predict_partitions),
+            f"best for {split}": draw.scores(best.predict_partitions),
         },
         "seconds": {split: seconds},
         "learned": learned,

@@ -43,7 +43,7 @@ def test_folds_within_two_folds_share_their_classifier(learned, cv, most):
     names = ("untrained", "diagonal", "frame-logistic")
     search = MetricLearnerCV(candidates=names, cv=cv, lams=(0.2,), random_state=0).fit(Xs, ys)
     assert learned["LogisticRegression"] <= most
-    assert "frame-logistic" in search.baselines_
+    assert "frame-logistic" in search.best_estimator_.baselines_
 
 
 def test_what_is_in_one_fold_only_is_learned_in_folds_of_its_own(learned):

@@ -53,8 +53,8 @@ def test_what_can_be_gone_through_only_once(data):
     candidates = ("untrained", "diagonal")
     search = MetricLearnerCV(lams=(0.1,), candidates=candidates, cv=2, random_state=0)
     search.fit(iter(Xs), iter(ys))
-    for use in ("learned", "best"):
-        found = zip(search.predict(iter(Xs), use=use), search.predict(Xs, use=use), strict=True)
+    for model in (search, search.best_estimator_.baselines_["untrained"]):
+        found = zip(model.predict(iter(Xs)), model.predict(Xs), strict=True)
         assert all(np.array_equal(one, other) for one, other in found)
     seen = [
         evaluate(learner, form(Xs), form(ys), baselines={"untrained too": again}).scores

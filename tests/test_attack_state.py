@@ -5,9 +5,6 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from structsvm import MetricLearner, MetricLearnerCV, load, margin_rates, save
-from structsvm.errors import SettingsError
-from structsvm.plotting import plot_metric, plot_segmentation, plot_weights
-from structsvm.plotting.words import eigenvalues
 from structsvm.storage.fingerprint import fingerprint
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -42,31 +39,10 @@ def test_a_choice_alone_leaves_no_learner_of_the_choice_before():
     search = small().fit(*recordings(0))
     search.choose(*recordings(1, 4))
     assert len(search.losses_) == 4
-    for use in ("learned", "best"):
-        with pytest.raises(NotFittedError):
-            search.predict(recordings(0)[0], use=use)
+    with pytest.raises(NotFittedError):
+        search.predict(recordings(0)[0])
     search.fit(*recordings(1, 4))
-    assert len(search.predict(recordings(0)[0], use="best")) == 6
-
-
-@pytest.mark.parametrize("earlier", [False, True])
-def test_a_best_candidate_that_was_not_tuned_any_more_is_said_to_be_so(monkeypatch, earlier):
-    Xs, ys = recordings(0)
-    search = small()
-    if earlier:
-        search.fit(*recordings(1))
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(MetricLearner, "_tune_baselines", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(Xs, ys)
-    learned = search.predict_breakpoints(Xs)
-    assert search.predict_breakpoints(Xs, use="best") == learned
-    search.best_candidate_ = "rca"
-    with pytest.raises(SettingsError, match="rca was not tuned, because learning the choice was"):
-        search.predict(Xs, use="best")
+    assert len(search.predict(recordings(0)[0])) == 6
 
 
 class Limit:
@@ -82,15 +58,3 @@ class Limit:
 def test_methods_of_two_objects_are_not_the_same_function():
     assert fingerprint(Limit(1).on) == fingerprint(Limit(1).on)
     assert fingerprint(Limit(1).on) != fingerprint(Limit(2).on)
-
-
-def test_pictures_of_a_search_are_those_of_its_choice():
-    Xs, ys = recordings(0)
-    search = small().fit(Xs, ys)
-    chosen = search.best_estimator_
-    assert search.metric_feature_names_ == chosen.metric_feature_names_
-    np.testing.assert_array_equal(eigenvalues(search), eigenvalues(chosen))
-    assert len(plot_metric(search).images) == len(plot_metric(chosen).images)
-    plot_segmentation(search, Xs[0], ys[0])
-    with pytest.raises(SettingsError, match=r"learner must be MetricLearner(?s:.*): give its best"):
-        plot_weights(search)

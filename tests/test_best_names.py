@@ -7,6 +7,7 @@ from structsvm import MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import SettingsError
 from structsvm.features import Lags, StateScores
+from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.partitions import Baseline, Candidate
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
@@ -31,35 +32,30 @@ def search(best, *candidates):
     """A search whose best candidate is what the test is about."""
     found = MetricLearnerCV(candidates=("untrained", *candidates), lams=(0.1,), cv=3)
     found = found.set_params(random_state=0).fit(recordings(6), [NAMES] * 6)
-    found.best_candidate_ = best
-    return found
+    return ChosenBaseline(found.best_estimator_, best)
 
 
 def test_a_frame_classifier_gives_its_own_names():
     found, new = search("frames", SCORES, FRAMES), recordings(2, seed=1)
-    own = found.baselines_["frames"].predict_states(new, [4, 4])
-    names = found.predict_states(new, 4, use="best")
+    own = found.learner.baselines_["frames"].predict_states(new, [4, 4])
+    names = found.predict_states(new, 4)
     assert all(np.array_equal(a, b) for a, b in zip(names, own, strict=True))
-    tables = found.predict_segments(new, 4, use="best")
+    tables = found.predict_segments(new, 4)
     assert [row["state"] for row in tables[0]] == own[0][[0, 8, 18, 25]].tolist()
 
 
 def test_boundaries_of_a_classifier_have_names_from_the_learned_scores():
     found, new = search("bounds", SCORES, BOUNDS), recordings(2, seed=1)
     (names, _), (ends, _) = (
-        found.predict_states(new, use="best"),
-        found.predict_breakpoints(new, use="best"),
+        found.predict_states(new),
+        found.predict_breakpoints(new),
     )
     assert (names == NAMES).mean() > 0.9
     assert set(np.flatnonzero(names[1:] != names[:-1]) + 1) <= set(ends)
-    assert found.predict_segments({"a": new[0]}, use="best")["a"][-1]["end"] == 30
-    (learned, _) = found.best_estimator_.predict_states(new)
-    assert np.array_equal(found.predict_states(new)[0], learned)
+    assert found.predict_segments({"a": new[0]})["a"][-1]["end"] == 30
 
 
 def test_where_nothing_knows_names_the_error_says_so():
     found = search("bounds", "diagonal", BOUNDS)
     with pytest.raises(SettingsError, match="bounds knows no names of states, nor does"):
-        found.predict_states(recordings(1), use="best")
-    with pytest.raises(SettingsError, match="use must be 'learned' or 'best'"):
-        found.predict_states(recordings(1), use="all")
+        found.predict_states(recordings(1))

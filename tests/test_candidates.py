@@ -83,7 +83,6 @@ def test_names_stand_for_what_the_problem_knows():
     ("candidates", "message"),
     [
         (("untrained", "full", Candidate("full")), "two candidates are called 'full'"),
-        (("untrained", 3), "must be a list of names or Candidates"),
         (("untrained", Candidate("frames", baseline=FRAMES)), "at least one that is learned"),
     ],
 )
@@ -166,31 +165,27 @@ def test_a_baseline_may_have_settings_of_its_own(data):
 
 def test_a_baseline_is_chosen_and_predicts(data):
     Xs, ys = data
-    found = search(Candidate("frames", baseline=FRAMES), "diagonal", rule="min").fit(Xs, ys)
+    found = search(Candidate("frames", baseline=FRAMES), "diagonal", rule="min", choose_from="all")
+    found.fit(Xs, ys)
     assert found.best_candidate_ == "frames"
     alone = FrameClassifier("logistic", Lags((-1, 0, 1))).fit(Xs, ys)
-    labels = found.predict(Xs, use="best")
+    labels = found.predict(Xs)
     for mine, theirs in zip(labels, alone.predict(Xs), strict=True):
         assert EquivalenceMatrix.from_labels(mine) == EquivalenceMatrix.from_labels(theirs)
-    known = found.predict_breakpoints(Xs, 4, use="best")
+    known = found.predict_breakpoints(Xs, 4)
     assert known == alone.predict_breakpoints(Xs, 4)
-    assert found.predict_breakpoints(Xs) == found.best_estimator_.predict_breakpoints(Xs)
-    assert list(found.baselines_) == ["untrained", "frames"]
-    with pytest.raises(SettingsError, match="frames partitions samples as they are"):
-        found.predict(prepare(found, Xs), use="best")
+    assert list(found.best_estimator_.learner.baselines_) == ["untrained", "frames"]
     assert "frames" in found.verdict_.contrasts
 
 
 def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
     Xs, ys = [X[:, :2] for X in data[0]], data[1]
     lags = Candidate("lags", 0.1, {"metric": "diagonal", "features": Lags((-9, 9))})
-    found = search(lags).fit(Xs, ys)
+    found = search(lags, choose_from="all").fit(Xs, ys)
     assert found.best_candidate_ == "untrained"
     plain = MetricLearner(metric="diagonal").fit(Xs, ys)
     expected = decode_with(plain, plain.baselines_["untrained"], Xs)
-    assert found.predict_partitions(Xs, use="best") == expected
-    with pytest.raises(SettingsError, match="untrained sees other features than the learned"):
-        found.predict(prepare(found, Xs), use="best")
+    assert found.predict_partitions(Xs) == expected
 
 
 def test_a_baseline_that_fails_in_a_fold_is_named(data):

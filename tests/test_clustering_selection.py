@@ -47,9 +47,7 @@ def test_it_chooses_and_says_that_learning_pays(fitted):
     assert search.losses_.shape == (24, len(search.candidates_))
     assert search.cv_results_["failure"].count("") == len(search.candidates_)
     X, y = table(3, 50, seed=20, spread=3.0)
-    for use in ("learned", "best"):
-        labels = search.predict(X, n_clusters=3, use=use)
-        assert np.bincount(labels).size == 3
+    assert np.bincount(search.predict(X, n_clusters=3)).size == 3
     assert search.score(X, y) > -0.5
     counts = list(range(2, 11))
     assert [len(set(p.tolist())) for p in search.predict(Xs[:9], counts)] == counts
@@ -75,7 +73,7 @@ def test_one_single_cluster_is_no_candidate_to_fall_for():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", VerdictWarning)
         search = MetricLearnerCV(problem, lams=(0.1,), cv=2).fit(Xs, ys)
-    truths, guesses = encode(search, Xs, ys), search.predict_partitions(Xs)
+    truths, guesses = encode(search.best_estimator_, Xs, ys), search.predict_partitions(Xs)
     losses = [partition_loss(t, g) for t, g in zip(truths, guesses, strict=True)]
     assert np.mean(losses) > 5  # what one single cluster would have
     assert min(g.n_clusters for g in guesses) > 1

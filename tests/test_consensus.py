@@ -21,6 +21,7 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.features import Lags
 from structsvm.learner.baselines import estimators_in, partition_with
 from structsvm.learner.steps import encode, read_training
+from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.model_selection.trials import Fold, try_baseline
 from structsvm.partitions import Baseline, Candidate
 from structsvm.partitions.losses import partition_loss
@@ -162,10 +163,9 @@ def test_its_names_change_where_its_segments_do(noisy, search, K) -> None:
     guesses = [to(ends) for ends in own.predict_breakpoints(Xs, K)]
     expected = [partition_loss(t, M) for t, M in zip(encode(learner, Xs, ys), guesses, strict=True)]
     assert scores["own"]["loss"] == pytest.approx(np.mean(expected))
-    for model in (own, search):
-        use = {} if model is own else {"use": "best"}
-        ends = model.predict_breakpoints(Xs, K, **use)
-        named = model.predict_states(Xs, K, **use)
+    for model in (own, ChosenBaseline(search.best_estimator_, "consensus")):
+        ends = model.predict_breakpoints(Xs, K)
+        named = model.predict_states(Xs, K)
         changes = [{*(np.flatnonzero(y[1:] != y[:-1]) + 1)} for y in named]
         assert all(of_names <= {*found} for of_names, found in zip(changes, ends, strict=True))
 
@@ -268,15 +268,16 @@ def by_hand(model: MetricLearner, Xs, counts=None) -> list[list[int]]:
 def test_a_search_chooses_the_consensus_of_what_it_has_learned(noisy, search) -> None:
     Xs = noisy[0]
     assert search.best_candidate_ == "consensus"
-    assert search.consensus_ == ("frames", "edges")
+    assert search.best_estimator_.consensus_ == ("frames", "edges")
+    best = ChosenBaseline(search.best_estimator_, "consensus")
     for counts in (None, [3, 4, 5, 6, 5, 5, 4, 2, 1, 5]):
-        found = search.predict_breakpoints(Xs, counts, use="best")
+        found = best.predict_breakpoints(Xs, counts)
         assert found == by_hand(search.best_estimator_, Xs, counts)
     assert found != search.predict_breakpoints(Xs, counts)
-    named = search.predict_states(Xs, use="best")
+    named = best.predict_states(Xs)
     assert np.mean(np.concatenate(named) == np.concatenate(noisy[1])) > 0.8
-    (table,) = search.predict_segments(Xs[:1], use="best")
-    ends = search.predict_breakpoints(Xs[:1], use="best")[0]
+    (table,) = best.predict_segments(Xs[:1])
+    ends = best.predict_breakpoints(Xs[:1])[0]
     assert [row["end"] for row in table] == ends
     assert [row["state"] for row in table] == named[0][np.array(ends) - 1].tolist()
 
@@ -296,7 +297,7 @@ def test_it_joins_a_metric_of_each_kind(noisy, wide, tmp_path) -> None:
     Xs, ys = noisy
     assert wide.best_candidate_ == "consensus"
     (other,) = {"diagonal", "lags"} - {wide.best_learned_}
-    assert list(wide.metrics_beside_) == [other]
+    assert list(wide.best_estimator_.metrics_beside_) == [other]
     settings = {c.name: c.settings for c in wide.candidates_}[other]
     lams = [c.lam for c in wide.candidates_ if c.name == other]
     save(wide.best_estimator_, tmp_path / "m.structsvm")
@@ -304,7 +305,8 @@ def test_it_joins_a_metric_of_each_kind(noisy, wide, tmp_path) -> None:
     for counts in (None, [3, 4, 5, 6, 5, 5, 4, 2, 1, 5]):
         Ks = [None] * len(Xs) if counts is None else counts
         first = wide.predict_breakpoints(Xs, counts)
-        baselines = [breakpoints_of(partition_with(wide, n, Xs, counts)) for n in wide.consensus_]
+        model = wide.best_estimator_
+        baselines = [breakpoints_of(partition_with(model, n, Xs, counts)) for n in model.consensus_]
         possible = []
         for lam in lams:
             learner = MetricLearner(lam=lam, **settings)
@@ -313,7 +315,7 @@ def test_it_joins_a_metric_of_each_kind(noisy, wide, tmp_path) -> None:
             ends = zip(first, beside, *baselines, strict=True)
             pairs = zip(ends, Ks, strict=True)
             possible.append([nearest_segmentation(e, np.ones(4), K) for e, K in pairs])
-        found = wide.predict_breakpoints(Xs, counts, use="best")
+        found = ChosenBaseline(model, "consensus").predict_breakpoints(Xs, counts)
         assert found in possible
         assert found == breakpoints_of(partition_with(loaded, "consensus", Xs, counts))
     pairs = zip(encode(loaded, Xs, ys), partition_with(loaded, "consensus", Xs), strict=True)
@@ -362,24 +364,26 @@ def test_the_verdict_says_to_use_it(search) -> None:
     verdict = search.verdict_
     assert verdict.code == "blind"  # ten recordings, of which segments of equal length say as much
     assert "consensus" in verdict.contrasts
-    assert "use='best'" in str(verdict)
+    assert "choose_from='all'" in str(verdict)
     gains = {"untrained": 2.0, "frames": 0.1, "consensus": -0.5}
     noise, units = np.tile([0.3, -0.3], 5), np.arange(10)
     contrasts = {name: Contrast.of(name, gain + noise, units) for name, gain in gains.items()}
     better = Verdict.against(contrasts, {"frames"}, loss=1.0, best="consensus")
     assert (better.pays, better.use, better.baseline.baseline) == (True, "consensus", "frames")
     assert str(better).count("use the consensus") == 1
-    assert "use='best'" in str(better)
+    assert "choose_from='all'" in str(better)
 
 
 @pytest.mark.filterwarnings("ignore:the model was learned from 10")
 def test_it_is_stored_and_compared(noisy, search, tmp_path) -> None:
     Xs, ys = noisy
     save(search.best_estimator_, tmp_path / "m.structsvm")
-    for model in (load(tmp_path / "m.structsvm"), pickle.loads(pickle.dumps(search))):
+    best = ChosenBaseline(search.best_estimator_, "consensus")
+    pickled = pickle.loads(pickle.dumps(search)).best_estimator_
+    for model in (load(tmp_path / "m.structsvm"), pickled):
         assert model.consensus_ == ("frames", "edges")
         found = breakpoints_of(partition_with(model, "consensus", Xs))
-        assert found == search.predict_breakpoints(Xs, use="best")
+        assert found == best.predict_breakpoints(Xs)
         found_by_all = evaluate(model, Xs, ys)
         scores = found_by_all.scores
         assert next(iter(found_by_all.confusion)) == "consensus"
@@ -398,7 +402,8 @@ def test_commands_partition_with_it(noisy, search, tmp_path, capsys) -> None:
     files = [str(tmp_path / name) for name in ("m.structsvm", "new.npz")]
     assert main(["predict", "--json", *files, "--baseline", "consensus"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["recordings"]
-    assert found["breakpoints"] == search.predict_breakpoints(Xs[:1], use="best")[0]
+    best = ChosenBaseline(search.best_estimator_, "consensus")
+    assert found["breakpoints"] == best.predict_breakpoints(Xs[:1])[0]
     assert main(["show", "--json", files[0]]) == 0
     assert "consensus" in json.loads(capsys.readouterr().out)["baselines"]
 
@@ -412,9 +417,9 @@ def test_a_single_candidate_that_is_better_is_preferred(noisy) -> None:
     joint = Candidate("consensus", joins=(("equal",), ("equal as well",)))
     found = search_of(*blind, joint).fit(*noisy)
     assert found.best_candidate_ != "consensus"
-    assert found.consensus_ == ()
+    assert found.best_estimator_.consensus_ == ()
     with pytest.raises(SettingsError, match="consensus"):
-        partition_with(found, "consensus", noisy[0])
+        partition_with(found.best_estimator_, "consensus", noisy[0])
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
@@ -452,7 +457,7 @@ def test_what_cannot_learn_in_one_fold_is_joined_in_none(noisy) -> None:
     search = search_of(once, Candidate("consensus", joins=(("once",), ("edges",))), cv=3)
     with pytest.warns(DataWarning, match="once is not compared"):
         search.fit(Xs, ys)
-    assert search.consensus_ == ()
+    assert search.best_estimator_.consensus_ == ()
     again = search_of(once, Candidate("consensus", joins=(("once", "frames"), ("edges",))), cv=3)
     with pytest.warns(DataWarning, match="once is not compared"):
         again.choose(Xs, ys)

@@ -102,7 +102,7 @@ def test_the_way_to_use_it_is_told_where_it_was_chosen(best):
     gains = {"untrained": 2 + NOISE, FRAMES: NOISE}
     contrasts = {name: Contrast.of(name, gain, units) for name, gain in gains.items()}
     verdict = Verdict.against(contrasts, {FRAMES}, loss=1.0, best=best)
-    way = "predict(..., use='best') uses a frame classifier (boosting)."
+    way = "choose_from='all' uses a frame classifier (boosting)."
     assert str(verdict).endswith(way) == (best == FRAMES)
 
 
@@ -116,9 +116,9 @@ def test_words_and_json_name_one_classifier_to_use(best, untrained):
     verdict = Verdict.against(contrasts, {FRAMES, "frame-logistic"}, loss=1.0, best=best)
     assert verdict.answer.endswith(f"{WHO[2:]} does better: use it.")
     assert verdict.to_dict()["use"] == FRAMES
-    way = "predict(..., use='best')" if best == FRAMES else f"partition_with('{FRAMES}', ...)"
+    way = "choose_from='all'" if best == FRAMES else f"partition_with('{FRAMES}', ...)"
     assert verdict.found.endswith(f" {way} uses {WHO}.")
-    assert "use='best') uses" not in verdict.found or best == FRAMES
+    assert "choose_from='all' uses" not in verdict.found or best == FRAMES
 
 
 def test_names_in_sentences_and_in_tables():

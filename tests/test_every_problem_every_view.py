@@ -35,7 +35,9 @@ from structsvm.errors import StructSVMError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
 from structsvm.interop import distance_function
+from structsvm.learner.baselines import MetricBaseline
 from structsvm.learner.steps import encode
+from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.plotting import feature_weights, report_page
 from structsvm.plotting.words import eigenvalues, scaled_metric
 from structsvm.plugins import problem_class
@@ -337,8 +339,13 @@ def cross_validation(case: Case, shell: Shell) -> None:
 @view("MetricLearnerCV")
 def search(case: Case, shell: Shell) -> None:
     found = searched(case)
-    assert found.metric_.factor.T.shape[1] == case.size
-    assert len(found.predict(case.Xs, use="best")) == len(case.Xs)
+    assert found.best_estimator_.metric_.factor.T.shape[1] == case.size
+    assert len(found.predict(case.Xs)) == len(case.Xs)
+    for name in found.best_estimator_.baselines_:
+        baseline = found.best_estimator_.baselines_[name]
+        metric = baseline if isinstance(baseline, MetricBaseline) else None
+        best = ChosenBaseline(found.best_estimator_, name, metric)
+        assert len(best.predict(case.Xs)) == len(case.Xs)
     assert str(found.verdict_)
     plotting.plot_path(found)
 

@@ -30,6 +30,7 @@ from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partit
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import even_part
+from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.parallel import Dask, Serial, Threads
 from structsvm.partitions.candidates import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
@@ -129,10 +130,9 @@ def test_features_and_classifiers_are_chosen_from():
     assert np.array_equal(mine.losses_, theirs.losses_)
     assert mine.best_candidate_ == theirs.best_candidate_
     assert same(mine.best_estimator_, theirs.best_estimator_)
-    for use in ("learned", "best"):
-        assert theirs.predict_breakpoints(Sequence(XS), use=use) == mine.predict_breakpoints(
-            XS, use=use
-        )
+    for name in ("frame-logistic",):
+        best = [ChosenBaseline(one.best_estimator_, name) for one in (theirs, mine)]
+        assert best[0].predict_breakpoints(Sequence(XS)) == best[1].predict_breakpoints(XS)
 
 
 def test_partial_labels_are_learned_from():

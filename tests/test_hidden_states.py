@@ -129,7 +129,7 @@ def test_the_search_chooses_and_says_what_it_was_asked():
     assert not any(found.cv_results_["failure"])
     assert found.losses_.shape[0] == found.fold_.size
     # What is learned in the end has seen every state.
-    assert found.baselines_["frame-logistic"].classes_.tolist() == sorted(NAMES)
+    assert found.best_estimator_.baselines_["frame-logistic"].classes_.tolist() == sorted(NAMES)
 
 
 def test_the_menu_and_the_rule_are_those_of_the_question():
@@ -206,4 +206,4 @@ def test_the_learner_itself_does_not_change():
         warnings.simplefilter("ignore", VerdictWarning)
         found = search(candidates=("untrained", "diagonal")).fit(Xs, ys)
     again = MetricLearner(metric="diagonal", lam=0.1, random_state=0).fit(Xs, ys)
-    assert np.allclose(found.metric_.matrix, again.metric_.matrix)
+    assert np.allclose(found.best_estimator_.metric_.matrix, again.metric_.matrix)

@@ -74,7 +74,7 @@ def test_learning_pays_where_one_feature_follows_the_labels(fitted):
     assert fitted.verdict_.pays
     assert fitted.verdict_.untrained.won > 6
     assert str(fitted.verdict_).startswith("Learning pays")
-    B = fitted.get_mahalanobis_matrix()
+    B = fitted.best_estimator_.get_mahalanobis_matrix()
     assert B[0, 0] > 5 * B[1, 1]
 
 
@@ -82,8 +82,8 @@ def test_it_is_used_as_the_learner_it_chose(data, fitted, tmp_path):
     """The refit is what a plain MetricLearner with these settings learns."""
     Xs, _ = data
     plain = MetricLearner(metric="diagonal", lam=fitted.best_lam_).fit(*data)
-    np.testing.assert_allclose(fitted.metric_.factor.T, plain.metric_.factor.T)
-    assert fitted.metric_.price == plain.metric_.price
+    np.testing.assert_allclose(fitted.best_estimator_.metric_.factor.T, plain.metric_.factor.T)
+    assert fitted.best_estimator_.metric_.price == plain.metric_.price
     assert fitted.predict_breakpoints(Xs) == plain.predict_breakpoints(Xs)
     assert [b[-1] for b in fitted.predict_breakpoints(Xs, 3)] == [50] * 8
     np.testing.assert_array_equal(fitted.transform(Xs[0]), plain.transform(Xs[0]))
@@ -101,24 +101,25 @@ def test_it_is_used_as_the_learner_it_chose(data, fitted, tmp_path):
 
 
 def test_best_is_the_learned_metric_when_learning_is_best(data, fitted):
-    best, learned = (fitted.predict(data[0], use=use) for use in ("best", "learned"))
-    for b, c in zip(best, learned, strict=True):
-        np.testing.assert_array_equal(b, c)
-    with pytest.raises(SettingsError, match="'learned' or 'best'"):
-        fitted.predict(data[0], use="rca")
+    again = clone(fitted).set_params(choose_from="all").fit(*data)
+    assert again.predict_breakpoints(data[0]) == fitted.predict_breakpoints(data[0])
+    assert type(again.best_estimator_) is MetricLearner
+    with pytest.raises(SettingsError, match="'metrics', 'all'"):
+        again.set_params(choose_from="rca").fit(*data)
 
 
 def test_best_is_the_untrained_metric_where_there_is_nothing_to_learn():
     data = alike(10)
-    learner = small(candidates=("untrained", "full"), cv=2)
-    with pytest.warns(VerdictWarning, match=r"use='best'.* uses the untrained metric"):
+    learner = small(candidates=("untrained", "full"), cv=2, choose_from="all")
+    with pytest.warns(VerdictWarning, match=r"choose_from='all' uses the untrained metric"):
         learner.fit(*data)
     assert learner.best_candidate_ == "untrained"
     assert not learner.verdict_.pays
     assert set(learner.verdict_.contrasts) == {"untrained", "equal-segments", "fixed-times"}
-    expected = decode_with(learner, learner.baselines_["untrained"], data[0])
-    assert learner.predict_partitions(data[0], use="best") == expected
-    assert learner.predict_partitions(data[0]) != expected
+    metric = learner.best_estimator_.learner
+    expected = decode_with(metric, metric.baselines_["untrained"], data[0])
+    assert learner.predict_partitions(data[0]) == expected
+    assert metric.predict_partitions(data[0]) != expected
 
 
 def test_losses_are_of_recordings_that_nothing_was_tuned_on(data, fitted):
@@ -189,11 +190,11 @@ def test_processes_give_the_same(data, fitted):
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 def test_told_the_number_of_segments(data):
     by_problem = small(problem=ChangePoint("known"), cv=2).fit(*data)
-    by_setting = small(n_clusters="true", cv=2).fit(*data)
+    by_setting = small(n_clusters="true", cv=2, choose_from="all").fit(*data)
     np.testing.assert_array_equal(by_problem.losses_[:, 0], by_setting.losses_[:, 0])
     np.testing.assert_array_equal(by_problem.criterion_, by_problem.losses_)
     assert (by_setting.criterion_ != by_setting.losses_).any()
-    guesses = by_setting.predict_partitions(data[0], 3, use="best")
+    guesses = by_setting.predict_partitions(data[0], 3)
     assert {g.n_clusters for g in guesses} == {3}
 
 
@@ -206,7 +207,7 @@ def test_names_of_features_pass_through(data):
 
 
 def test_not_fitted():
-    for use in (lambda m: m.predict([np.zeros((4, 2))]), lambda m: m.metric_.factor.T):
+    for use in (lambda m: m.predict([np.zeros((4, 2))]), lambda m: m.n_features_in_):
         with pytest.raises(NotFittedError):
             use(MetricLearnerCV())
 
@@ -390,7 +391,7 @@ def test_verdict_in_words(shift, rca_shift, answer):
     verdict = Verdict.against(contrasts, loss=2.0, best="rca")
     assert str(verdict).startswith(answer)
     assert verdict.pays == (shift > 0)
-    assert ("use='best'" in str(verdict)) == (shift <= 0)
+    assert ("choose_from='all'" in str(verdict)) == (shift <= 0)
     plain = verdict.to_dict()
     assert plain["contrasts"]["untrained"]["n"] == 10
     assert plain["sentence"] == str(verdict)
@@ -462,4 +463,4 @@ def test_motion_capture_has_too_little_to_tell(shared_data):
     assert not verdict.pays
     assert verdict.untrained.high > 0
     assert [w.category for w in told] == [VerdictWarning]
-    assert len(learner.predict(data[0], use="best")) == 6
+    assert len(learner.predict(data[0])) == 6

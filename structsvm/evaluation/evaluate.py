@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -430,7 +430,8 @@ def evaluate(
     True
     """
     seen = 0
-    if not hasattr(learner, "predict_partitions"):
+    learner = cast("MetricLearner", getattr(learner, "best_estimator_", learner))
+    if not hasattr(learner, "get_mahalanobis_matrix"):
         raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
     if baselines and is_prepared(Xs):
         raise SettingsError(

@@ -294,7 +294,7 @@ class Verdict:
 
     def _way(self, name: str) -> str:
         """How Python partitions with a baseline."""
-        return "predict(..., use='best')" if name == self.best else f"partition_with({name!r}, ...)"
+        return "choose_from='all'" if name == self.best else f"partition_with({name!r}, ...)"
 
 
 class _Decided(NamedTuple):

@@ -14,14 +14,6 @@ from structsvm.partitions.candidates import LEARNED, Candidate, named_candidate
 from structsvm.support.checks import is_positive
 
 
-def check_candidates(candidates: Any) -> None:
-    """Refuse what is no list of candidates, whatever the data."""
-    if isinstance(candidates, str) or not np.iterable(candidates):
-        raise SettingsError(f"candidates must be a list of names, got {candidates!r}")
-    if not all(isinstance(candidate, str | Candidate) for candidate in candidates):
-        raise SettingsError(f"candidates must be a list of names or Candidates, got {candidates!r}")
-
-
 def check_lams(lams: Any) -> None:
     """Refuse what is no list of strengths."""
     found = list(lams) if np.iterable(lams) and not isinstance(lams, str) else []
@@ -35,8 +27,8 @@ def menu(
     known: Sequence[Candidate] = (),
 ) -> list[Candidate]:
     """The candidates, those that are learned once for each strength."""
-    check_candidates(candidates)
-    check_lams(lams)
+    if isinstance(candidates, str):
+        raise SettingsError(f"candidates must be a list of names, got {candidates!r}")
     by_name = {candidate.name: candidate for candidate in known}
     names_known = sorted({*by_name, *LEARNED, *NAMES})
     for c in candidates:

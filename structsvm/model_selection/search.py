@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, cast
+from functools import partial
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,51 +13,39 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.blind import blind_baselines
-from structsvm.data.sample import is_prepared
 from structsvm.data.samples import Counts
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
     MetricBaseline,
-    ask,
     candidates_of,
     chosen_baselines,
-    estimators_in,
     fit_baseline,
     fit_baselines,
-    other_methods,
-    partition_with,
-    samples_with_states,
     which_baselines,
 )
-from structsvm.learner.form import same_form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner, recording_tags
 from structsvm.learner.settings import ProblemParameters, Settings, problem_from
-from structsvm.learner.states import names_of_items, segment_table
-from structsvm.learner.steps import Rules, as_measured, decode_with, labels_of, prepare
+from structsvm.learner.steps import Rules
 from structsvm.learner.training_set import TrainingSet
-from structsvm.learner.training_summary import TrainingSummary
-from structsvm.model_selection.candidates import check_candidates, check_lams, menu
+from structsvm.model_selection.candidates import check_lams, menu
+from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
 from structsvm.model_selection.splits import ROWS, check_split, rule_for, split_samples
 from structsvm.model_selection.trials import SEEING, tuned_metric
 from structsvm.partitions.candidates import Baseline, Candidate
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
-from structsvm.support.checks import among, check_n_jobs
+from structsvm.support.checks import among, check_n_jobs, refuse_unlisted
 from structsvm.support.progress import share, stage
 
 __all__ = ["MetricLearnerCV"]
 
 Floats = NDArray[np.float64]
-Found = TypeVar("Found")
-Given = ParamSpec("Given")
 
 WHOLE = "tables"
 """What is asked about tables if they are held out as a whole."""
@@ -67,29 +55,6 @@ would be five. Measured on people held out from har_spsw: the loss of three is 0
 that of five, which take three more fits of every classifier."""
 CHOOSING = 0.9
 """What part of the time goes into choosing, about; the rest into learning the choice."""
-
-
-class _OfTheChoice(Generic[Found]):
-    """What the learner of the choice has learned, as an attribute of the search."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, search: MetricLearnerCV | None, owner: type) -> Found:
-        found: Any = self if search is None else getattr(search._fitted, self.name)
-        return cast(Found, found)
-
-
-def _of_the_choice(
-    method: Callable[Concatenate[MetricLearner, Given], Found],
-) -> Callable[Concatenate[MetricLearnerCV, Given], Found]:
-    """A method of the learner of the choice as one of the search."""
-
-    @wraps(method)
-    def answered(search: MetricLearnerCV, /, *args: Given.args, **kwargs: Given.kwargs) -> Found:
-        return method(search._fitted, *args, **kwargs)
-
-    return answered
 
 
 class MetricLearnerCV(ProblemParameters):
@@ -129,6 +94,9 @@ class MetricLearnerCV(ProblemParameters):
         metric, and candidates that are not learned are simpler than learned ones; diagonal and full
         metrics are compared by their means. A consensus is chosen in place of one of its members,
         unless this member is better by more than one standard error.
+    choose_from : {"metrics", "all"}
+        Whether ``best_estimator_`` is the best learned metric, or the best of all candidates, which
+        may be the untrained metric, a classifier or the consensus.
     n_jobs : int or None
         Number of workers, as in joblib. The result does not depend on it.
     regularizer, features, standardize, whiten, solver, constraints, random_state
@@ -138,19 +106,19 @@ class MetricLearnerCV(ProblemParameters):
     Attributes
     ----------
     best_estimator_ : MetricLearner
-        The best *learned* candidate, fitted on all recordings. It predicts unless ``use="best"``,
-        and can be given to :func:`structsvm.save`.
+        The best learned candidate, fitted on all recordings, which can be given to
+        :func:`structsvm.save`. With ``choose_from="all"``, the best candidate of all, which has
+        ``predict``, ``predict_breakpoints``, ``predict_partitions``, ``predict_states`` and
+        ``predict_segments`` at least. ``predict`` and its relatives are those of this estimator.
     best_candidate_ : str
         The best candidate of all: for example "untrained" if learning does not pay, or "consensus"
         if a metric and classifiers are best together.
     best_learned_ : str
-        The name of the candidate ``best_estimator_``.
+        The name of the best learned candidate.
     best_lam_ : float
-        ``lam`` of ``best_estimator_``.
+        Its ``lam``.
     verdict_ : Verdict
         The gain of learning on held-out recordings, including the choice; ``print`` it.
-    baselines_ : dict
-        The baselines of ``best_estimator_``, tuned on all recordings.
     cv_results_ : dict of lists
         A row for each candidate and ``lam``: ``pandas.DataFrame(cv_results_)``.
     candidates_ : list of Candidate
@@ -197,6 +165,7 @@ class MetricLearnerCV(ProblemParameters):
         split: str | None = None,
         n_clusters: str | None = None,
         rule: str | None = None,
+        choose_from: str = "metrics",
         n_jobs: int | None = None,
         regularizer: str | Regularizer = "squared",
         features: RecordingTransformer | None = None,
@@ -213,6 +182,7 @@ class MetricLearnerCV(ProblemParameters):
         self.split = split
         self.n_clusters = n_clusters
         self.rule = rule
+        self.choose_from = choose_from
         self.n_jobs = n_jobs
         self.regularizer = regularizer
         self.features = features
@@ -262,8 +232,6 @@ class MetricLearnerCV(ProblemParameters):
         KeyboardInterrupt
             On Ctrl-C. During the final fit, ``best_estimator_`` is the best metric so far.
         """
-        if when_learned is not None and not callable(when_learned):
-            raise SettingsError(f"when_learned must be a function or None, got {when_learned!r}")
         data = self._training_set(
             X, y, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
@@ -293,8 +261,6 @@ class MetricLearnerCV(ProblemParameters):
         """
         judge_with_k = self._judge_with_k()
         check_n_jobs(self.n_jobs)
-        if self.candidates is not None:
-            check_candidates(self.candidates)
         check_lams(self._lams)
         Settings.of(self._parameters(Candidate("full")))  # refuses bad settings before any work
         data = self._training_set(
@@ -326,177 +292,53 @@ class MetricLearnerCV(ProblemParameters):
         self.cv_results_ = held_out.table()
         self._joined: list[Candidate] = held_out.joined
         self.__dict__.pop("best_estimator_", None)  # of another choice
-        self._best_tuned: tuple[Inputs, Metric] | None = None
         return MetricLearner(**self._parameters(learned))
 
-    @same_form
-    def predict(
-        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
-    ) -> list[NDArray[Any]]:
-        """Partition samples: a label vector (T_i,) for each.
+    def predict(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
+        """Partition samples with ``best_estimator_``: a label vector (T_i,) for each."""
+        return self._best.predict(X, n_clusters, **rules)
 
-        Parameters
-        ----------
-        n_clusters : int, or one int per sample, or None
-            With None the calibrated price decides.
-        use : {"learned", "best"}
-            Use the best learned metric, or the best candidate, which may be the untrained metric.
-        **rules
-            Constraints on the partitions, as for :meth:`MetricLearner.predict`.
-        """
-        samples = X if is_prepared(X) else as_measured(self._fitted, X)
-        partitions = self.predict_partitions(X, n_clusters, use=use, **rules)
-        return labels_of(self.problem_, partitions, samples)
+    def predict_breakpoints(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
+        """Segment recordings: sorted segment ends for each, the last being T_i."""
+        return self._best.predict_breakpoints(X, n_clusters, **rules)
 
-    @same_form
-    def predict_states(
-        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
-    ) -> list[NDArray[Any]]:
-        """Partition samples and name the parts: the name of a state for each item, (T_i,).
+    def predict_partitions(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
+        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
+        return self._best.predict_partitions(X, n_clusters, **rules)
 
-        If the best candidate is a classifier that names states, the names are its own. Otherwise
-        they follow from the state scores of the learned metric or, for a consensus without such
-        scores, from one of its classifiers.
+    def predict_states(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
+        """Partition samples and name the parts: the name of a state for each item, (T_i,)."""
+        return self._best.predict_states(X, n_clusters, **rules)
 
-        Raises
-        ------
-        SettingsError
-            As :meth:`predict_partitions`; and when nothing knows names of states.
-        """
-        return self._named("predict_states", names_of_items, X, n_clusters, use, rules)
+    def predict_segments(self, X: Any, n_clusters: Counts = None, **rules: Unpack[Rules]) -> Any:
+        """Segment recordings and name the segments: a table for each."""
+        return self._best.predict_segments(X, n_clusters, **rules)
 
-    @same_form
-    def predict_segments(
-        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
-    ) -> list[list[dict[str, Any]]]:
-        """Segment recordings and name the segments: a table for each.
+    def transform(self, X: Any) -> Any:
+        """Map samples into the space of the learned metric."""
+        return self._best.transform(X)
 
-        The tables are as for :meth:`MetricLearner.predict_segments`, and the names and errors as
-        for :meth:`predict_states`.
-        """
-        return self._named("predict_segments", segment_table, X, n_clusters, use, rules)
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the mean loss, as :meth:`MetricLearner.score`."""
+        return float(self._best.score(X, y, sample_weight=sample_weight))
 
-    def _named(
-        self,
-        method: str,
-        name: Callable[..., Any],
-        X: Any,
-        n_clusters: Counts,
-        use: str,
-        rules: Rules,
-    ) -> list[Any]:
-        _check_use(use)
-        learner = self._fitted
-        if use == "learned":
-            return list(getattr(learner, method)(X, n_clusters, **rules))
-        partitions = self.predict_partitions(X, n_clusters, use=use, **rules)
-        best = estimators_in(learner.baselines_).get(self.best_candidate_)
-        if self._best.joins:
-            measured = as_measured(self._fitted, X)
-            samples, states = samples_with_states(learner, measured, learner.inputs_(measured))
-            if states is not None:
-                pairs = zip(partitions, samples, strict=True)
-                return [name(M, sample, states) for M, sample in pairs]
-        if hasattr(best, method):
-            counts = None if n_clusters is None else [M.n_clusters for M in partitions]
-            return list(ask(best, method, as_measured(self._fitted, X), counts))
-        if learner.classes_ is None:
-            raise SettingsError(
-                f"{self.best_candidate_} knows no names of states, nor does the learned metric: "
-                "use predict, or candidates that see StateScores"
-            )
-        samples = prepare(learner, X)
-        pairs = zip(partitions, samples, strict=True)
-        return [name(M, sample, learner.classes_) for M, sample in pairs]
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features, P."""
+        return int(self._best.n_features_in_)
 
-    @same_form
-    def predict_breakpoints(
-        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
-    ) -> list[list[int]]:
-        """Segment recordings: sorted segment ends for each, the last being T_i (as in ruptures)."""
-        found = self.predict_partitions(X, n_clusters, use=use, **rules)
-        return [M.breakpoints for M in found]
-
-    @same_form
-    def predict_partitions(
-        self, X: Any, n_clusters: Counts = None, *, use: str = "learned", **rules: Unpack[Rules]
-    ) -> list[EquivalenceMatrix]:
-        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each.
-
-        Raises
-        ------
-        SettingsError
-            If ``use`` is neither "learned" nor "best", if the best candidate is not a metric and
-            rules are given, or if Ctrl-C came before it was tuned.
-        """
-        _check_use(use)
-        learner = self._fitted
-        if use == "learned" or self._best.is_learned:
-            found: list[EquivalenceMatrix] = learner.predict_partitions(X, n_clusters, **rules)
-            return found
-        if self.best_candidate_ in other_methods(learner):
-            if rules:
-                raise SettingsError(
-                    f"{self.best_candidate_} is not a metric and takes no rules: leave out "
-                    f"{next(iter(rules))}, or use='learned'"
-                )
-            return partition_with(learner, self.best_candidate_, X, n_clusters)
-        if self._best_tuned is None:
-            raise SettingsError(
-                f"{self.best_candidate_} was not tuned, because learning the choice was "
-                "interrupted: fit again, or use='learned'"
-            )
-        inputs, metric = self._best_tuned
-        if inputs is learner.inputs_:
-            return decode_with(learner, metric, X, n_clusters, **rules)
-        if is_prepared(X):
-            raise SettingsError(
-                f"{self.best_candidate_} sees other features than the learned metric: give samples "
-                "as they are, not prepared ones"
-            )
-        samples = inputs(as_measured(self._fitted, X))
-        return decode_with(learner, metric, samples, n_clusters, **rules)
-
-    transform = _of_the_choice(MetricLearner.transform)
-    score = _of_the_choice(MetricLearner.score)
-    get_mahalanobis_matrix = _of_the_choice(MetricLearner.get_mahalanobis_matrix)
-
-    metric_ = _OfTheChoice[Metric]()
-    """The learned metric and its price."""
-    baselines_ = _OfTheChoice[dict[str, Any]]()
-    """What was tuned on all samples to compare with, by name."""
-    consensus_ = _OfTheChoice[tuple[str, ...]]()
-    """Names of those whose consensus with the metric is the best candidate; () if it is not."""
-    metrics_beside_ = _OfTheChoice[dict[str, MetricBaseline]]()
-    """Other learned metrics that this consensus joins."""
-    inputs_ = _OfTheChoice[Inputs]()
-    """What is done to a sample first."""
-    problem_ = _OfTheChoice[PartitionProblem]()
-    """The problem."""
-    training_data_ = _OfTheChoice[TrainingSummary]()
-    """What was learned from."""
-    classes_ = _OfTheChoice[NDArray[Any] | None]()
-    """The names of the states that the features know, (C,); None if they know none."""
-    question_ = _OfTheChoice[str | None]()
-    """What was asked about tables: "rows", "clusters" or "tables"; None of other samples."""
-    n_features_in_ = _OfTheChoice[int]()
-    """The number of features, P."""
-    feature_names_in_ = _OfTheChoice[Any]()
-    """Names of the features, only if the samples named them."""
-    metric_feature_names_ = _OfTheChoice[list[str]]()
-    """Their names."""
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features, only if the samples named them."""
+        return self._best.feature_names_in_
 
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
 
     @property
-    def _fitted(self) -> MetricLearner:
+    def _best(self) -> Any:
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
-
-    @property
-    def _best(self) -> Candidate:
-        return next(c for c in self.candidates_ if c.name == self.best_candidate_)
 
     @property
     def _problem(self) -> PartitionProblem:
@@ -537,6 +379,7 @@ class MetricLearnerCV(ProblemParameters):
             raise SettingsError(f"n_clusters must be None or 'true', got {self.n_clusters!r}")
         if not among(self.rule, (None, "one_se", "min")):
             raise SettingsError(f"rule must be 'one_se', 'min' or None, got {self.rule!r}")
+        refuse_unlisted("choose_from", self.choose_from, ("metrics", "all"))
         return self.n_clusters == "true" or self._problem.traits.given_k
 
     def _parameters(self, candidate: Candidate) -> dict[str, Any]:
@@ -633,17 +476,19 @@ class MetricLearnerCV(ProblemParameters):
         with share("baselines", (1.0 + learned) / 2, 1.0):
             learner.baselines_ |= fit_baselines(others, folded, named=not isinstance(which, str))
         learner.consensus_ = tuple(c.name for c in self._joined if c.estimator is not None)
-        best = self._best
+        if self.choose_from == "all":
+            self.best_estimator_ = self._best_of_all(learner, data)
+
+    def _best_of_all(self, learner: MetricLearner, data: TrainingSet) -> Any:
+        """The best candidate, be it learned or not, as an estimator."""
+        best = next(c for c in self.candidates_ if c.name == self.best_candidate_)
+        if best.is_learned:
+            return learner
         if best.tuned is None:
-            return
+            return ChosenBaseline(learner, best.name)
         settings = self._settings(best)
         if not best.settings and settings.features is learner.features:
-            self._best_tuned = learner.inputs_, learner.baselines_[best.tuned].bare
-            return
+            return ChosenBaseline(learner, best.name, learner.baselines_[best.tuned])
         inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
-        self._best_tuned = inputs, tuned_metric(best, seen)
-
-
-def _check_use(use: Any) -> None:
-    if not among(use, ("learned", "best")):
-        raise SettingsError(f"use must be 'learned' or 'best', got {use!r}")
+        metric = MetricBaseline.of(tuned_metric(best, seen), learner.problem_, inputs)
+        return ChosenBaseline(learner, best.name, metric)

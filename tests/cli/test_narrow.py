@@ -13,7 +13,7 @@ def test_a_verdict_says_how_to_use_a_baseline_where_it_is_read():
     ours = np.linspace(1.0, 2.0, 12)
     losses = {LEARNED: ours, "untrained": ours + 0.1 * np.resize([1.0, -1.0], 12)}
     verdict = replace(Verdict.of(losses, RECORDINGS, "loss"), best="untrained")
-    assert str(verdict).endswith(" predict(..., use='best') uses the untrained metric.")
+    assert str(verdict).endswith(" choose_from='all' uses the untrained metric.")
     typed = replace(verdict, way="structsvm predict m NEW --baseline")
     assert str(typed).endswith(
         " structsvm predict m NEW --baseline untrained uses the untrained metric."
