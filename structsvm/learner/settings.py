@@ -144,7 +144,9 @@ def _features_from(features: Any) -> RecordingTransformer | None:
     if features is None or isinstance(features, RecordingTransformer):
         return features
     way_out = ""
-    if hasattr(features, "transform") and not isinstance(features, type):
+    if isinstance(features, type):
+        way_out = f": make an instance, {features.__name__}()"
+    elif hasattr(features, "transform"):
         way_out = (
             f": give Rows({features!r}) if it transforms rows, as those of scikit-learn do, "
             "Series(...) if it transforms a series, OfWindows(...) if it describes each of a "

@@ -26,9 +26,9 @@ from structsvm.learner.settings import ProblemParameters, regularizer_from
 from structsvm.learner.structured_data import (
     WORDS,
     Samples,
+    check_columns,
     read_labelled,
     read_samples,
-    refuse_other_columns,
 )
 from structsvm.parallel import Backend, backend_from
 from structsvm.partial_labels.alternate import Alternated, Completions, alternate
@@ -306,7 +306,7 @@ class StructuredSVM(ProblemParameters):
         samples = read_samples(X)
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else [str(name) for name in names]
-        refuse_other_columns(samples, names, getattr(self, "n_features_in_", None))
+        check_columns(samples, names, getattr(self, "n_features_in_", None))
         w, found = read_only(self.solution_.w), []
         for i, x in enumerate(stage("predicting", samples.xs)):
             method = f"sample {i}: {type(self.problem_).__name__}.predict"

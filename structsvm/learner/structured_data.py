@@ -14,6 +14,7 @@ from structsvm.data.values import refuse_hidden, refuse_no_array
 from structsvm.data.words import Words
 from structsvm.errors import DataError
 from structsvm.support.arrays import Floats
+from structsvm.support.frames import refuse_other_columns
 
 WORDS = Words("sample", "labelling", "item")
 
@@ -107,13 +108,10 @@ def _refuse_what_is_not_finite(x: Any, number: int) -> None:
         )
 
 
-def refuse_other_columns(found: Samples, names: list[str] | None, n: int | None) -> None:
+def check_columns(found: Samples, names: list[str] | None, n: int | None) -> None:
     """Check samples to predict against the columns that were learned from."""
-    if found.names is not None and names is not None and found.names != names:
-        raise DataError(
-            f"X has the columns {found.names}, the model {names}: give the same columns in the "
-            "same order"
-        )
+    if found.names is not None and names is not None:
+        refuse_other_columns("X", found.names, names)
     if n is None:
         return
     if isinstance(found.xs[0], np.number):

@@ -31,7 +31,6 @@ from structsvm.partitions.problem import PartitionProblem, has_rows, read_sample
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_whole
-from structsvm.support.plain import counted
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 SEED = 0
@@ -64,9 +63,7 @@ class TrainingSet:
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         if not isinstance(Xs, cls):
             return cls.read(problem, Xs, ys, **given)
-        beside = {"y": ys, **given}
-        beside.pop("unlabelled", None)
-        n_features = beside.pop("n_features", None)
+        beside = {"y": ys, **given, "unlabelled": None}
         twice = [name for name, value in beside.items() if value is not None]
         if twice:
             raise DataError(
@@ -76,11 +73,6 @@ class TrainingSet:
             raise DataError(
                 f"the samples were read for {type(Xs.problem).__name__}, and this learner is for "
                 f"{type(problem).__name__}: read them with this learner"
-            )
-        if n_features is not None and Xs.n_features != n_features:
-            raise DataError(
-                f"{problem.traits.words.whole} 0 has {counted(Xs.n_features, 'feature')}, the "
-                f"model has {n_features}"
             )
         return replace(Xs, problem=problem)
 
