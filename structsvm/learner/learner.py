@@ -23,7 +23,7 @@ from structsvm.learner.fitting import FitResult, FitState, learn
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
-from structsvm.learner.settings import ProblemParameters, Settings, problem_from
+from structsvm.learner.settings import ProblemParameters, Settings
 from structsvm.learner.states import SegmentTable, names_of_items
 from structsvm.learner.steps import (
     Rules,
@@ -33,7 +33,7 @@ from structsvm.learner.steps import (
     margin_tables,
     partition_all,
     prepare,
-    workers_of,
+    read_training,
 )
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
@@ -291,7 +291,8 @@ class MetricLearner(ProblemParameters):
         """
         settings = self._settings(callback)
         which = which_baselines(baselines)
-        read = self._training_set(
+        read = read_training(
+            self,
             X,
             y,
             feature_names=feature_names,
@@ -350,7 +351,7 @@ class MetricLearner(ProblemParameters):
         It is what solvers are given (docs/solvers.md).
         """
         settings = self._settings()
-        read = self._training_set(X, y, sample_weight=sample_weight).counted()
+        read = read_training(self, X, y, sample_weight=sample_weight).counted()
         _, data = Inputs.fit(settings.features, settings.standardize, read)
         return FitState.of(settings, data).risk
 
@@ -713,12 +714,6 @@ class MetricLearner(ProblemParameters):
 
     def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
         return Settings.of(self.get_params(deep=False), callback)
-
-    def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
-        """Samples and labels, checked once."""
-        with workers_of(self):
-            problem = problem_from(self.problem, self.random_state)
-            return TrainingSet.of(problem, X, y, **given)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""

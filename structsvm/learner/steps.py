@@ -30,7 +30,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import labels_of_each, read_labels
-from structsvm.partial_labels.labels import PartialLabels, as_partial
+from structsvm.partial_labels.labels import UNKNOWN, PartialLabels, as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import MarginRates, boundary_margins
 from structsvm.partitions.metric import Metric
@@ -93,11 +93,20 @@ def read_training(
     sample_weight: Any = None,
     feature_names: Sequence[str] | None = None,
     groups: Any = None,
+    unlabelled: Any = UNKNOWN,
 ) -> TrainingSet:
     """Check samples and labels once, as a training set that ``fit`` and others accept."""
     problem = problem_from(learner.problem, learner.random_state)
     with workers_of(learner):
-        return TrainingSet.read(problem, X, y, feature_names, sample_weight, groups=groups)
+        return TrainingSet.of(
+            problem,
+            X,
+            y,
+            feature_names=feature_names,
+            sample_weight=sample_weight,
+            groups=groups,
+            unlabelled=unlabelled,
+        )
 
 
 def as_measured(learner: Fitted, X: Any) -> list[Sample]:
