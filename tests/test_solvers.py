@@ -328,7 +328,6 @@ def test_a_master_may_be_given_by_its_name():
     [
         (lambda: CuttingPlane(slack="two"), "slack must be 'n' or 'one', got 'two'"),
         (lambda: CuttingPlane(master="simplexor"), "'simplexor' is not installed"),
-        (lambda: CuttingPlane(master=None), "master must be a Master or the name of one"),
         (lambda: CuttingPlane(damping=1.0), "damping must be in"),
         (lambda: CuttingPlane(proximal=-0.1), "proximal must be at least 0 or None, got -0.1"),
         (lambda: CuttingPlane(proximal=np.nan), "proximal must be at least 0 or None, got nan"),

@@ -80,7 +80,7 @@ class FeatureGraph:
         sizes = _array(self.sizes, "sizes", np.float64)
         spatial = _array(self.spatial, "spatial", np.bool_)
         made = _array(self.made, "made", np.bool_)
-        self._refuse_wrong_types(T)
+        self._refuse_other_nodes(T)
         filled = {
             "X": X,
             "sizes": sizes if sizes.size else np.ones(T),
@@ -149,30 +149,13 @@ class FeatureGraph:
         made = np.array([name not in own for name in names])
         return replace(self, X=X, features=tuple(names), spatial=spatial, made=made)
 
-    def _refuse_wrong_types(self, T: int) -> None:
-        """DataError for names that are none, and for what is no map of pixels."""
-        if not isinstance(self.features, list | tuple) or not all(
-            isinstance(name, str) for name in self.features
-        ):
-            raise DataError(f"features must be a tuple of names, got {self.features!r}")
-        if self.regions is not None and not isinstance(self.regions, np.ndarray):
-            raise DataError(f"regions must be an array of shape (H, W), got {self.regions!r}")
-        if self.regions is not None and not (
-            self.regions.ndim == 2
-            and self.regions.size
-            and self.regions.dtype.kind in "iu"
-            and self.regions.min() >= 0
-            and self.regions.max() < T
-        ):
-            raise DataError(
-                f"regions must be of shape (H, W), each a number of a node from 0 to {T - 1}"
-            )
-        if self.nodes is not None and (
-            not isinstance(self.nodes, list | tuple) or len(self.nodes) != T
-        ):
-            raise DataError(f"nodes must be a tuple of {T} names, got {self.nodes!r}")
-        if not isinstance(self.in_units, bool | np.bool_):
-            raise DataError(f"in_units must be True or False, got {self.in_units!r}")
+    def _refuse_other_nodes(self, T: int) -> None:
+        """Refuse pixels and names of other nodes than the T that there are."""
+        regions = self.regions
+        if regions is not None and not (regions.min() >= 0 and regions.max() < T):
+            raise DataError(f"regions must be numbers of nodes from 0 to {T - 1}")
+        if self.nodes is not None and len(self.nodes) != T:
+            raise DataError(f"{len(self.nodes)} names in nodes for {T} nodes: give one to each")
 
     def refuse_repeated(self) -> None:
         """Refuse an edge or a name that is there twice, which would count twice.

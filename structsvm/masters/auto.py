@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 
-from structsvm.errors import MasterError, SettingsError
+from structsvm.errors import MasterError
 from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
@@ -56,6 +56,4 @@ def master_from(name: str | Master) -> Master:
         "auto": AutoMaster(),
         "newton": NewtonMaster(),
     }
-    if not isinstance(name, str):
-        raise SettingsError(f"master must be a Master or the name of one, got {name!r}")
     return named.get(name.lower()) or CvxpyMaster(name)

@@ -53,8 +53,6 @@ def solver_from(
         raise SettingsError(
             f"solver must be a Solver or one of {list(names)}, got {name!r}{meant(name, names)}"
         )
-    if not isinstance(master, str | Master):
-        raise SettingsError(f"master must be a Master or the name of one, got {master!r}")
     if not among(slack, ("n", "one")):
         raise SettingsError(f"slack must be 'n' or 'one', got {slack!r}")
     if own or name in ("frank-wolfe", "subgradient"):

@@ -14,7 +14,6 @@ from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.descent import Descent, quadratic
 from structsvm.solvers.requirements import require_composite
-from structsvm.solvers.stopping import check_stopping
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number
@@ -83,9 +82,6 @@ class CCCP(Solver):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        check_stopping(self.stopping)
-        if not isinstance(self.inner, CuttingPlane):
-            raise SettingsError(f"inner must be a CuttingPlane, got {self.inner!r}")
         if not (is_number(self.proximal) and self.proximal > 0):
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 

@@ -20,7 +20,6 @@ from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.planes import Planes, together
 from structsvm.solvers.program import ProgramRun
 from structsvm.solvers.requirements import require_convex
-from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import among, is_number, is_whole, refuse_below
 
@@ -106,7 +105,6 @@ class CuttingPlane(Solver):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        check_stopping(self.stopping)
         object.__setattr__(self, "master", master_from(self.master))
         if self.max_cuts is not None and not is_whole(self.max_cuts):
             raise SettingsError(f"max_cuts must be an integer or None, got {self.max_cuts!r}")

@@ -15,7 +15,6 @@ from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping
 from structsvm.solvers.plane_cache import PlaneCache
 from structsvm.solvers.requirements import strongly_convex
-from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed, refuse_below
 
@@ -64,7 +63,6 @@ class BlockFrankWolfe(Solver):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        check_stopping(self.stopping)
         refuse_below(0, "cached_planes", self.cached_planes)
         refuse_bad_seed(self.random_state)
 

@@ -12,7 +12,6 @@ from structsvm.problem import Outline
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping
 from structsvm.solvers.descent import Descent, quadratic
 from structsvm.solvers.requirements import require_composite
-from structsvm.solvers.stopping import check_stopping
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, WeightSpace
 
@@ -51,7 +50,6 @@ class QuasiNewton(Solver):
 
     def __post_init__(self) -> None:
         """Check the stopping rule."""
-        check_stopping(self.stopping)
 
     def check(self, risk: Outline) -> None:
         """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.

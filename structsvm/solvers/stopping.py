@@ -91,12 +91,6 @@ class Stopping:
         return max(spent)
 
 
-def check_stopping(stopping: Any) -> None:
-    """Check that a stopping rule is one."""
-    if not isinstance(stopping, Stopping):
-        raise SettingsError(f"stopping must be a Stopping, got {stopping!r}")
-
-
 @dataclass(frozen=True)
 class Step:
     """What an iteration has to say of itself.

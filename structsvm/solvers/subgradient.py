@@ -9,7 +9,6 @@ import numpy as np
 from structsvm.problem import Outline
 from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping
 from structsvm.solvers.requirements import strongly_convex
-from structsvm.solvers.stopping import check_stopping
 
 EVERY = 10
 """Iterations between two evaluations of the averaged weight."""
@@ -47,7 +46,6 @@ class ProjectedSubgradient(Solver):
 
     def __post_init__(self) -> None:
         """Check the stopping rule."""
-        check_stopping(self.stopping)
 
     def check(self, risk: Outline) -> None:
         """Check that the regularizer is strongly convex and that there are no constraints."""
