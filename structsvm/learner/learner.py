@@ -24,7 +24,7 @@ from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.settings import ProblemParameters, Settings
-from structsvm.learner.states import SegmentTable, names_of_items
+from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.steps import (
     Rules,
     decode_with,
@@ -501,9 +501,12 @@ class MetricLearner(ProblemParameters):
             tables = margin_tables(self, samples, n_clusters, rules, tolerance, rates)
         else:
             found = decode_with(self, self.metric_, samples, n_clusters, **rules)
-            tables = [SegmentTable(M) for M in found]
+            tables = [(M, None, None) for M in found]
         rows = zip(tables, samples, form.times or [None] * len(samples), strict=True)
-        return form.answer([table.rows(x, self.classes_, times) for table, x, times in rows])
+        states = self.classes_
+        return form.answer(
+            [segment_table(M, x, states, times, *sure) for (M, *sure), x, times in rows]
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean agreement with the labels, for model selection; larger is better.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,38 +20,28 @@ def names_of_items(M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]) -
     return np.asarray(states[best[M.labels]])
 
 
-@dataclass(frozen=True)
-class SegmentTable:
-    """Segments of a recording and, if they are known, margins of the changes between them."""
-
-    M: EquivalenceMatrix
-    margins: Sequence[float] | None = None
-    rates: Sequence[float] | None = None
-
-    def rows(
-        self, sample: Sample, states: NDArray[Any] | None, times: Any = None
-    ) -> list[dict[str, Any]]:
-        """A row for each segment: start, end, time, state, probability, margin, rate."""
-        starts, ends = self.M.boundaries[:-1].tolist(), self.M.boundaries[1:].tolist()
-        columns: dict[str, list[Any]] = {"start": starts, "end": ends}
-        if times is not None:
-            columns["time"] = [times[start] for start in starts]
-        if states is not None:
-            labels = self.M.labels
-            best, probability = _states_of_parts(self.M, sample)
-            segments = np.arange(len(starts)) if labels is None else labels[starts]
-            columns["state"] = states[best[segments]].tolist()
-            columns["probability"] = probability[segments].tolist()
-        for name, values in (("margin", self.margins), ("rate", self.rates)):
-            if values is not None:
-                columns[name] = [None, *values]
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
 def segment_table(
-    M: EquivalenceMatrix, sample: Sample, states: NDArray[Any]
+    M: EquivalenceMatrix,
+    sample: Sample,
+    states: NDArray[Any] | None,
+    times: Any = None,
+    margins: Sequence[float] | None = None,
+    rates: Sequence[float] | None = None,
 ) -> list[dict[str, Any]]:
-    return SegmentTable(M).rows(sample, states)
+    """A row for each segment: start, end, and time, state, probability, margin, rate if known."""
+    starts, ends = M.boundaries[:-1].tolist(), M.boundaries[1:].tolist()
+    columns: dict[str, list[Any]] = {"start": starts, "end": ends}
+    if times is not None:
+        columns["time"] = [times[start] for start in starts]
+    if states is not None:
+        best, probability = _states_of_parts(M, sample)
+        segments = np.arange(len(starts)) if M.labels is None else M.labels[starts]
+        columns["state"] = states[best[segments]].tolist()
+        columns["probability"] = probability[segments].tolist()
+    for name, values in (("margin", margins), ("rate", rates)):
+        if values is not None:
+            columns[name] = [None, *values]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def segment_tables(

@@ -25,7 +25,6 @@ from structsvm.learner.columns import (
 from structsvm.learner.form import Form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.settings import problem_from
-from structsvm.learner.states import SegmentTable
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
@@ -43,6 +42,9 @@ from structsvm.support.settings import settings_in
 
 DECODED = 20_000
 """Items of samples that are partitioned together, if there are so many."""
+
+Sure = list[float] | None
+"""How sure each change between segments is, as far as that is known."""
 
 
 class Fitted(Protocol):
@@ -243,8 +245,8 @@ def margin_tables(
     rules: Rules,
     tolerance: int | None,
     rates: MarginRates | None,
-) -> list[SegmentTable]:
-    """Segments of prepared samples, and how sure the changes between them are."""
+) -> list[tuple[EquivalenceMatrix, Sure, Sure]]:
+    """Segments of prepared samples, margins of the changes between them, and rates if known."""
     problem, constraints = read_rules(learner.problem_, samples, rules)
     counts = counts_within(problem, samples, constraints, n_clusters)
     if tolerance is None:
@@ -252,7 +254,7 @@ def margin_tables(
     if tolerance < 0:
         raise SettingsError(f"tolerance must be an integer >= 0 or None, got {tolerance!r}")
     known = rates if rates is not None and rates.tolerance == tolerance else None
-    tables = []
+    tables: list[tuple[EquivalenceMatrix, Sure, Sure]] = []
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
     for i, (sample, K, constraint) in enumerate(tasks):
         try:
@@ -264,7 +266,7 @@ def margin_tables(
         except DataError as error:
             raise DataError(f"{error}; margins=False leaves them out") from error
         found = None if known is None else known(margins).tolist()
-        tables.append(SegmentTable(M, margins.tolist(), found))
+        tables.append((M, margins.tolist(), found))
     return tables
 
 

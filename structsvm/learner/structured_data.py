@@ -56,7 +56,16 @@ def read_samples(X: Any) -> Samples:
             f"X has 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
         )
     for i, x in enumerate(xs):
-        _refuse_what_is_not_finite(x, i)
+        if not isinstance(x, np.ndarray | np.floating) or x.dtype.kind != "f":
+            continue  # what other samples hold is the problem's affair
+        wrong = np.argwhere(~np.isfinite(x))
+        if len(wrong):
+            place = tuple(wrong[0].tolist())
+            at = f" at {place if len(place) > 1 else place[0]}" if place else ""
+            raise DataError(
+                f"sample {i} has {np.asarray(x)[place]}{at}: fill missing values first, so that "
+                "there is no NaN or inf"
+            )
     return Samples(xs, n_features, names)
 
 
@@ -92,20 +101,6 @@ def _listed(values: Any, name: str) -> tuple[list[Any], NDArray[Any] | None]:
     if not found:
         raise DataError(f"{name} is empty: give at least one sample")
     return found, array
-
-
-def _refuse_what_is_not_finite(x: Any, number: int) -> None:
-    """Arrays of numbers have to be finite; what other samples hold is the problem's affair."""
-    if not isinstance(x, np.ndarray | np.floating) or x.dtype.kind != "f":
-        return
-    wrong = np.argwhere(~np.isfinite(x))
-    if len(wrong):
-        place = tuple(wrong[0].tolist())
-        at = f" at {place if len(place) > 1 else place[0]}" if place else ""
-        raise DataError(
-            f"sample {number} has {np.asarray(x)[place]}{at}: fill missing values first, so that "
-            "there is no NaN or inf"
-        )
 
 
 def check_columns(found: Samples, names: list[str] | None, n: int | None) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from structsvm.data.deferred import Data, Deferred, in_memory
 from structsvm.data.reading import content_of
-from structsvm.data.sample import Sample
 from structsvm.data.words import Words
 from structsvm.errors import DataWarning, warn
 from structsvm.learner.training_set import TrainingSet
@@ -55,7 +54,7 @@ class TrainingSummary:
         return cls(
             tuple(sample.n_samples for sample in data.samples),
             tuple(truth.n_clusters for truth in truths),
-            tuple(spread_in_threads(_known_by, data.samples, None)),
+            tuple(spread_in_threads(_fingerprint, [sample.data for sample in data.samples], None)),
             tuple(sorted(data.cluster_names)),
             tuple(tuple(M.breakpoints) for M in truths) if data.problem.traits.contiguous else (),
             data.commonest_name if named else None,
@@ -113,14 +112,10 @@ class TrainingSummary:
         )
 
 
-def _known_by(sample: Sample, _: None) -> str:
-    return _fingerprint(sample.data)
-
-
 def _digests(X: Data) -> list[str]:
     values = np.ascontiguousarray(in_memory(X), dtype=np.float64) + 0.0  # of two zeros one
     return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
 
 
-def _fingerprint(X: Data) -> str:
+def _fingerprint(X: Data, _: None = None) -> str:
     return X.origin.fingerprint if isinstance(X, Deferred) else content_of(X)
