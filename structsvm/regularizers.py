@@ -129,38 +129,31 @@ class SquaredNorm(Regularizer):
     center: Any = 0.0
 
     def __post_init__(self) -> None:
-        """Check the weight and the center."""
         object.__setattr__(self, "weight", _checked_weight(self.weight))
         if not np.isfinite(np.asarray(self.center, dtype=np.float64)).all():
             raise SettingsError(f"center must be finite, got {self.center!r}")
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Return ``weight / 2 * |w - center|^2``, for ``w`` of shape (d,)."""
         return self._value(w - self._center(space))
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
-        """Return Omega as a sum of squares."""
         import cvxpy as cp
 
         omega: cp.Expression = 0.5 * self.weight * cp.sum_squares(w - self._center(space))
         return omega
 
     def scaled(self, factor: float) -> SquaredNorm:
-        """Return the regularizer ``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic:
-        """Return Omega as a quadratic of the same curvature everywhere."""
         zero = np.zeros(space.dim)
         return Quadratic(np.full(space.dim, self.weight), zero + self._center(space), zero)
 
     def floor(self, space: WeightSpace) -> float:
-        """Return 0, because a square is nonnegative."""
         return 0.0
 
     @property
     def has_closed_form(self) -> bool:
-        """True: the minimum is a projection."""
         return True
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
@@ -205,24 +198,19 @@ class Trace(Regularizer):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the weight."""
         object.__setattr__(self, "weight", _checked_weight(self.weight))
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Return ``weight * Tr B``, for ``w`` of shape (d,)."""
         return float(self._linear(space) @ w)
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
-        """Return Omega as a linear expression."""
         omega: cp.Expression = self._linear(space) @ w
         return omega
 
     def scaled(self, factor: float) -> Trace:
-        """Return the regularizer ``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic:
-        """Return Omega as a quadratic without curvature."""
         zero = np.zeros(space.dim)
         return Quadratic(zero, zero, self._linear(space))
 
@@ -233,7 +221,6 @@ class Trace(Regularizer):
 
     @property
     def has_closed_form(self) -> bool:
-        """True: the minimum follows from an eigenvalue."""
         return True
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
@@ -283,23 +270,19 @@ class Custom(Regularizer):
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the weight."""
         object.__setattr__(self, "weight", _checked_weight(self.weight))
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Return the value of the expression times ``weight``, for ``w`` of shape (d,)."""
         import cvxpy as cp
 
         value = self._checked(cp.Constant(space.to_metric(w))).value
         return float(self.weight * value)
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
-        """Return the expression, checked to be convex."""
         omega: cp.Expression = self.weight * self._checked(B)
         return omega
 
     def scaled(self, factor: float) -> Custom:
-        """Return the regularizer ``factor * Omega``."""
         return replace(self, weight=self.weight * factor)
 
     def floor(self, space: WeightSpace) -> float:
@@ -339,7 +322,6 @@ class Separable(Regularizer):
     parts: tuple[Regularizer, ...]
 
     def value(self, w: Floats, space: WeightSpace) -> float:
-        """Return the sum of the values of the parts, for ``w`` of shape (d,)."""
         return sum(p.value(v, s) for p, v, s in self._blocks(w, space))
 
     def as_cvxpy(self, B: Any, w: cp.Expression, space: WeightSpace) -> cp.Expression:
@@ -354,11 +336,9 @@ class Separable(Regularizer):
         return sum(terms[1:], start=terms[0])
 
     def scaled(self, factor: float) -> Separable:
-        """Return the same sum with every part scaled."""
         return Separable(tuple(part.scaled(factor) for part in self.parts))
 
     def as_quadratic(self, space: WeightSpace) -> Quadratic | None:
-        """Return the quadratics of the parts, block by block, or None if one is none."""
         assert isinstance(space, Product)
         pairs = zip(self.parts, space.factors, strict=True)
         forms = [form for p, s in pairs if (form := p.as_quadratic(s)) is not None]
@@ -371,14 +351,12 @@ class Separable(Regularizer):
         )
 
     def floor(self, space: WeightSpace) -> float:
-        """Return the sum of the lower bounds of the parts."""
         assert isinstance(space, Product)
         pairs = zip(self.parts, space.factors, strict=True)
         return sum(part.floor(factor) for part, factor in pairs)
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether the minimum of every part is an exact formula."""
         return all(part.has_closed_form for part in self.parts)
 
     def minimum(self, slope: Floats, space: WeightSpace, upper: float) -> float:
@@ -386,7 +364,6 @@ class Separable(Regularizer):
         return sum(p.minimum(v, s, upper) for p, v, s in self._blocks(slope, space))
 
     def max_scale(self, slope: Floats, space: WeightSpace) -> float:
-        """Return the smallest scale of the parts."""
         return min(p.max_scale(v, s) for p, v, s in self._blocks(slope, space))
 
     def _blocks(

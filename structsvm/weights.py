@@ -106,19 +106,15 @@ class _Vectors(WeightSpace):
 
     @property
     def dim(self) -> int:
-        """The number of weights, d."""
         return self.size
 
     def identity(self) -> Floats:
-        """Return the vector of ones, (d,)."""
         return np.ones(self.size)
 
     def to_metric(self, w: Any) -> Any:
-        """Return the vector itself, (d,)."""
         return w
 
     def seen(self, w: cp.Expression) -> cp.Expression:
-        """Return the vector itself, (d,)."""
         return w
 
 
@@ -127,11 +123,9 @@ class Free(_Vectors):
     """The whole of R^d, for weights without a constraint."""
 
     def project(self, w: Floats) -> Floats:
-        """Return ``w`` unchanged."""
         return w
 
     def projection(self, u: Floats) -> Projection:
-        """Return the point ``u`` unchanged, with the identity as derivative."""
         return Projection(u, lambda rows: rows)
 
     def dual_margin(self, s: Floats) -> float:
@@ -139,11 +133,9 @@ class Free(_Vectors):
         return -float(np.linalg.norm(s))
 
     def from_metric(self, B: Any) -> Floats:
-        """Return the vector itself, (d,)."""
         return _vector(B, self.size)
 
     def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
-        """Return a cvxpy vector without a sign."""
         import cvxpy as cp
 
         w = cp.Variable(self.size, name=_first(names))
@@ -155,16 +147,13 @@ class Nonnegative(_Vectors):
     """The nonnegative orthant: a diagonal metric ``B = Diag(w)``."""
 
     def project(self, w: Floats) -> Floats:
-        """Return ``w`` with its negative coordinates set to zero."""
         return np.maximum(w, 0.0)
 
     def projection(self, u: Floats) -> Projection:
-        """Return the projection, and its derivative, which keeps the positive coordinates."""
         positive = np.flatnonzero(u > 0)
         return Projection(np.maximum(u, 0.0), lambda rows: rows[:, positive])
 
     def dual_margin(self, s: Floats) -> float:
-        """Return the smallest coordinate of ``s``."""
         return float(s.min())
 
     def from_metric(self, B: Any) -> Floats:
@@ -175,7 +164,6 @@ class Nonnegative(_Vectors):
         return _vector(B, self.size)
 
     def variable(self, *names: str) -> tuple[cp.Variable, cp.Expression, list[cp.Constraint]]:
-        """Return a nonnegative cvxpy vector."""
         import cvxpy as cp
 
         w = cp.Variable(self.size, name=_first(names))
@@ -190,11 +178,9 @@ class PSD(WeightSpace):
 
     @property
     def dim(self) -> int:
-        """The number of weights, P (P + 1) / 2."""
         return self.order * (self.order + 1) // 2
 
     def project(self, w: Floats) -> Floats:
-        """Return the weight of the matrix with its negative eigenvalues set to zero."""
         values, vectors = np.linalg.eigh(smat(w))
         if values[0] >= 0:
             return w
@@ -209,19 +195,15 @@ class PSD(WeightSpace):
         return Projection(w, lambda rows: _spectral_factor(rows, values, vectors))
 
     def dual_margin(self, s: Floats) -> float:
-        """Return the smallest eigenvalue of the matrix of ``s``."""
         return float(np.linalg.eigvalsh(smat(s))[0])
 
     def identity(self) -> Floats:
-        """Return the weight of the identity matrix, (d,)."""
         return svec(np.eye(self.order))
 
     def to_metric(self, w: Any) -> Any:
-        """Return the symmetric matrix of a weight, (P, P)."""
         return smat(w)
 
     def seen(self, w: cp.Expression) -> cp.Expression:
-        """Return the symmetric matrix of a vector of cvxpy, (P, P)."""
         import cvxpy as cp
 
         entries = _smat_operator(self.order) @ w
@@ -264,7 +246,6 @@ class Product(WeightSpace):
 
     @property
     def dim(self) -> int:
-        """The sum of the numbers of weights of the factors."""
         return sum(factor.dim for factor in self.factors)
 
     def split(self, w: Floats) -> list[Floats]:
@@ -272,12 +253,10 @@ class Product(WeightSpace):
         return np.split(w, np.cumsum([factor.dim for factor in self.factors])[:-1])
 
     def project(self, w: Floats) -> Floats:
-        """Return the projections of the blocks, joined."""
         blocks = zip(self.factors, self.split(w), strict=True)
         return np.concatenate([factor.project(block) for factor, block in blocks])
 
     def projection(self, u: Floats) -> Projection:
-        """Return the projections of the blocks and their derivatives, joined."""
         blocks = zip(self.factors, self.split(u), strict=True)
         parts = [factor.projection(block) for factor, block in blocks]
         ends = np.cumsum([factor.dim for factor in self.factors])[:-1]
@@ -289,12 +268,10 @@ class Product(WeightSpace):
         return Projection(np.concatenate([part.w for part in parts]), factor_rows)
 
     def dual_margin(self, s: Floats) -> float:
-        """Return the smallest margin of a block."""
         blocks = zip(self.factors, self.split(s), strict=True)
         return min(factor.dual_margin(block) for factor, block in blocks)
 
     def identity(self) -> Floats:
-        """Return the identities of the factors, joined."""
         return np.concatenate([factor.identity() for factor in self.factors])
 
     def to_metric(self, w: Any) -> Any:
@@ -302,7 +279,6 @@ class Product(WeightSpace):
         return self.factors[0].to_metric(self.split(w)[0]) if self.metric_first else w
 
     def seen(self, w: cp.Expression) -> cp.Expression:
-        """Return the vector itself, (d,), or the metric."""
         return self.factors[0].seen(w[: self.factors[0].dim]) if self.metric_first else w
 
     def from_metric(self, B: Any) -> Floats:

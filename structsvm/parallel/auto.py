@@ -47,7 +47,6 @@ class Auto(Backend):
     n_jobs: int = -1
 
     def __post_init__(self) -> None:
-        """Check the number of workers."""
         check_n_jobs(self.n_jobs)
 
     @contextmanager

@@ -82,7 +82,6 @@ class Serial(Backend):
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Keep the parts where they are, in the calling thread."""
         yield SerialSession(parts)
 
 
@@ -93,7 +92,6 @@ class SerialSession(Session):
         self._parts = parts
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        """The answers of the only share."""
         with single_threaded():
             return task(self._parts, argument)
 

@@ -50,7 +50,6 @@ class Threads(Backend):
     n_jobs: int = -1
 
     def __post_init__(self) -> None:
-        """Check the number of workers."""
         check_n_jobs(self.n_jobs)
 
     @contextmanager
@@ -82,7 +81,6 @@ class Processes(Backend):
     n_jobs: int = -1
 
     def __post_init__(self) -> None:
-        """Check the number of workers."""
         check_n_jobs(self.n_jobs)
 
     @contextmanager
