@@ -38,9 +38,9 @@ from structsvm.partial_labels.complete import (
     read_labels,
 )
 from structsvm.partitions import Metric, Sample
+from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import metric_factor
-from structsvm.partitions.units import within_whitening
 
 Floats = NDArray[np.float64]
 

@@ -27,8 +27,14 @@ from structsvm.oracles._segments.whole import (
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.price_path import decode_between
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Quality,
+    decode_between,
+)
 from structsvm.partitions.trace_objective import NOT_FINITE, TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.blocks import all_within

@@ -33,14 +33,13 @@ from structsvm.parallel import single_threaded
 from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import Learning
+from structsvm.partitions.learning import Learning, LearningUnits
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import Traits, refuse_kappa
-from structsvm.partitions.units import LearningUnits
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.status import Quality

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from recording_cases import recordings_of_four_segments as recordings
 
-import structsvm.masters.conic
+import structsvm.masters.bounds
 from structsvm import ChangePoint, MetricLearner, Status
 from structsvm.data.sample import Sample
 from structsvm.data.samples import centred
 from structsvm.errors import CertificateError, DataError, DataWarning, OracleError, SettingsError
 from structsvm.masters.base import Master, MasterSolution
-from structsvm.masters.conic import dual_bound
+from structsvm.masters.bounds import dual_bound
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -276,7 +276,7 @@ class TestSabotage:
     def test_a_conic_bound_holds_however_early_its_solver_stops(self, rng, steps, monkeypatch):
         """Every kind of cone; the exact minima are known."""
         options = {"CLARABEL": {"max_iter": steps}}
-        monkeypatch.setattr(structsvm.masters.conic, "PRECISE_OPTIONS", options)
+        monkeypatch.setattr(structsvm.masters.bounds, "PRECISE_OPTIONS", options)
         a, n = rng.normal(size=3), 3
         x, X = cp.Variable(n), cp.Variable((n, n), symmetric=True)
         C = rng.normal(size=(n, n))

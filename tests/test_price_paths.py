@@ -9,7 +9,7 @@ from structsvm.oracles.sequential import SHORT
 from structsvm.partitions import EquivalenceMatrix, TraceObjective
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import calibrate, penalty_grid
-from structsvm.partitions.price_path import decode_between
+from structsvm.partitions.oracle import decode_between
 
 ORACLE = SequentialOracle()
 KINDS = ("gaussian", "ties", "offset", "null", "steps")

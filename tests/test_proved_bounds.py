@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from structsvm.masters.conic import proved_bound
+from structsvm.masters.bounds import proved_bound
 
 
 @pytest.fixture

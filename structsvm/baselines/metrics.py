@@ -19,9 +19,9 @@ from structsvm.data.deferred import all_derived, sum_of_each
 from structsvm.data.sample import Sample
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.units import within_whitening
 from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 from structsvm.support.progress import stage

@@ -17,9 +17,9 @@ from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partial_labels.alternate import Alternated
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.learning import LearningUnits
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective
-from structsvm.partitions.units import LearningUnits
 from structsvm.problem import Risk
 from structsvm.solution import Solution
 from structsvm.status import Status

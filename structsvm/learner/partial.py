@@ -29,9 +29,9 @@ from structsvm.partial_labels.complete import (
     losses_of,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.learning import LearningUnits, within_whitening
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective
-from structsvm.partitions.units import LearningUnits, within_whitening
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.status import Status
 from structsvm.support.arrays import Floats

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.conic import proved_bound
+from structsvm.masters.bounds import proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings

@@ -176,7 +176,7 @@ def calibrate(
     if penalties is None:
         return Calibration.of_one_cluster([M.n_clusters - 1.0 for M in truths], weights)
     batches = _batches(oracles, Zs, truths)
-    curves = spread("calibrating the penalty", _Batch.curves, batches, penalties)
+    curves = spread("calibrating the penalty", _loss_curves, batches, penalties)
     return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))
 
 
@@ -224,35 +224,26 @@ def _loss_curve(
     i, oracle, data, loss = sample
     Z = in_memory(data)
     with asked(oracle, "maximize", f"sample {i}"):
-        found = oracle.price_path(Z, penalties)
-        losses = {id(M): loss(M) for M in found}
-    return np.array([losses[id(M)] for M in found])
+        return np.array([loss(M) for M in oracle.price_path(Z, penalties)])
 
 
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    """Neighbouring samples with the same oracle, calibrated in one call."""
+_Batch = tuple[int, Oracle, Sequence[Data], Sequence[EquivalenceMatrix]]
+"""Neighbouring samples with the same oracle: the number of the first, data and truths."""
 
-    first: int
-    """The number of the first of them."""
-    oracle: Oracle
-    samples: Sequence[Data]
-    truths: Sequence[EquivalenceMatrix]
 
-    def curves(self, penalties: Floats) -> Floats:
-        """The loss of each sample at every penalty, (n, n_penalties)."""
-        Zs = [in_memory(Z) for Z in self.samples]
-        at_once = AtOnce()
-        if self.oracle.answers_many:
-            with at_once, asked(self.oracle, "loss_curves"):
-                return self.oracle.loss_curves(Zs, self.truths, penalties)
-        samples = (
-            (i, self.oracle, Z, partial(partition_loss, truth))
-            for i, (Z, truth) in enumerate(zip(Zs, self.truths, strict=True), start=self.first)
-        )
-        curves = np.array([_loss_curve(sample, penalties) for sample in samples])
-        at_once.raise_fault()
-        return curves
+def _loss_curves(batch: _Batch, penalties: Floats) -> Floats:
+    """The loss of each sample of a batch at every penalty, (n, n_penalties)."""
+    first, oracle, data, truths = batch
+    Zs = [in_memory(Z) for Z in data]
+    at_once = AtOnce()
+    if oracle.answers_many:
+        with at_once, asked(oracle, "loss_curves"):
+            return oracle.loss_curves(Zs, truths, penalties)
+    curves = []
+    for i, (Z, truth) in enumerate(zip(Zs, truths, strict=True), start=first):
+        curves.append(_loss_curve((i, oracle, Z, partial(partition_loss, truth)), penalties))
+    at_once.raise_fault()
+    return np.array(curves)
 
 
 def _batches(
@@ -265,7 +256,7 @@ def _batches(
         for i in range(begin, end):
             oracle = oracles[i]
             if i + 1 == end or not oracle.answers_many or oracles[i + 1] != oracle:
-                batches.append(_Batch(first, oracle, Zs[first : i + 1], truths[first : i + 1]))
+                batches.append((first, oracle, Zs[first : i + 1], truths[first : i + 1]))
                 first = i + 1
     return batches
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, OracleError, PluginError, StructSVMError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.price_path import decode_between
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
@@ -468,6 +467,28 @@ class Oracle(Contract):
         return np.array([[partition_loss(truth, M) for M in path] for path, truth in pairs])
 
 
+def decode_between(
+    decode: Callable[[float], EquivalenceMatrix], prices: Floats
+) -> list[EquivalenceMatrix]:
+    """The best partition at every price, of which most need no decoding."""
+    found: dict[int, EquivalenceMatrix] = {}
+
+    def at(index: int) -> EquivalenceMatrix:
+        if index not in found:
+            found[index] = decode(float(prices[index]))
+        return found[index]
+
+    pending = [(0, prices.size - 1)]
+    while pending:
+        low, high = pending.pop()
+        if at(low) == at(high):
+            found.update(dict.fromkeys(range(low, high), found[high]))
+        elif high - low > 1:
+            middle = (low + high) // 2
+            pending += [(low, middle), (middle, high)]
+    return [found[index] for index in range(prices.size)]
+
+
 MANY = ("maximize_all", "at_price", "price_path", "loss_curves")
 """Methods that stand for many calls of ``maximize``."""
 
@@ -511,38 +532,44 @@ def _require_all(oracle: Oracle, method: str, answers: Sequence[Any], n: int) ->
 def _verified(
     oracle: Oracle,
     method: str,
-    answer: object,
+    answer: Argmax,
     objective: TraceObjective,
     constraint: Constraint,
 ) -> Argmax:
     """An answer, unless it is none."""
-    asked = f"{type(oracle).__name__}.{method}"
+    wrong = _fault(answer, objective.n_samples, constraint)
+    if wrong:
+        raise PluginError(f"{type(oracle).__name__}.{method} {wrong}")
+    return answer
+
+
+def _fault(answer: Any, T: int, constraint: Constraint) -> str:
+    """What is wrong with the answer to a question about T samples; empty if nothing is."""
     if not isinstance(answer, Argmax):
-        raise PluginError(
-            f"{asked} returned {shown(answer)}: return Argmax(y, value, upper_bound, quality)"
-        )
-    M, T = answer.y, objective.n_samples
+        return f"returned {shown(answer)}: return Argmax(y, value, upper_bound, quality)"
+    M: Any = answer.y
     if not isinstance(M, EquivalenceMatrix):
-        raise PluginError(
-            f"{asked} returned an Argmax whose y is {shown(M)}: y is an EquivalenceMatrix, made "
-            "of labels by EquivalenceMatrix.from_labels"
+        return (
+            f"returned an Argmax whose y is {shown(M)}: y is an EquivalenceMatrix, made of labels "
+            "by EquivalenceMatrix.from_labels"
         )
     if M.n_samples != T:
-        raise PluginError(f"{asked} answered for {M.n_samples} samples, the objective has {T}")
-    if not isinstance(answer.quality, Quality):
-        raise PluginError(
-            f"{asked} returned the quality {answer.quality!r}: return Quality.EXACT, "
-            "Quality.RELAXATION or Quality.HEURISTIC"
+        return f"answered for {M.n_samples} samples, the objective has {T}"
+    quality: Any = answer.quality
+    if not isinstance(quality, Quality):
+        return (
+            f"returned the quality {quality!r}: return Quality.EXACT, Quality.RELAXATION "
+            "or Quality.HEURISTIC"
         )
     if math.isnan(answer.value) or math.isnan(answer.upper_bound):
-        raise PluginError(
-            f"{asked} returned the value {answer.value} and the upper bound {answer.upper_bound}: "
-            "return objective.value(y), and math.inf where no bound is known"
+        return (
+            f"returned the value {answer.value} and the upper bound {answer.upper_bound}: return "
+            "objective.value(y), and math.inf where no bound is known"
         )
     broken = constraint.violation(M)
-    if broken is not None:
-        raise PluginError(
-            f"the answer of {asked} breaks its constraint: {broken}. Keep what the constraint "
-            "says, or leave that kind out of takes"
-        )
-    return answer
+    if broken is None:
+        return ""
+    return (
+        f"breaks its constraint: {broken}. Keep what the constraint says, or leave that kind out "
+        "of takes"
+    )

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.matching import matched_labels
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 
 ERROR_WEIGHTS = {"delay": 0.1, "transition": 0.3, "missing": 0.5, "isolation": 0.8}
 """What the kinds of errors of :func:`state_matching_score` cost, as its authors set them."""
@@ -74,6 +74,25 @@ def weighted_adjusted_rand_index(
     size = (together + only_truth) * (only_truth + neither)
     size += (together + only_guess) * (only_guess + neither)
     return 2.0 * agreement / size
+
+
+def matched_labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> Ints:
+    """The true labels, (T,), renamed to the numbers of the predicted clusters they go with."""
+    assert truth.labels is not None
+    rows, columns = linear_sum_assignment(-truth.contingency(guess))
+    names = np.full(truth.n_clusters, -1, dtype=np.int64)
+    names[rows] = columns
+    alone = names < 0
+    names[alone] = guess.n_clusters + np.arange(alone.sum())
+    renamed: Ints = names[truth.labels]
+    return renamed
+
+
+def misplaced(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> Bools:
+    """Samples that are not in the predicted cluster their true cluster goes with, (T,)."""
+    assert guess.labels is not None
+    wrong: Bools = guess.labels != matched_labels(truth, guess)
+    return wrong
 
 
 def state_matching_score(

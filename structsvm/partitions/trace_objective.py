@@ -167,12 +167,8 @@ class TraceObjective:
         """
         if self.gaps:
             raise OracleError("an objective with missing values has no matrix: use value()")
-        v = np.eye(self.n_samples)
-        inner = self.Z.T @ v
-        if self.signs is not None:
-            inner = (inner.T * self.signs).T
-        result = self.Z @ inner + self.shift * v
-        if self.truth is not None and self.truth_weight:
-            U = self.truth.factor()
-            result = result - self.truth_weight * (U @ (U.T @ v))
-        return np.asarray(result)
+        signed = self.Z if self.signs is None else self.Z * self.signs
+        A = signed @ self.Z.T + self.shift * np.eye(self.n_samples)
+        if self.truth is not None:
+            A -= self.truth_weight * self.truth.dense()
+        return np.asarray(A)

@@ -12,7 +12,7 @@ from structsvm.learner.columns import partition_of
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import encode
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.matching import matched_labels, misplaced
+from structsvm.partitions.states import matched_labels, misplaced
 from structsvm.plotting.style import (
     LONGEST,
     MARKERS,

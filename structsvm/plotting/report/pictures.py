@@ -19,7 +19,7 @@ from structsvm.features.names import read_names
 from structsvm.learner.columns import partition_of, unscaled
 from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.matching import matched_labels
+from structsvm.partitions.states import matched_labels
 from structsvm.plotting.clusters import cluster_names
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
