@@ -12,7 +12,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import OracleWarning, PluginError, SettingsError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality, Region
+from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
@@ -45,12 +45,6 @@ def test_an_oracle_that_found_better_before_is_named_by_its_sample() -> None:
     certificate.update_upper(asked, known=np.array([0.0, 0.0, 1.0]))
     assert certificate.caught is not None
     assert "sample 2: a labelling worse than one found before" in certificate.caught
-
-
-def test_a_missing_method_is_shown_with_its_default_by_name() -> None:
-    with pytest.raises(PluginError, match="constraint: Constraint = UNCONSTRAINED") as refusal:
-        type("Empty", (Oracle,), {})()
-    assert str(Region(0, 1, 0)) not in str(refusal.value)
 
 
 @dataclass(frozen=True)
