@@ -77,6 +77,7 @@ def test_what_was_detected_is_said(tmp_path):
         ("a,label\n1.125,x\n3,y\n", {}, {"a": [1.125, 3]}),
         ("body weight\n1\n2\n", {"need_labels": False}, {"body weight": [1, 2]}),
         ("#,label\n1,#a\n2,b\n", {}, {"#": [1, 2]}),
+        ('"a" "label"\n1 "x"\n2 "y"\n', {}, {"a": [1, 2]}),
         ("a,b,label\n1,2,0\n2,3,1\n", {"ignore": ["a"]}, {"b": [2, 3]}),
         ("a,b,label\n1,x,0\n2,y,1\n", {"features": ["a", "a"]}, {"a": [1, 2]}),
         ("when,state,a\n1 Jan,u,1\n2 Jan,v,2\n", {"label_column": "state", "time_column": "when"},

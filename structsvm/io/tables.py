@@ -141,6 +141,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     pandas = require("pandas", "files", "reading tables")
     text, written = read_text(path, options)
     names = [name.strip() for name in next(iter(written.rows(text)), [])]
+    if written.separator == SPACES:  # which the rows of a text are split at, even in quotes
+        names = [name.replace('"', "") for name in names]
     refuse_repeated(path, [] if as_text else [name for name in names if name])
     reading: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if not as_text:
