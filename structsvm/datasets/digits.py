@@ -48,6 +48,11 @@ def digits_recordings(
         ``X`` holds the intensities, 0 to 16, of each image's 61 pixels that ever bear ink, called
         ``pixel_row_column``; ``y`` the digit.
 
+    Raises
+    ------
+    SettingsError
+        If there is no such split, or a range is none.
+
     Notes
     -----
     Licence: CC BY 4.0, that of the UCI Machine Learning Repository; scikit-learn ships the images.

@@ -103,7 +103,13 @@ class FileOptions:
         return self.label_column, self.time_column, self.chunk_column, self.recording_column
 
     def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-        """The features among the columns that are nothing else; ``wanted`` are enough."""
+        """The features among the columns that are nothing else; ``wanted`` are enough.
+
+        Raises
+        ------
+        DataError
+            If a column that is named is not there.
+        """
         known: Any = set(there)
         for option, names in (("features", self.features), ("ignore", self.ignore)):
             strangers = [name for name in names if name not in known]
