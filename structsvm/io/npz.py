@@ -17,7 +17,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.options import USUAL, FileOptions
 from structsvm.io.recording import Recording, listed
-from structsvm.io.tables import is_spelled, refuse_repeated
+from structsvm.io.tables import are_spelled, refuse_repeated
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
 from structsvm.storage import npz as storage
@@ -109,7 +109,9 @@ def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDAr
                 f"{path}: 'y' and 'bkps' are of different segments: {by!r} has a change at sample "
                 f"{at} and {other!r} has none: leave one of them out"
             )
-    missing = np.array([is_spelled(label, options.missing_labels) for label in y.tolist()])
+    if not options.missing_labels:
+        return y
+    missing = are_spelled(y.tolist(), options.missing_labels)
     return known_where(y, ~missing) if missing.any() else y
 
 

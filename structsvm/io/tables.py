@@ -7,7 +7,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -388,14 +388,17 @@ def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] |
 
 def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:
     """A column without blanks around its texts, and without what is blank or spelled so."""
+    if not missing and getattr(column.dtype, "kind", "O") in "biufmM":
+        return column
     column = column.map(lambda value: value.strip() if isinstance(value, str) else value)
-    return column.mask([is_spelled(value, ("", *missing)) for value in column])
+    return column.mask(are_spelled(column, ("", *missing)))
 
 
-def is_spelled(label: Any, spellings: Sequence[str]) -> bool:
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    return str(label).strip() in {spelling.strip() for spelling in spellings}
+def are_spelled(labels: Iterable[Any], spellings: Sequence[str]) -> NDArray[np.bool_]:
+    """Which labels are spelled as one of these, whole numbers without decimals."""
+    words = {spelling.strip() for spelling in spellings}
+    whole = (int(x) if isinstance(x, float) and x.is_integer() else x for x in labels)
+    return np.array([str(label).strip() in words for label in whole], dtype=np.bool_)
 
 
 def _as_numbers(column: Any, origin: Origin) -> Any:
