@@ -68,7 +68,6 @@ OPTIONAL_LIBRARIES = (
     "pyarrow",
     "requests",
     "ruptures",
-    "shtab",
     "skimage",
 )
 

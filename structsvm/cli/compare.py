@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.cli.inputs import read
-from structsvm.cli.options import FIGURES
 from structsvm.cli.outputs import check_output
 from structsvm.cli.plot import new_figure, save_figure
 from structsvm.cli.settings import Kind, assigned, parameters_of, typed_metric
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.usage import FIGURES
 from structsvm.compare import Comparison, compare_on, solver_named
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training

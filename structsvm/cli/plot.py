@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.cli.inputs import Given, read_for
-from structsvm.cli.options import FIGURES, OF_DATA, OF_MODELS
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
 from structsvm.data.words import IMAGES
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.files import load_metric_learner

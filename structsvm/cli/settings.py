@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from structsvm.cli.options import CONTEXT, CONTEXT_OF_IMAGES
+from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer, Union

@@ -6,15 +6,16 @@ the module of a command is imported when the command runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from structsvm import __version__
-from structsvm.cli import options as opt
-from structsvm.cli.options import Option, option
-from structsvm.cli.parser import Parser
+from structsvm.errors import printable
 from structsvm.plugins import problem_names
 
 DESCRIPTION = "Learn the distance that segmentation or clustering needs, from labelled examples."
@@ -30,365 +31,506 @@ examples:
 exit status: 0 done, 1 an error that the message explains, 2 wrong usage, 130 interrupted
 """
 
+FIGURES = (".png", ".pdf", ".svg", ".jpg")
+OF_DATA = ("components", "features")
+OF_MODELS = ("weights", "metric", "spectrum", "gap")
+CONTEXT = {
+    "columns": "Columns",
+    "lags": "Lags",
+    "statistics": "MovingStatistics",
+    "moments": "HermiteMoments",
+    "scores": "StateScores",
+    "boundaries": "BoundaryScores",
+}
+CONTEXT_OF_IMAGES = {"columns": "Columns", "regions": "RegionScores"}
+"""Classes of :mod:`structsvm.features`, by name so that help appears at once."""
 
-SHELLS = ("bash", "zsh", "fish")
+
+class Parser(argparse.ArgumentParser):
+    """Argparse that says which word was probably meant, and to which command an option belongs."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(
+            allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings
+        )
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; of an unknown option, the command it was given to complains."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self._command(found.command).error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Print how the command is used and what was wrong; exit with status 2."""
+        self.print_usage(sys.stderr)
+        self._print_message(f"error: {message}{self._meant(message)}\n", sys.stderr)
+        self._print_message(f"try: {self.prog} --help\n", sys.stderr)
+        raise SystemExit(2)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # At once, so that a full disk is an error.
+        print(printable(message), end="", file=file or sys.stderr, flush=True)
+
+    def options_of(self, command: str) -> dict[str, str]:
+        """The options of a command by the parameter that each sets."""
+        actions = self._command(command)._actions
+        return {
+            action.dest: action.option_strings[-1] for action in actions if action.option_strings
+        }
+
+    def _command(self, name: str | None) -> Parser:
+        """The parser of a command, or this one."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction) and name is not None:
+                command: Parser = action.choices[name]
+                return command
+        return self
+
+    def _meant(self, message: str) -> str:
+        invalid = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        unknown = re.search(r"unrecognized arguments: (--[^\s=]+)", message)
+        if invalid:
+            word, known = invalid[1], re.findall(r"[\w-]+", invalid[2])
+        elif unknown:
+            word, known = unknown[1], list(self._option_string_actions)
+        else:
+            return ""
+        if word in known:
+            return ": it stands after the command"
+        close = difflib.get_close_matches(word.replace("_", "-"), known, n=1)
+        return f"; did you mean {close[0]}?" if close else ""
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command: what it does, its arguments, and its groups of options."""
+def assignment(text: str) -> tuple[str, str]:
+    """Return ``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name.replace("-", "_"), value
 
-    title: str
-    epilog: str
-    arguments: Sequence[Option]
-    groups: Mapping[str, Sequence[Option]] = field(default_factory=dict)
-    description: str = ""
-    """What it does, if the title does not say enough."""
-    module: str = ""
-    """The module that runs it, if it has another name."""
+
+def pair(text: str) -> tuple[int, int]:
+    """Read two numbers of rows, ``I,J``."""
+    found = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected two numbers of rows such as 3,7, got {text!r}")
+    return int(found[1]), int(found[2])
+
+
+def strength(text: str) -> float | str:
+    """Read a number, or the word "cv"."""
+    try:
+        return text if text == "cv" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number > 0 or 'cv', got {text!r}") from None
+
+
+def positive(text: str, also: str = "") -> int:
+    """Read a whole number of at least 1."""
+    if text.strip().isdigit() and int(text) >= 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"expected an integer >= 1{also}, got {text!r}")
+
+
+def true_or_positive(text: str) -> int | str:
+    """Read a number of segments, or the word "true", which stands for that of the labels."""
+    return text if text == "true" else positive(text, " or 'true'")
+
+
+def names(text: str) -> list[str]:
+    """Read names between commas, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",")))
+
+
+FLAG = {"action": "store_true"}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "problem": {"help": "kind of problem"},
+    "paths": {"nargs": "+", "metavar": "PATH", "help": "files or folders"},
+    "model": {"type": Path, "metavar": "MODEL", "help": "model file"},
+    "kind": {"choices": ("problem",), "help": "what to write"},
+    "name": {"metavar": "NAME", "help": "lower-case words joined by dashes"},
+    "--force": FLAG
+    | {"help": "replace existing files; a file that the command reads is never overwritten"},
+    "--json": FLAG | {"help": "print the report as JSON, and nothing else, on stdout"},
+    "--quiet": FLAG | {"help": "show warnings and errors only"},
+    "--verbose": FLAG | {"help": "log every step"},
+    "--label-column": {
+        "metavar": "NAME",
+        "help": "column of labels in tables (default: the column of the model, or label)",
+    },
+    "--labels": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "separate table of labels, or a folder of such tables: a column change, or the "
+        "columns start, end and label, and a column recording if there are several; for images, "
+        "the folder of their label maps (default: the folder mask beside img)",
+    },
+    "--time-column": {
+        "metavar": "NAME",
+        "help": "column of times (numbers or dates), which is no feature; rows are sorted by it",
+    },
+    "--recording-column": {
+        "metavar": "NAME",
+        "help": "column with the recording of each row, in tables of several recordings",
+    },
+    "--ignore": {
+        "action": "append",
+        "metavar": "NAME",
+        "help": "column to leave out, such as a column of text; may be repeated",
+    },
+    "--missing": {
+        "choices": ("error", "interpolate", "mask"),
+        "help": "refuse missing values, interpolate them, or leave them out of learning and "
+        "prediction (default: error)",
+    },
+    "--set": {
+        "type": assignment,
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "help": "files.NAME, another parameter of read_recordings; and where something is learned, "
+        "a parameter of MetricLearner such as standardize=training, problem.NAME (structsvm "
+        "problems lists them), solver.NAME, and features.NAME of --context; may be repeated",
+    },
+    "--metric": {
+        "choices": ("full", "diagonal"),
+        "help": "weight combinations of features, or each feature alone (default: full; diagonal "
+        "with --missing mask)",
+    },
+    "--regularizer": {
+        "choices": ("squared", "trace"),
+        "default": "squared",
+        "help": "squared norm, or trace, which favours few features or directions "
+        "(default: squared)",
+    },
+    "--lam": {
+        "type": strength,
+        "metavar": "LAM|cv",
+        "help": "strength of the regularizer, or cv to choose it by cross-validation (default: "
+        "depends on the problem; cv for normalized-cut)",
+    },
+    "--context": {
+        "type": names,
+        "metavar": "NAMES",
+        "help": f"features of a recording, separated by commas: {', '.join(CONTEXT)} (moments: of "
+        "its distribution; scores: a classifier's, of named states); of an image: "
+        f"{', '.join(CONTEXT_OF_IMAGES)} (default: columns)",
+    },
+    "--groups": {
+        "metavar": "PATTERN",
+        "help": "regular expression that finds whose a file is in its name, such as '^s[0-9]+'; "
+        "a group is never both learned from and held out, and counts once in a verdict",
+    },
+    "--split": {
+        "choices": ("rows", "clusters", "states"),
+        "help": "choose metric, features and lam on held-out rows or clusters of a table, or on "
+        "held-out recordings with a state that is hidden from the others",
+    },
+    "--regions": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "table of known numbers of changes, with the columns recording, start, end and "
+        "changes (0, 1, 2, ... or 1+); recordings to learn from then need no labels",
+    },
+    "--baselines": {
+        "choices": ("quick", "all", "none"),
+        "default": "quick",
+        "help": "methods to tune for evaluate and report to compare with: metrics and fast "
+        "classifiers (quick, the default), boosted classifiers, too (all), or none",
+    },
+    "--rates": FLAG
+    | {
+        "help": "also estimate, by cross-validation, how often changes of a given margin are "
+        "right; takes five times as long as learning"
+    },
+    "--jobs": {
+        "type": int,
+        "metavar": "N",
+        "help": "number of parallel workers, or -1 for one per core (default: 1)",
+    },
+    "--scheduler": {
+        "metavar": "ADDRESS",
+        "help": "scheduler of a Dask cluster, such as tcp://10.0.0.1:8786; its workers read the "
+        "files, one at a time, under the same paths",
+    },
+    "--lazy": FLAG
+    | {"help": "read each file whenever it is needed, for data that do not fit in memory"},
+    "--checkpoint": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "save progress to FILE; resume from it if it exists",
+    },
+    "--solvers": {
+        "nargs": "+",
+        "metavar": "SOLVER",
+        "help": "solvers to compare, such as one-slack (default: those that suit the problem)",
+    },
+    "--n-clusters": {
+        "type": true_or_positive,
+        "metavar": "true|N",
+        "help": "number of segments per recording, clusters per table or parts per image: N, or "
+        "true for that of the labels (default: the learned price decides, or the number of the "
+        "labels or of the training data is used where it is known)",
+    },
+    "--tolerance": {
+        "type": int,
+        "default": 5,
+        "metavar": "N",
+        "help": "samples within which a change counts as found, for the F1 score (default: 5)",
+    },
+    "--unseen-states": {
+        "choices": ("refuse", "count"),
+        "default": "refuse",
+        "help": "refuse labels of states that the model has not learned, or count their samples "
+        "as named wrongly (default: refuse)",
+    },
+    "--margins": FLAG
+    | {
+        "help": "the margin of each change: by how much the best segmentation without it is "
+        "worse, in units of the price of a change; and its rate, if fit learned --rates"
+    },
+    "--baseline": {
+        "metavar": "NAME",
+        "help": "partition with this baseline instead of the metric, such as frame-logistic: one "
+        "that fit has tuned, as listed by show",
+    },
+    "--maps": {
+        "choices": ("png", "npy"),
+        "default": "png",
+        "help": "format of the label maps of images: grey levels or numbers (default: png)",
+    },
+    "--min-length": {
+        "type": positive,
+        "metavar": "N",
+        "help": "least number of samples of a segment (recordings)",
+    },
+    "--max-length": {
+        "type": positive,
+        "metavar": "N",
+        "help": "greatest number of samples of a segment (recordings)",
+    },
+    "--must-link": {
+        "type": pair,
+        "action": "append",
+        "metavar": "I,J",
+        "help": "two rows of the table, counted from 0, in the same cluster; may be repeated",
+    },
+    "--cannot-link": {
+        "type": pair,
+        "action": "append",
+        "metavar": "I,J",
+        "help": "two rows of the table, counted from 0, in different clusters; may be repeated",
+    },
+    "--title": {"help": "heading of the page (default: the name of the model)"},
+    "--top": {
+        "type": positive,
+        "default": 10,
+        "metavar": "N",
+        "help": "features to list (default: 10)",
+    },
+    "--show": {
+        "choices": (*OF_DATA, *OF_MODELS),
+        "help": "of a recording: its directions in the metric (components, the default) or its "
+        "features of largest weight; of a model: its largest weights (the default), its matrix, "
+        "its eigenvalues (spectrum), or the certified gap (the objective for normalized-cut)",
+    },
+    "--recordings": {
+        "type": positive,
+        "default": 12,
+        "metavar": "N",
+        "help": "number of training recordings, and of test recordings (default: 12)",
+    },
+}
+
+FILES = "--label-column --labels --time-column --recording-column --missing --set"
+FILES_TO_LEARN_FROM = FILES.replace("--missing", "--ignore --missing")
+EVALUATION = "--n-clusters --tolerance --unseen-states"
+FIGURE = f"figure to write: {', '.join(FIGURES)}"
 
 
 def build_parser() -> Parser:
     """The parser of all commands."""
     parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
     parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
-    found = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
-    for name, command in commands().items():
-        _add(found, name, command)
-    return parser
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    installed = {"problem": {"choices": problem_names()}}
 
+    def add(
+        name: str,
+        title: str,
+        examples: str,
+        arguments: str = "",
+        module: str = "",
+        output: Mapping[str, Any] | None = None,
+        but: Mapping[str, Mapping[str, Any]] | None = None,
+        **groups: str,
+    ) -> None:
+        """Add a command: its arguments, those of each group, and what they have of their own."""
+        command = commands.add_parser(
+            name,
+            help=title,
+            description=f"{title[0].upper()}{title[1:]}.",
+            epilog=f"examples:\n{examples}",
+        )
+        command.set_defaults(module=module or name)
+        if output is not None:
+            command.add_argument("-o", "--output", type=Path, **output)
+        own = {**installed, **(but or {})}
+        groups = {"": arguments, **groups, "output": "--json --quiet --verbose"}
+        for group_title, options in groups.items():
+            group = command.add_argument_group(group_title) if group_title else command
+            for option in options.split():
+                flags = [option[1:3]] if option in ("--quiet", "--verbose") else []
+                group.add_argument(*flags, option, **OPTIONS[option] | own.get(option, {}))
 
-def _add(parsers: Any, name: str, command: Command) -> None:
-    title = command.title
-    parser = parsers.add_parser(
-        name,
-        help=title,
-        description=command.description or f"{title[0].upper()}{title[1:]}.",
-        epilog=command.epilog,
-    )
-    parser.set_defaults(module=command.module or name)
-    for argument in command.arguments:
-        parser.add_argument(*argument.flags, **argument.settings)
-    for group_title, arguments in {**command.groups, "output": opt.REPORTING}.items():
-        group = parser.add_argument_group(group_title)
-        for argument in arguments:
-            group.add_argument(*argument.flags, **argument.settings)
-
-
-def commands() -> dict[str, Command]:
-    """The commands in the order of the help."""
-    problem = option("problem", choices=problem_names(), help="kind of problem")
-    labelled = opt.PATHS.but(help="labelled files or folders")
-    figure = opt.OUTPUT.but(metavar="FIG", help=f"figure to write: {', '.join(opt.FIGURES)}")
-    plugins = """\
-examples:
-  structsvm problems
-  structsvm oracles --json
-
-Installed packages can add more by entry points; structsvm new problem NAME writes such a package.
-"""
-    return {
-        "try": Command(
-            "measure what learning gains on your data, and get a model, in one command",
-            """\
-examples:
+    add(
+        "try",
+        "measure what learning gains on your data, and get a model, in one command",
+        """\
   structsvm try change-point recordings/ -o tried/
   structsvm try change-point people/ --groups '^s[0-9]+' -o tried/
-  structsvm try clustering table.csv -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 
-Three tenths of the data are held out, rounded up to whole recordings or groups. On the rest, the
-kind of metric, its features and its regularization are chosen by cross-validation, and every
-baseline (a method that the metric is compared with) is tuned. Scores and predictions are those of
-the held-out data. The verdict is about the held-out data, too, unless they are too few; then it is
-that of the cross-validation, and says so.
+Three tenths of the data are held out. What to learn is chosen on the rest by cross-validation, and
+every baseline (a method that the metric is compared with) is tuned there. Scores, predictions and,
+if they are enough, the verdict are those of the held-out data.
 """,
-            (
-                problem,
-                labelled,
-                opt.OUTPUT.but(metavar="FOLDER", required=True, help="folder to write into"),
-                opt.FORCE,
-                opt.GROUPS,
-                opt.SPLIT,
-                opt.JOBS,
-            ),
-            {"files": opt.FILES_TO_LEARN_FROM},
-            description="Hold some labelled data out, choose what to learn on the rest, compare "
-            "it with every baseline, and write a model, a report and predictions.",
-            module="try_out",
-        ),
-        "fit": Command(
-            "learn a metric from labelled recordings, tables or images",
-            """\
-examples:
+        "problem paths --force --groups --split --jobs",
+        module="try_out",
+        output={"metavar": "FOLDER", "required": True, "help": "folder to write into"},
+        files=FILES_TO_LEARN_FROM,
+    )
+    add(
+        "fit",
+        "learn a metric from labelled recordings, tables or images",
+        """\
   structsvm fit change-point recordings/ -o my.structsvm
   structsvm fit change-point recordings/ --regions regions.csv -o my.structsvm
   structsvm fit change-point show.mkv --labels show.csv    # writes show.structsvm
   structsvm fit normalized-cut images/ --labels masks/ -o cuts.structsvm
-  structsvm fit change-point recordings/ --set problem.min_length=5 --set solver.tol=0.001 -o m
 
-Recordings and tables are .npz files (X, and y or bkps, and features if they have names), or tables
-with a header (.csv, .tsv, .txt, also compressed, .parquet, .xlsx) in which every column but the
-label is a feature. A label may be blank (-1 in .npz files) where it is not known, and --regions
-gives the number of changes in stretches of a recording. Images come with label maps of the same
-names, and sound and films (.mkv, .wav ...) with labels in a separate table (--labels). Ctrl-C ends
-learning and saves the best metric so far with its certificate.
+Every column of a table but the label is a feature. A label may be blank (-1 in .npz files) where it
+is not known. Ctrl-C ends learning and saves the best metric so far with its certificate.
 """,
-            (
-                problem,
-                labelled,
-                opt.OUTPUT.but(
-                    metavar="MODEL",
-                    help="model file to write (default: NAME.structsvm in this folder, after the "
-                    "first PATH)",
-                ),
-                opt.FORCE,
-            ),
-            {
-                "learning": (
-                    opt.METRIC,
-                    opt.REGULARIZER,
-                    opt.LAM,
-                    opt.CONTEXT_OPTION,
-                    opt.GROUPS,
-                    opt.SPLIT,
-                    opt.REGIONS,
-                ),
-                "running": (
-                    opt.BASELINES,
-                    opt.RATES,
-                    opt.JOBS,
-                    opt.SCHEDULER,
-                    opt.LAZY,
-                    opt.CHECKPOINT,
-                ),
-                "files": opt.FILES_TO_LEARN_FROM,
-            },
-        ),
-        "predict": Command(
-            "partition recordings, tables or images with a model",
-            """\
-examples:
+        "problem paths --force",
+        output={
+            "metavar": "MODEL",
+            "help": "model file to write (default: NAME.structsvm in this folder, after the first "
+            "PATH)",
+        },
+        learning="--metric --regularizer --lam --context --groups --split --regions",
+        running="--baselines --rates --jobs --scheduler --lazy --checkpoint",
+        files=FILES_TO_LEARN_FROM,
+    )
+    add(
+        "predict",
+        "partition recordings, tables or images with a model",
+        """\
   structsvm predict my.structsvm new.csv
   structsvm predict my.structsvm new/ -o segments.csv
   structsvm predict my.structsvm new/ -o segmented/
 
-Without -o, a line is printed for each input: the name of a recording and the ends of its segments
-(the last is its number of samples), the name of a table and the sizes of its clusters, or the name
-of an image and the shares of its parts.
-
--o FILE.csv writes one table for all inputs: a row for each segment (samples start to end - 1,
-counted from 0, and start_time to end_time if there is a time column), or the cluster of each row of
-a table. Any other -o writes a folder with a table for each input, NAME_segments.csv or
-NAME_clusters.csv: the columns of the input, and the segment of each sample.
-
-For images, -o FOLDER writes NAME_mask.png and NAME_overlay.png for each image, and -o FILE.png or
--o FILE.npy writes the label map of a single image.
+Without -o, a line is printed for each input. -o FILE.csv writes one table for all inputs, any other
+-o a folder with a table for each: the columns of the input, and the segment of each sample. Of
+images, -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
 """,
-            (
-                opt.MODEL,
-                opt.PATHS,
-                opt.OUTPUT.but(
-                    metavar="OUT", help="file or folder to write (default: print to the screen)"
-                ),
-                opt.FORCE,
-                opt.N_CLUSTERS.but(
-                    type=opt.positive,
-                    metavar="N",
-                    help="number of segments per recording, clusters per table or parts per image"
-                    " (default: the "
-                    "learned price decides, or the number of the training data is used)",
-                ),
-                opt.MARGINS,
-                opt.BASELINE,
-                opt.MAPS,
-            ),
-            {"rules": opt.RULES, "files": opt.FILES},
-            description="Partition new data with a model. Labels in the files are ignored.",
-        ),
-        "evaluate": Command(
-            "compare the learned metric with other methods on held-out data",
-            """\
-examples:
+        "model paths --force --n-clusters --margins --baseline --maps",
+        output={"metavar": "OUT", "help": "file or folder to write (default: print)"},
+        but={"--n-clusters": {"type": positive, "metavar": "N"}},
+        rules="--min-length --max-length --regions --must-link --cannot-link",
+        files=FILES,
+    )
+    add(
+        "evaluate",
+        "compare the learned metric with other methods on held-out data",
+        """\
   structsvm evaluate my.structsvm others/
   structsvm evaluate my.structsvm others/ --n-clusters true
 
-Give data that the model was not learned from. The untrained metric and the baselines (PCA, RCA and
-classifiers, or a grid of scales for images) were tuned on the training labels of the metric.
-
-The verdict on a single table is about its rows: groups of rows are clustered one by one. If it is
-the table that the model was learned from, a metric is learned for each group from the rows of the
-other groups, and the verdict is about further rows of the same clusters. A model that was fitted
-with --split clusters is evaluated by groups of clusters, with metrics learned from the others.
+Give data that the model was not learned from. The verdict on a single table is about its rows; of
+the table that the model was learned from, parts are held out in turn.
 """,
-            (opt.MODEL, opt.PATHS, opt.GROUPS),
-            {"evaluation": opt.EVALUATION, "files": opt.FILES},
-            description="Compare the learned metric with other methods on labelled, held-out data.",
-        ),
-        "report": Command(
-            "write an HTML page that evaluates a model on held-out data",
-            """\
-example:
-  structsvm report my.structsvm others/ -o report.html
-
-Give data that the model was not learned from. The page is a single file and needs no network.
-""",
-            (
-                opt.MODEL,
-                opt.PATHS,
-                opt.OUTPUT.but(metavar="HTML", required=True, help="page to write"),
-                opt.FORCE,
-                opt.GROUPS,
-                option("--title", help="heading of the page (default: the name of the model)"),
-            ),
-            {"evaluation": opt.EVALUATION, "files": opt.FILES},
-            description="Write an HTML page with the verdict, the scores, every recording, the "
-            "metric and its "
-            "certificate.",
-        ),
-        "compare": Command(
-            "compare solvers on the same data",
-            """\
-examples:
-  structsvm compare change-point recordings/
-  structsvm compare change-point recordings/ --metric diagonal --solvers one-slack/scs
-  structsvm compare change-point recordings/ --json > history.json
+        "model paths --groups",
+        evaluation=EVALUATION,
+        files=FILES,
+    )
+    add(
+        "report",
+        "write an HTML page that evaluates a model on held-out data",
+        "  structsvm report my.structsvm others/ -o report.html",
+        "model paths --force --groups --title",
+        output={"metavar": "HTML", "required": True, "help": "page to write"},
+        evaluation=EVALUATION,
+        files=FILES,
+    )
+    add(
+        "compare",
+        "compare solvers on the same data",
+        """\
   structsvm compare change-point recordings/ -o gaps.png
+  structsvm compare change-point recordings/ --metric diagonal --solvers one-slack/scs
 
 After a slash, a cutting-plane method may name its master: newton, clarabel, scs, ...
 Every solver runs on one thread for up to a minute, until its certified relative gap is at most
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
-For normalized-cut, which is not convex and has no gap, quasi-newton and cccp are compared by
-the objective.
 """,
-            (problem, labelled, opt.SOLVERS, figure, opt.FORCE),
-            {
-                "learning": (
-                    opt.METRIC,
-                    opt.REGULARIZER,
-                    opt.LAM.but(
-                        type=float,
-                        metavar="LAM",
-                        help="strength of the regularizer (default: depends on the problem)",
-                    ),
-                    opt.CONTEXT_OPTION,
-                ),
-                "files": opt.FILES_TO_LEARN_FROM,
-            },
-            description="Learn the same metric with several solvers and compare their certified "
-            "gaps.",
-        ),
-        "show": Command(
-            "print the weights and the certificate of a model",
-            """\
-examples:
-  structsvm show my.structsvm --top 20
-  structsvm show my.structsvm --json
-""",
-            (
-                opt.MODEL,
-                option(
-                    "--top",
-                    type=opt.positive,
-                    default=10,
-                    metavar="N",
-                    help="features to list (default: 10)",
-                ),
-            ),
-            description="Print what a model has learned: the weights of the features, and the "
-            "certificate.",
-        ),
-        "diagnose": Command(
-            "look for causes of a poor model",
-            """\
-examples:
+        "problem paths --force --solvers",
+        output={"metavar": "FIG", "help": FIGURE},
+        but={"--lam": {"type": float, "metavar": "LAM", "help": "strength of the regularizer"}},
+        learning="--metric --regularizer --lam --context",
+        files=FILES_TO_LEARN_FROM,
+    )
+    add(
+        "show",
+        "print the weights and the certificate of a model",
+        "  structsvm show my.structsvm --top 20",
+        "model --top",
+    )
+    add(
+        "diagnose",
+        "look for causes of a poor model, and say what to do about them",
+        """\
   structsvm diagnose my.structsvm
   structsvm diagnose my.structsvm recordings/
 
-Without files, it checks the certificate, the price of a segment and the number of labels. With
-labelled files (training data or others), it also looks for features that dominate by their scale,
-have spikes or codes such as -9999, are constant, move together or contain the labels; for labels
-that no feature shows; and for copies and recordings that overlap. Each finding says what to do.
+Without files it looks at the model alone; labelled files may be those it was learned from.
 """,
-            (opt.MODEL, labelled.but(nargs="*")),
-            {"files": opt.FILES},
-            description="Look for causes of a poor model, and say what to do about them.",
-        ),
-        "plot": Command(
-            "draw a partition, or the weights of a model",
-            """\
-examples:
+        "model paths",
+        but={"paths": {"nargs": "*"}},
+        files=FILES,
+    )
+    add(
+        "plot",
+        "draw the partition of a recording, a table or an image, or the weights of a model",
+        """\
   structsvm plot my.structsvm new.csv -o segments.png
-  structsvm plot my.structsvm new.csv --show features -o features.png
-  structsvm plot my.structsvm -o weights.pdf
   structsvm plot my.structsvm --show metric -o metric.png
 """,
-            (
-                opt.MODEL,
-                opt.PATHS.but(nargs="?", help="one recording, table or image"),
-                figure.but(required=True),
-                opt.FORCE,
-                opt.SHOW,
-                opt.MARGINS,
-                opt.N_CLUSTERS,
-            ),
-            {"files": opt.FILES},
-            description="Draw the partition of one recording, table or image; without one, draw "
-            "the model.",
-        ),
-        "demo": Command(
-            "learn from handwritten digits and show what learning gains",
-            """\
-example:
-  structsvm demo --recordings 4 --output demo
-""",
-            (
-                option(
-                    "--output",
-                    type=Path,
-                    default=Path("demo"),
-                    metavar="FOLDER",
-                    help="folder for the recordings, the model and the figure (default: demo)",
-                ),
-                opt.FORCE,
-                option(
-                    "--recordings",
-                    type=opt.positive,
-                    default=12,
-                    metavar="N",
-                    help="number of training recordings, and of test recordings (default: 12)",
-                ),
-            ),
-            description="Learn a metric from handwritten digits and test it on those of other "
-            "writers.",
-        ),
-        "problems": Command("list the kinds of problem", plugins, (), module="plugins"),
-        "oracles": Command("list the separation oracles", plugins, (), module="plugins"),
-        "new": Command(
-            "write the package of a new problem",
-            """\
-example:
-  structsvm new problem tree-cuts
-
-The tests of the package pass once it is installed. Edit it to describe your problem.
-""",
-            (
-                option("kind", choices=("problem",), help="what to write"),
-                option("name", metavar="NAME", help="lower-case words joined by dashes"),
-                opt.OUTPUT.but(metavar="DIR", help="new folder (default: structsvm-NAME)"),
-            ),
-        ),
-        "completion": Command(
-            "print a shell completion script",
-            """\
-examples:
-  structsvm completion bash > ~/.local/share/bash-completion/completions/structsvm
-  structsvm completion zsh > ~/.zfunc/_structsvm      # a folder of $fpath
-  structsvm completion fish > ~/.config/fish/completions/structsvm.fish
-
-The script takes effect in new shells. Run the command again after installing plugins.
-""",
-            (option("shell", choices=SHELLS, help="the shell"),),
-            description="Print the script that completes structsvm's commands, options and files.",
-        ),
-    }
+        "model paths --force --show --margins --n-clusters",
+        output={"metavar": "FIG", "required": True, "help": FIGURE},
+        but={"paths": {"nargs": "?"}},
+        files=FILES,
+    )
+    add(
+        "demo",
+        "learn from handwritten digits and show what learning gains",
+        "  structsvm demo --recordings 4 --output demo",
+        "--force --recordings",
+        output={"metavar": "FOLDER", "default": Path("demo"), "help": "folder (default: demo)"},
+    )
+    for name, what in (("problems", "kinds of problem"), ("oracles", "separation oracles")):
+        add(
+            name,
+            f"list the {what} that are installed",
+            f"  structsvm {name}\n  structsvm {name} --json",
+            module="plugins",
+        )
+    add(
+        "new",
+        "write the package of a new problem, whose tests pass",
+        "  structsvm new problem tree-cuts",
+        "kind name",
+        output={"metavar": "DIR", "help": "new folder (default: structsvm-NAME)"},
+    )
+    return parser

@@ -31,7 +31,6 @@ class TestHelpAndUsage:
             "problems",
             "oracles",
             "new",
-            "completion",
         ],
     )
     def test_help(self, run, command):
@@ -98,37 +97,6 @@ class TestHelpAndUsage:
             "try: structsvm --help\n"
             if line.startswith("evalute")
             else f"try: structsvm {next(w for w in line.split() if w[0] != '-')} --help\n"
-        )
-
-
-class TestCompletion:
-    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-    def test_everything_is_in_the_script(self, run, shell):
-        code, script, err = run(f"completion {shell}")
-        assert (code, err) == (0, "")
-        for word in ("evaluate", "change-point", "n-clusters", "completion"):
-            assert word in script
-
-    def test_bash_completes(self, run, folder):
-        (folder / "c.bash").write_text(run("completion bash")[1], encoding="utf-8")
-
-        def complete(*words):
-            line = " ".join(words)
-            program = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_structsvm"
-            script = f"source c.bash; {program}; echo ${{COMPREPLY[@]}}"
-            done = subprocess.run(
-                ["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True
-            )
-            return done.stdout.split()
-
-        assert complete("structsvm", "eva") == ["evaluate"]
-        assert complete("structsvm", "show", "m.str") == ["m.structsvm"]
-        assert complete("structsvm", "fit", "change-point", "--metric", "di") == ["diagonal"]
-
-    def test_without_shtab_it_says_what_to_install(self, refused, monkeypatch):
-        monkeypatch.setitem(sys.modules, "shtab", None)
-        assert refused("completion bash").endswith(
-            "pip install 'structsvm-partitioning[completion]'"
         )
 
 

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from structsvm import load
-from structsvm.cli.options import strength
-from structsvm.cli.usage import build_parser
+from structsvm.cli.usage import build_parser, strength
 from structsvm.cli.words import as_typed
 from structsvm.problems.change_point import ChangePoint
 
