@@ -53,7 +53,7 @@ def run(argv: Sequence[str]) -> int:
         return INTERRUPTED
     except StructSVMError as error:
         hint = [HINT] if _is_of_a_plugin(error) and not args.verbose else []
-        from structsvm.cli.words import as_typed
+        from structsvm.cli.settings import as_typed
 
         parts = [str(error), *getattr(error, "__notes__", ()), *hint]
         terminal.error(as_typed("; ".join(parts), args))
@@ -81,7 +81,7 @@ def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 
-    from structsvm.cli.words import as_typed
+    from structsvm.cli.settings import as_typed
 
     shown: set[str] = set()
 

@@ -8,11 +8,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from structsvm.cli.columns import Reading
-from structsvm.cli.settings import refuse_settings
+from structsvm.cli.settings import Reading, refuse_settings
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample
 from structsvm.data.times import TimeAxis, warn_about_times
@@ -46,38 +44,30 @@ from structsvm.support.progress import stage
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """What a command was given to learn from, to judge by or to partition."""
+class Inputs:
+    """Recordings, tables or images to learn from, to judge by or to partition."""
 
     items: Sequence[Recording | LabelledImage]
-    words: Words
-    """What they are called."""
-    called: Words
-    """What the problem calls them in its messages."""
+    problem: PartitionProblem
     ys: Sequence[Any]
     """Labels, None where there are none; nothing where they come with what is read later."""
     files: RecordingFiles | None = None
     """What reads the recordings, of which the items have the names alone."""
 
     @classmethod
-    def later(
-        cls, items: Sequence[Recording], files: RecordingFiles, problem: PartitionProblem
-    ) -> Given:
-        """Recordings that are read when they are needed."""
-        return cls(items, words_for(problem), problem.traits.words, (), files)
-
-    @classmethod
-    def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> Given:
-        """Recordings, tables or images that a problem is to see."""
+    def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> Inputs:
         ys = [item.y if isinstance(item, Recording) else item.labels for item in items]
-        return cls(items, words_for(problem), problem.traits.words, ys)
+        return cls(items, problem, ys)
 
     def __len__(self) -> int:
         return len(self.items)
 
     @property
+    def words(self) -> Words:
+        return words_for(self.problem)
+
+    @property
     def names(self) -> list[str]:
-        """A name for each."""
         return [item.name for item in self.items]
 
     @property
@@ -93,22 +83,20 @@ class Given:
 
     @property
     def times(self) -> list[TimeAxis | None]:
-        """When the samples of each were measured, as far as it is known."""
         return [item.time if isinstance(item, Recording) else None for item in self.items]
 
     @property
     def features(self) -> tuple[str, ...] | None:
         """The names of the columns; None for images, whose features the problem makes."""
         first = self.items[0]
-        is_read = isinstance(first, Recording) and self.files is None
-        return first.features if is_read and isinstance(first, Recording) else None
+        return first.features if isinstance(first, Recording) and self.files is None else None
 
     @contextmanager
     def named(self) -> Iterator[None]:
         """Let errors and warnings about the i-th sample name the file of the i-th item."""
-        told: list[warnings.WarningMessage] = []
+        caught: list[warnings.WarningMessage] = []
         try:
-            with warnings.catch_warnings(record=True) as told:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", DataWarning)
                 yield
         except (DataError, PluginError, OracleError) as error:
@@ -117,7 +105,7 @@ class Given:
                 renamed.add_note(self._renamed(note))
             raise renamed from error
         finally:
-            for warning in told:
+            for warning in caught:
                 warn(self._renamed(str(warning.message)), warning.category)
 
     def _renamed(self, message: str) -> str:
@@ -125,7 +113,7 @@ class Given:
             i = int(match[1])
             return self.places[i] if i < len(self) else match[0]
 
-        return re.sub(rf"\b{self.called.whole} (\d+)\b", place, message)
+        return re.sub(rf"\b{self.problem.traits.words.whole} (\d+)\b", place, message)
 
 
 def takes_images(problem: PartitionProblem) -> bool:
@@ -142,43 +130,46 @@ def words_of_training(problem: PartitionProblem) -> Words:
     return problem.traits.words
 
 
+def checking(problem: PartitionProblem) -> str:
+    """What is done when samples are checked; graphs are made of images then."""
+    return "making graphs" if takes_images(problem) else "checking"
+
+
 def read(
     args: argparse.Namespace,
     terminal: Terminal,
     problem: PartitionProblem,
     *,
-    need_labels: bool,
-    features: Sequence[str] = (),
+    need_labels: bool = True,
     blanks: bool = False,
-    ask: bool = False,
     learner: MetricLearner | None = None,
-) -> Given:
-    """Read what ``args.paths`` name, for a problem."""
+) -> Inputs:
+    """Read what ``args.paths`` name, for a problem, as its learner did if there is one."""
     reading = Reading.of(args, learner)
     refuse_foreign_options(reading, problem)
     if takes_images(problem):
         with terminal.working("reading images"):
-            return Given.of(read_images(args.paths, args.labels, need_labels=need_labels), problem)
-    apart = args.labels is not None
+            return Inputs.of(read_images(args.paths, args.labels, need_labels=need_labels), problem)
+    features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
+    apart, in_order = args.labels is not None, problem.traits.contiguous
     options = reading.options(
-        need_labels=need_labels and not apart,
-        blanks=blanks or apart,
-        in_order=problem.traits.contiguous,
+        need_labels=need_labels and not apart, blanks=blanks or apart, in_order=in_order
     )
     recordings = _recordings(args, terminal, features, options)
     if apart:
         recordings = with_labels(recordings, args.labels, blanks=blanks, **reading.of_labels)
-    kind = reading["labels_are"]
-    if not (need_labels or blanks) and not looks_like_changes(recordings):
+    kind, labels_matter = reading["labels_are"], need_labels or blanks
+    if not labels_matter and not looks_like_changes(recordings):
         kind = None  # labels that nobody asks for are no reason to refuse anything
-    recordings = share_features(read_labels_as(recordings, kind, ask=ask))
+    recordings = read_labels_as(recordings, kind, ask=labels_matter and in_order)
+    recordings = share_features(recordings)
     if not features:
         recordings = without_odd_columns(recordings, options.features)
         warn_about_spellings(recordings)
-    if problem.traits.contiguous:
+    if in_order:
         learned = getattr(learner, "steps_", {})
         warn_about_times([r.name for r in recordings], [r.time for r in recordings], learned)
-    return Given.of(recordings, problem)
+    return Inputs.of(recordings, problem)
 
 
 def read_for(
@@ -188,41 +179,47 @@ def read_for(
     *,
     need_labels: bool,
     blanks: bool = False,
-) -> Given:
-    """Read what ``args.paths`` name, to partition it with the model ``args.model``."""
+) -> Inputs:
+    """Read what ``args.paths`` name, with the features of the model ``args.model``, in its order.
+
+    Raises
+    ------
+    DataError
+        If features differ.
+    """
     refuse_settings(args, "files")
-    features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
     problem = learner.problem_
-    if getattr(args, "missing", None) == "mask" and getattr(problem, "missing", None) != "mask":
+    if args.missing == "mask" and getattr(problem, "missing", None) != "mask":
         raise SettingsError(
             f"--missing mask: {args.model} was learned without it: learn with fit --missing mask, "
             "or give --missing interpolate"
         )
-    given = read(
-        args,
-        terminal,
-        problem,
-        need_labels=need_labels,
-        features=features,
-        blanks=blanks,
-        ask=need_labels and problem.traits.contiguous,
-        learner=learner,
-    )
-    recordings = [item for item in given.items if isinstance(item, Recording)]
-    if not recordings:
-        return given
-    return replace(given, items=_with_features_of(learner, recordings, args.model))
+    inputs = read(args, terminal, problem, need_labels=need_labels, blanks=blanks, learner=learner)
+    if takes_images(problem):
+        return inputs
+    recordings = [item for item in inputs.items if isinstance(item, Recording)]
+    names = getattr(learner, "feature_names_in_", None)
+    if names is not None:
+        names = [str(name) for name in names]
+        ordered = [r.with_features(names, str(args.model)) for r in recordings]
+        return replace(inputs, items=ordered)
+    for recording in recordings:
+        if len(recording.features) != learner.n_features_in_:
+            raise DataError(
+                f"{recording.where} has {counted(len(recording.features), 'feature')}, "
+                f"{args.model} has {learner.n_features_in_}"
+            )
+    return inputs
 
 
-def measured(learner: MetricLearner, given: Given, terminal: Terminal) -> list[Sample]:
+def measured(learner: MetricLearner, inputs: Inputs, terminal: Terminal) -> list[Sample]:
     """The samples that were read, checked once; graphs are made of images here."""
-    doing = "making graphs" if given.words is IMAGES else "checking"
-    with given.named(), terminal.working(doing):
-        return as_measured(learner, given.Xs)
+    with inputs.named(), terminal.working(checking(inputs.problem)):
+        return as_measured(learner, inputs.Xs)
 
 
 def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Sequence[str] | None:
-    """The names of what ``args.paths`` name, if they can be told before any file is read."""
+    """The names of what ``args.paths`` name, if they are known before any file is read."""
     if takes_images(learner.problem_):
         return [printable(file.stem) for file in find_images(args.paths)]
     if Reading.of(args, learner)["recording_column"] is not None:
@@ -232,55 +229,35 @@ def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Se
 
 def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
     """Refuse what is said of tables where images are read, and of labels where there are none."""
-    apart = "labels" in reading.typed
     for name in reading.typed:
         if name != "labels" and takes_images(problem):
             raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
-        if name in reading.of_labels and not apart:
+        if name in reading.of_labels and "labels" not in reading.typed:
             raise SettingsError(f"{name}= is for a separate table of labels: give labels= as well")
 
 
 def _recordings(
-    args: argparse.Namespace,
-    terminal: Terminal,
-    features: Sequence[str],
-    options: FileOptions,
+    args: argparse.Namespace, terminal: Terminal, features: Sequence[str], options: FileOptions
 ) -> list[Recording]:
     found = find_recordings(args.paths, labels=args.labels)
     others = [path.name for path in found.skipped if path not in found.predictions]
     if found.predictions:
-        made = listed([path.name for path in found.predictions], 2)
-        terminal.note(f"earlier predictions are not read: {made}")
+        earlier = listed([path.name for path in found.predictions], 2)
+        terminal.note(f"earlier predictions are not read: {earlier}")
     if others:
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
         terminal.note(f"skipped: {', '.join(others[:5])}{more}")
     n = len(found.files)
     recordings: list[Recording] = []
-    with terminal.working(f"reading {n} file{'s' if n > 1 else ''}"):
+    with terminal.working(f"reading {counted(n, 'file')}"):
         for path, name in stage("files", list(zip(found.files, found.names, strict=True))):
             recordings += read_file(path, options, name=name, wanted=features, alone=n == 1)
-    for told in formats_in_words(recordings):
-        terminal.note(told)
+    for note in formats_in_words(recordings):
+        terminal.note(note)
     return recordings
 
 
-def _with_features_of(
-    learner: MetricLearner, recordings: Sequence[Recording], model: Path
-) -> list[Recording]:
-    """The recordings with the features of the model, in its order; DataError if they differ."""
-    names = getattr(learner, "feature_names_in_", None)
-    if names is not None:
-        return [r.with_features([str(name) for name in names], str(model)) for r in recordings]
-    for recording in recordings:
-        if len(recording.features) != learner.n_features_in_:
-            raise DataError(
-                f"{recording.where} has {counted(len(recording.features), 'feature')}, "
-                f"{model} has {learner.n_features_in_}"
-            )
-    return list(recordings)
-
-
-def groups_of(given: Given, pattern: str | None) -> list[str] | None:
+def groups_of(inputs: Inputs, pattern: str | None) -> list[str] | None:
     """The part of each name that the pattern finds: whom or what it is of."""
     if pattern is None:
         return None
@@ -288,15 +265,17 @@ def groups_of(given: Given, pattern: str | None) -> list[str] | None:
         regex = re.compile(pattern)
     except re.error as error:
         raise SettingsError(f"--groups {pattern!r} is no regular expression: {error}") from error
-    found = [regex.search(name) for name in given.names]
-    missing = next((n for n, m in zip(given.names, found, strict=True) if m is None), None)
-    if missing is not None:
-        raise SettingsError(f"--groups {pattern!r} finds nothing in the name {missing!r}")
-    return [match[1] if match.re.groups else match[0] for match in found if match is not None]
+    groups = []
+    for name in inputs.names:
+        match = regex.search(name)
+        if match is None:
+            raise SettingsError(f"--groups {pattern!r} finds nothing in the name {name!r}")
+        groups.append(match[1] if regex.groups else match[0])
+    return groups
 
 
-def taken_to_be_independent(given: Given) -> str:
+def taken_to_be_independent(inputs: Inputs) -> str:
     return (
-        f"{given.words.whole}s are taken to be independent: if several are of one person or "
+        f"{inputs.words.whole}s are taken to be independent: if several are of one person or "
         "machine, say so with --groups, a pattern that finds whose they are in their names"
     )

@@ -9,7 +9,6 @@ import argparse
 import csv
 import io
 import os
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,16 +43,8 @@ from structsvm.support.plain import cell, finite
 
 TIMES = ("start_time", "end_time")
 """Columns of predictions in the time of the recordings: the end is the start of the next one."""
-OF_CHANGES = ("margin", "rate")
-"""Columns of how sure the change is with which a segment begins."""
-OF_STATES = ("state", "probability")
-"""Columns of what a model of named states knows of a segment."""
-
 OTHER_OUTPUTS = (".json", ".html", ".pdf", ".svg", ".structsvm")
 """Kinds of files, besides those that hold data, whose names are not meant for folders."""
-
-INPUTS = ("model", "paths", "regions", "labels")
-"""Arguments that name what a command reads."""
 
 
 def check_output(
@@ -74,33 +65,32 @@ def check_output(
 
 
 def check_outputs(
-    args: argparse.Namespace, paths: Iterable[Path], *, replaceable: bool = False
+    args: argparse.Namespace, paths: Sequence[Path], *, replaceable: bool = False
 ) -> None:
     """Refuse, before any work, files of which one could not or must not be written."""
-    wanted = list(paths)
-    twice = [path for path, count in Counter(wanted).items() if count > 1]
-    if twice:
+    path, count = Counter(paths).most_common(1)[0] if paths else (None, 0)
+    if count > 1:
         raise SettingsError(
-            f"{twice[0]} would be written more than once: two inputs have the same name, so give "
+            f"{path} would be written more than once: two inputs have the same name, so give "
             "them to different runs"
         )
-    for path in wanted:
-        reason = unwritable(path)
-        if reason is None and path.is_dir():
-            reason = "it is a folder"
+    inputs = {os.path.realpath(path) for path in _inputs(args)}
+    for path in paths:
+        reason = unwritable(path) or ("it is a folder" if path.is_dir() else None)
         if reason is not None:
             raise SettingsError(f"{path}: cannot be written: {reason}")
-    existing = [path for path in wanted if path.is_file()]
-    inputs = {_inode(path) for path in _inputs(args)} if existing else set()
-    for path in existing:
-        if _inode(path) in inputs:
+        if os.path.realpath(path) in inputs:
             raise SettingsError(
                 f"{path} is read by this command and is never overwritten: name another file"
             )
-        if not (replaceable or args.force):
+        if path.is_file() and not (replaceable or args.force):
             raise SettingsError(f"{path} exists: name another file, or replace it with --force")
-    for folder in {path.parent for path in wanted}:
-        _check_folder(folder)
+    for folder in {path.parent for path in paths}:
+        there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+        if not there.is_dir():
+            raise SettingsError(f"{there} is a file: name a folder to write in")
+        if not os.access(there, os.W_OK):
+            raise SettingsError(f"{folder}: no write permission for {there}")
 
 
 def check_folder_name(path: Path, suffixes: Sequence[str]) -> None:
@@ -113,171 +103,146 @@ def check_folder_name(path: Path, suffixes: Sequence[str]) -> None:
         )
 
 
-def within(folder: Path, name: str) -> Path:
+def _inputs(args: argparse.Namespace) -> Iterator[Path]:
+    """The files that the command may read; predictions among those of a folder are no inputs."""
+    paths = getattr(args, "paths", None) or []
+    named = [getattr(args, name, None) for name in ("model", "regions", "labels")]
+    for path in map(Path, [*paths, *filter(None, named)]):
+        if not path.is_dir():
+            yield path
+            continue
+        files = [file for folder in _folders(path) for file in folder.iterdir() if file.is_file()]
+        made = [] if path == args.labels else predictions_among(files) + made_of_images(files)
+        yield from set(files).difference(made)
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    """A folder, and the folders of images and masks that it may hold."""
+    yield folder
+    for inner in folder.iterdir():
+        if inner.is_dir() and inner.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS):
+            yield inner
+
+
+def _within(folder: Path, name: str) -> Path:
     """The place in a folder of what is called ``name``, which may have slashes, never outside."""
     return folder.joinpath(*(part for part in Path(name).parts if part not in ("/", "..")))
 
 
-def _inode(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
-
-
-def _inputs(args: argparse.Namespace) -> Iterator[Path]:
-    """The files that the command may read; what was made of those of a folder is no input."""
-    for name in INPUTS:
-        given = getattr(args, name, None) or []
-        for path in map(Path, given if isinstance(given, list) else [given]):
-            files = [path] if path.is_file() else list(_files(path))
-            made = [] if path.is_file() else predictions_among(files) + made_of_images(files)
-            yield from (file for file in files if name == "labels" or file not in made)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """The files of a folder and of the folders of images and masks that it may hold."""
-    for entry in folder.iterdir() if os.path.isdir(folder) else ():
-        if entry.is_file():
-            yield entry
-        elif entry.is_dir() and entry.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS):
-            yield from (file for file in entry.iterdir() if file.is_file())
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written in, or cannot be made where it is missing."""
-    there = folder
-    while not os.path.exists(there):
-        there = there.parent
-    if not there.is_dir():
-        raise SettingsError(f"{there} is a file: name a folder to write in")
-    if not os.access(there, os.W_OK):
-        raise SettingsError(f"{folder}: no write permission for {there}")
-
-
 @dataclass(frozen=True, eq=False)
-class Answer(ABC):
-    """The partition of a recording, a table or an image, and what is known of its segments."""
+class Segments:
+    """The segments of a recording."""
 
     name: str
     M: EquivalenceMatrix
-    labels: Any
-    """As users write them: (T,), or (H, W) of an image."""
-    states: Sequence[Mapping[str, Any]] = ()
-    """``state`` and ``probability`` of each segment; empty where no states are known."""
-    time: TimeAxis | None = None
-    """When the samples were measured, if that is known."""
-    changes: Sequence[Mapping[str, Any]] | None = None
-    """How sure each change is, ``margin`` and perhaps ``rate``; None where nobody asked."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-
-    @abstractmethod
-    def __str__(self) -> str:
-        """A line."""
-
-
-class Segments(Answer):
-    """The segments of a recording, with the names of their states where the model knows states."""
+    table: Sequence[Mapping[str, Any]]
+    """As :meth:`MetricLearner.predict_segments` has it, perhaps without states and margins."""
+    time: TimeAxis | None
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns after the first, which is the name."""
-        return ("segment", "start", "end", *self.more)
+    def known(self) -> list[str]:
+        """What is known of each segment."""
+        columns = ("state", "probability", "margin", "rate")
+        return [column for column in columns if column in self.table[0]]
 
     @property
-    def more(self) -> tuple[str, ...]:
-        return (OF_STATES if self.states else ()) + self._of_changes
+    def columns(self) -> list[str]:
+        return ["segment", "start", "end", *self.known]
 
     @property
-    def _of_changes(self) -> tuple[str, ...]:
-        if self.changes is None:
-            return ()
-        return OF_CHANGES if any("rate" in change for change in self.changes) else OF_CHANGES[:1]
-
-    @property
-    def rows(self) -> Iterator[tuple[Any, ...]]:
+    def rows(self) -> Iterator[list[Any]]:
         """One for each segment; its times come last."""
-        ends, time = self.M.breakpoints, self.time
-        for k, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            times = () if time is None else (time.text(start), time.text(end))
-            yield self.name, k, start, end, *self._known(k), *times
+        for k, row in enumerate(self.table):
+            bounds = [row["start"], row["end"]]
+            times = [] if self.time is None else map(self.time.text, bounds)
+            yield [k, *bounds, *self._known(row), *times]
 
     @property
-    def of_items(self) -> Iterator[tuple[Any, ...]]:
+    def of_items(self) -> Iterator[list[Any]]:
         """Of each sample its segment, and what is known of that."""
-        return ((k, *self._known(k)) for k in _numbers(self.M))
+        for k, row in enumerate(self.table):
+            for _ in range(row["start"], row["end"]):
+                yield [k, *self._known(row)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        ends = self.M.breakpoints
+        ends, changes = self.M.breakpoints, self.table[1:]
         plain = {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
         if self.time is not None:
-            changes = [self.time.text(change) for change in ends[:-1]]
-            plain |= {"time": self.time.name, "change_times": changes}
-        for name in self._of_changes:
-            plain[f"{name}s"] = [finite(change[name]) for change in self.changes or ()]
-        if not self.states:
-            return plain
-        of_segments = zip(*map(self._state, range(len(ends))), strict=True)
-        return plain | dict(zip(("states", "probabilities"), map(list, of_segments), strict=True))
+            times = [self.time.text(change["start"]) for change in changes]
+            plain |= {"time": self.time.name, "change_times": times}
+        for name in ("margin", "rate"):
+            if name in self.known:
+                plain[f"{name}s"] = [finite(change[name]) for change in changes]
+        if "state" in self.known:
+            plain["states"] = [row["state"] for row in self.table]
+            plain["probabilities"] = [round(float(row["probability"]), 4) for row in self.table]
+        return plain
 
     def __str__(self) -> str:
         """The name and the ends, each with the state that ends there; the times of the changes."""
-        ends, time = self.M.breakpoints, self.time
-        said = " ".join(map(str, ends))
-        if self.states:
-            named = [f"{self._state(k)[0]} until {end}" for k, end in enumerate(ends)]
-            said = ", ".join(named)
-        if time is not None and len(ends) > 1:
-            said += f" ({time.name} {', '.join(time.text(change) for change in ends[:-1])})"
-        for name in self._of_changes if len(ends) > 1 else ():
-            numbers = (f"{change[name]:.2g}" for change in self.changes or ())
-            said += f" ({name}s {', '.join(numbers)})"
-        return f"{self.name}: {said}"
+        changes = self.table[1:]
+        line = " ".join(str(row["end"]) for row in self.table)
+        if "state" in self.known:
+            line = ", ".join(f"{row['state']} until {row['end']}" for row in self.table)
+        if self.time is not None and changes:
+            times = ", ".join(self.time.text(change["start"]) for change in changes)
+            line += f" ({self.time.name} {times})"
+        for name in ("margin", "rate"):
+            if name in self.known and changes:
+                line += f" ({name}s {', '.join(f'{change[name]:.2g}' for change in changes)})"
+        return f"{self.name}: {line}"
 
-    def _known(self, k: int) -> tuple[Any, ...]:
-        """State and probability of a segment, and margin and rate of the change at its start."""
-        if not k or self.changes is None:
-            return *self._state(k), *("" for _ in self._of_changes)
-        change = self.changes[k - 1]
-        return *self._state(k), *(round(change[name], 4) for name in self._of_changes)
-
-    def _state(self, k: int) -> tuple[Any, ...]:
-        """The state of a segment and its probability, to four digits."""
-        if not self.states:
-            return ()
-        row = self.states[k]
-        return row["state"], round(float(row["probability"]), 4)
+    def _known(self, row: Mapping[str, Any]) -> list[Any]:
+        values = {name: row[name] for name in self.known}
+        return [
+            value if value is None or name == "state" else round(float(value), 4)
+            for name, value in values.items()
+        ]
 
 
-class Clusters(Answer):
+@dataclass(frozen=True, eq=False)
+class Clusters:
     """The clusters of the rows of a table."""
 
+    name: str
+    M: EquivalenceMatrix
     columns = ("row", "cluster")
-    more: tuple[str, ...] = ()
+    known = ()
+    time = None
 
     @property
-    def rows(self) -> Iterator[tuple[Any, ...]]:
+    def labels(self) -> list[int]:
+        assert self.M.labels is not None
+        return [int(label) for label in self.M.labels]
+
+    @property
+    def rows(self) -> Iterator[list[Any]]:
         """One for each row of the table."""
-        return ((self.name, i, label) for i, label in enumerate(_numbers(self.M)))
+        return ([i, label] for i, label in enumerate(self.labels))
 
     @property
-    def of_items(self) -> Iterator[tuple[Any, ...]]:
+    def of_items(self) -> Iterator[list[Any]]:
         """Of each row its cluster."""
-        return ((label,) for label in _numbers(self.M))
+        return ([label] for label in self.labels)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {"name": self.name, "n_clusters": self.M.n_clusters, "labels": _numbers(self.M)}
+        return {"name": self.name, "n_clusters": self.M.n_clusters, "labels": self.labels}
 
     def __str__(self) -> str:
         """The name and the sizes."""
         return f"{self.name}: {' '.join(map(str, self.M.sizes))}"
 
 
-class Parts(Answer):
+@dataclass(frozen=True, eq=False)
+class Parts:
     """The parts of an image."""
+
+    name: str
+    M: EquivalenceMatrix
+    labels: Any
+    """Of the pixels, (H, W)."""
 
     @property
     def shares(self) -> list[float]:
@@ -294,48 +259,40 @@ class Parts(Answer):
         return f"{self.name}: {IMAGES.parts(len(self.shares))} of {shown} of the pixels"
 
 
+Answer = Segments | Clusters | Parts
+"""The partition of a recording, a table or an image."""
+
+
 @dataclass(frozen=True)
 class TableWriter:
     """Segments or clusters as tables."""
 
     part: str
-    contiguous: bool
     suffixes = (".csv",)
     """How the name of one file ends; any other name is that of a folder."""
     one_each = False
     """Whether one file holds one partition only."""
 
-    @property
-    def answer(self) -> type[Answer]:
-        """Segments, or clusters of rows."""
-        return Segments if self.contiguous else Clusters
-
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_segments.csv, say: never the name of a recording."""
-        return [within(folder, f"{name}_{self.part}s.csv") for name in names]
+        return [_within(folder, f"{name}_{self.part}s.csv") for name in names]
 
-    def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
+    def write_file(self, path: Path, answers: Sequence[Any]) -> None:
         """A row for each segment of all recordings, or for each row of all tables."""
-        tables = [answer for answer in answers if isinstance(answer, Segments | Clusters)]
-        header = ["recording", *tables[0].columns]
-        if any(isinstance(table, Segments) and table.time is not None for table in tables):
+        header = ["recording", *answers[0].columns]
+        if any(answer.time is not None for answer in answers):
             header += TIMES
-        rows = (row for table in tables for row in table.rows)
+        rows = ([answer.name, *row] for answer in answers for row in answer.rows)
         blank = [""] * len(TIMES)
-        full = ([*row, *blank][: len(header)] for row in rows)
-        write_atomically(path, _csv(header, full))
+        write_atomically(path, _csv(header, ([*row, *blank][: len(header)] for row in rows)))
 
-    def write_folder(
-        self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
-    ) -> None:
+    def write_folder(self, folder: Path, items: Sequence[Any], answers: Sequence[Any]) -> None:
         """The table of each with columns added."""
         places = self.places(folder, [answer.name for answer in answers])
         for path, item, answer in zip(places, items, answers, strict=True):
-            assert isinstance(item, Recording)
-            assert isinstance(answer, Segments | Clusters)
             path.parent.mkdir(parents=True, exist_ok=True)
             header, rows, separator = _table(item)
-            columns = _not_in(header, (self.part, *answer.more))
+            columns = _not_in(header, (self.part, *answer.known))
             added = ([*row, *new] for row, new in zip(rows, answer.of_items, strict=True))
             write_atomically(path, _csv([*header, *columns], added, separator))
 
@@ -353,19 +310,19 @@ class MapWriter:
     """"png" or "npy"."""
     suffixes = (".png", ".npy")
     one_each = True
-    answer = Parts
 
     def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
         """NAME_mask.png or NAME_mask.npy, and NAME_overlay.png: never the name of the image."""
-        return [place for name in names for place in self._of(folder, name)]
+        ends = (f"{MASK}.{self.maps}", f"{OVERLAY}.png")
+        return [_within(folder, f"{name}{end}") for name in names for end in ends]
 
-    def write_file(self, path: Path, answers: Sequence[Answer]) -> None:
+    def write_file(self, path: Path, answers: Sequence[Any]) -> None:
         """The label map of the only image."""
         (answer,) = answers
         write_atomically(path, label_map(answer.labels, path.suffix.lower()))
 
     def write_folder(
-        self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Answer]
+        self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Any]
     ) -> None:
         """The label map and the overlay of each."""
         from structsvm.plotting import overlay
@@ -373,26 +330,21 @@ class MapWriter:
         folder.mkdir(parents=True, exist_ok=True)
         for item, answer in zip(items, answers, strict=True):
             assert isinstance(item, LabelledImage)
-            mask, marked = self._of(folder, answer.name)
+            mask, marked = self.places(folder, [answer.name])
             write_atomically(mask, label_map(answer.labels, f".{self.maps}"))
             write_atomically(marked, _png(overlay(item.image, answer.labels)))
 
     def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
         return f"{'1 label map is' if n == 1 else f'{n} label maps are'} in {output}"
 
-    def _of(self, folder: Path, name: str) -> tuple[Path, Path]:
-        return within(folder, f"{name}{MASK}.{self.maps}"), within(folder, f"{name}{OVERLAY}.png")
-
 
 Writer = TableWriter | MapWriter
 """Writes partitions into one file, or into a folder."""
 
 
-def writer_for(problem: PartitionProblem, maps: str) -> Writer:
+def writer_for(problem: PartitionProblem, maps: str = "png") -> Writer:
     """The writer of what a problem gives: ``maps`` is how label maps of images are written."""
-    if takes_images(problem):
-        return MapWriter(maps)
-    return TableWriter(problem.traits.words.part, problem.traits.contiguous)
+    return MapWriter(maps) if takes_images(problem) else TableWriter(problem.traits.words.part)
 
 
 def label_map(labels: Any, kind: str) -> bytes:
@@ -405,12 +357,6 @@ def label_map(labels: Any, kind: str) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, labels, allow_pickle=False)
     return buffer.getvalue()
-
-
-def _numbers(M: EquivalenceMatrix) -> list[int]:
-    """Cluster of each item."""
-    assert M.labels is not None
-    return [int(label) for label in M.labels]
 
 
 def _table(recording: Recording) -> tuple[list[str], list[list[Any]], str]:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cli.inputs import Given, takes_images
+from structsvm.cli.inputs import Inputs, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.words import IMAGES, RECORDINGS
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.label_files import read_regions
 from structsvm.io.recording import Recording, listed
@@ -24,36 +23,40 @@ LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Classes whose names elsewhere mean that there is none, in lower case."""
 
 
-def labels_of(given: Given, regions: Path | None) -> list[Any]:
+def labels_of(inputs: Inputs, regions: Path | None) -> list[Any]:
     """The labels of each sample, with what is known of regions and chunks of recordings."""
-    times = dict(zip(given.names, given.times, strict=True))
+    times = dict(zip(inputs.names, inputs.times, strict=True))
     known = {} if regions is None else read_regions(regions, times)
-    strangers = [name for name in known if name not in given.names]
+    strangers = [name for name in known if name not in inputs.names]
     if strangers:
         raise DataError(
-            f"{regions}: no {given.words.whole} is called {listed(strangers)}; they are "
-            f"{listed(given.names)}"
+            f"{regions}: no {inputs.words.whole} is called {listed(strangers)}; they are "
+            f"{listed(inputs.names)}"
         )
     labels = []
-    for item, y in zip(given.items, given.ys, strict=True):
+    for item, y in zip(inputs.items, inputs.ys, strict=True):
         if isinstance(item, Recording):
-            try:
-                y = _labels(item, known.get(item.name, []), regions is not None)
-            except DataError as error:
-                raise DataError(f"{item.where}: {error}") from error
+            here, chunks = known.get(item.name, []), item.chunks
+            some = y is None and regions is not None
+            blank = y is not None and y.dtype.kind in "if" and unlabelled(y).any()
+            if here or chunks is not None or some or blank:
+                try:
+                    y = PartialLabels(y, regions=here, chunks=chunks)
+                except DataError as error:
+                    raise DataError(f"{item.where}: {error}") from error
         labels.append(y)
     return labels
 
 
 def with_counts(
-    problem: PartitionProblem, typed: Collection[str], given: Given, terminal: Terminal
+    problem: PartitionProblem, typed: Collection[str], inputs: Inputs, terminal: Terminal
 ) -> PartitionProblem:
     """The problem with its number of clusters unknown where images differ in it."""
-    counts = [0]
-    if takes_images(problem):
-        counts = [np.unique(y[~unlabelled(y)]).size for y in given.ys]
     settled = "cluster_count" in typed or "cluster_count" not in settings_in(problem)
-    if min(counts) == max(counts) or settled:
+    if settled or not takes_images(problem):
+        return problem
+    counts = {np.unique(y[~unlabelled(y)]).size for y in inputs.ys}
+    if len(counts) == 1:
         return problem
     terminal.note(
         f"the images have {min(counts)} to {max(counts)} parts: the number of parts of a new one "
@@ -62,28 +65,29 @@ def with_counts(
     return replace(problem, cluster_count="unknown")  # type: ignore[type-var]
 
 
-def unlabelled_samples(given: Given) -> int:
+def unlabelled_samples(inputs: Inputs) -> int:
     # What is read later has labels, if it is known by now.
-    sizes = [0] * len(given.ys) if given.files is not None else _sizes(given)
-    ys = [y.labels if isinstance(y, PartialLabels) else y for y in given.ys]
+    sizes = [0] * len(inputs.ys) if inputs.files is not None else _sizes(inputs)
+    ys = [y.labels if isinstance(y, PartialLabels) else y for y in inputs.ys]
     return sum(
         size if y is None else int(unlabelled(np.ravel(y)).sum())
         for size, y in zip(sizes, ys, strict=True)
     )
 
 
-def tell_unlabelled(given: Given, terminal: Terminal) -> None:
-    n = unlabelled_samples(given)
+def tell_unlabelled(inputs: Inputs, terminal: Terminal) -> None:
+    n = unlabelled_samples(inputs)
+    labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
     if n:
-        terminal.note(f"unlabelled: {n} of {given.words.items(sum(_sizes(given)))}")
-    labels = [y for y in given.ys if y is not None and np.ndim(y) == 1]
-    if n and given.words is RECORDINGS and _stand_alone([~unlabelled(y) for y in labels]):
-        terminal.warn(
-            "every label stands alone among unlabelled samples: if a label holds until the next "
-            "one, fill it in, as ffill of pandas does; here the samples between are unlabelled"
-        )
-    named = {str(label) for y in labels for label in set(y.tolist())}
-    doubtful = sorted(name for name in named if name.lower() in LIKE_MISSING)
+        terminal.note(f"unlabelled: {n} of {inputs.words.items(sum(_sizes(inputs)))}")
+        if inputs.problem.traits.contiguous and _stand_alone([~unlabelled(y) for y in labels]):
+            terminal.warn(
+                "every label stands alone among unlabelled samples: if a label holds until the "
+                "next one, fill it in, as ffill of pandas does; here the samples between are "
+                "unlabelled"
+            )
+    names = {str(label) for y in labels for label in set(y.tolist())}
+    doubtful = sorted(name for name in names if name.lower() in LIKE_MISSING)
     if doubtful:
         warn(
             f"{listed(doubtful)} is taken as a class; if it means that the label is unknown, "
@@ -97,15 +101,7 @@ def _stand_alone(known: Sequence[NDArray[np.bool_]]) -> bool:
     return several and not any((there[1:] & there[:-1]).any() for there in known)
 
 
-def _sizes(given: Given) -> list[int]:
+def _sizes(inputs: Inputs) -> list[int]:
     """The number of samples, rows or pixels of each."""
-    images = given.words is IMAGES
-    return [int(np.prod(np.shape(X)[:2])) if images else len(X) for X in given.Xs]
-
-
-def _labels(recording: Recording, regions: Sequence[Any], some: bool) -> Any:
-    y = recording.y
-    is_partial = regions or recording.chunks is not None or (some and y is None)
-    if is_partial or (y is not None and y.dtype.kind in "if" and unlabelled(y).any()):
-        return PartialLabels(y, regions=regions, chunks=recording.chunks)
-    return y
+    images = takes_images(inputs.problem)
+    return [int(np.prod(np.shape(X)[:2])) if images else len(X) for X in inputs.Xs]

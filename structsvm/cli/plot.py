@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.cli.inputs import Given, read_for
+from structsvm.cli.inputs import Inputs, read_for, takes_images
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
-from structsvm.data.words import IMAGES
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
@@ -31,13 +31,10 @@ from structsvm.storage.atomic import write_atomically
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DPI = 150
-DRAWN: dict[str, Callable[..., Axes]] = {
+PLOTS: dict[str, Callable[..., Any]] = {
     "weights": plot_weights,
     "metric": plot_metric,
     "spectrum": plot_spectrum,
@@ -51,16 +48,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load_metric_learner(args.model)
     figure = new_figure()
     if args.paths is None:
-        DRAWN[_shown(args.show, OF_MODELS, "a model, without a recording,")](
-            learner, ax=figure.subplots()
-        )
+        shown = _shown(args.show, OF_MODELS, "a model, without a recording,")
+        PLOTS[shown](learner, ax=figure.subplots())
     else:
-        whole, args.paths = args.paths, [args.paths]
-        given = read_for(learner, args, terminal, need_labels=False)
-        if len(given) > 1:
-            raise DataError(f"{whole} holds {given.words.wholes(len(given))}: name one file")
-        with given.named(), terminal.working("partitioning"):
-            _draw(args, learner, given, figure)
+        path, args.paths = args.paths, [args.paths]
+        inputs = read_for(learner, args, terminal, need_labels=False)
+        if len(inputs) > 1:
+            raise DataError(f"{path} holds {inputs.words.wholes(len(inputs))}: name one file")
+        with inputs.named(), terminal.working("partitioning"):
+            _draw(args, learner, inputs, figure)
     save_figure(figure, args.output)
     terminal.note(f"the figure is in {args.output}")
     if terminal.as_json:
@@ -68,27 +64,25 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _draw(args: argparse.Namespace, learner: MetricLearner, given: Given, figure: Figure) -> None:
+def _draw(args: argparse.Namespace, learner: MetricLearner, inputs: Inputs, figure: Figure) -> None:
     """A recording with its segments, a table with its clusters, or an image with its parts."""
-    (X,), (y,), (name,) = given.Xs, given.ys, given.names
-    K, whole = args.n_clusters, given.words.whole
-    if args.margins and not learner.problem_.traits.contiguous:
+    (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
+    K, whole = args.n_clusters, inputs.words.whole
+    contiguous, images = inputs.problem.traits.contiguous, takes_images(inputs.problem)
+    if args.margins and not contiguous:
         raise SettingsError(f"--margins is for recordings, not {whole}s: leave it out")
     if K == "true" and y is None:
         raise SettingsError("--n-clusters true needs the true labels: give --labels, or a number")
-    of_whole = () if given.words is IMAGES else ("components",)
-    if learner.problem_.traits.contiguous:
+    if contiguous:
         show = _shown(args.show, OF_DATA, f"a {whole}")
-        (times,), ax = given.times, figure.subplots()
-        plot_segmentation(
-            learner, X, y, n_clusters=K, show=show, times=times, margins=args.margins, ax=ax
-        )
-    elif args.show not in (None, *of_whole):
-        raise SettingsError(f"{_a(whole)} has no {args.show} to show: leave out --show")
-    elif given.words is IMAGES:
+        about = {"show": show, "times": times, "margins": args.margins}
+        plot_segmentation(learner, X, y, n_clusters=K, ax=figure.subplots(), **about)
+    elif images:
+        _shown(args.show, (), f"an {whole}")
         _draw_image(learner, X, y, K, name, figure)
         return
     else:
+        _shown(args.show, OF_DATA[:1], f"a {whole}")
         plot_clusters(learner, X, y, n_clusters=K, ax=figure.subplots())
     figure.suptitle(name, ha="left", x=0.02)
 
@@ -109,16 +103,11 @@ def _draw_image(
         ax.set_title(title, loc="left")
 
 
-def _a(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-
-
-def _shown(asked: str | None, known: tuple[str, ...], what: str) -> str:
-    if asked is None:
-        return known[0]
-    if asked not in known:
-        raise SettingsError(f"{what} has no {asked} to show: --show one of {', '.join(known)}")
-    return asked
+def _shown(show: str | None, known: tuple[str, ...], what: str) -> str:
+    if show is not None and show not in known:
+        way_out = f"--show one of {', '.join(known)}" if len(known) > 1 else "leave out --show"
+        raise SettingsError(f"{what} has no {show} to show: {way_out}")
+    return show or next(iter(known), "")
 
 
 def new_figure() -> Figure:

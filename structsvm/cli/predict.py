@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from structsvm.cli.inputs import Given, measured, names_before_reading, read_for
+from structsvm.cli.inputs import Inputs, measured, names_before_reading, read_for, takes_images
 from structsvm.cli.outputs import (
     Answer,
-    Writer,
+    Clusters,
+    Parts,
+    Segments,
     check_folder_name,
     check_output,
     check_outputs,
@@ -33,13 +35,14 @@ from structsvm.learner.baselines import (
 from structsvm.learner.columns import warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.states import segment_tables
+from structsvm.learner.states import SegmentTable, segment_tables
 from structsvm.learner.steps import Rules, decode_with, labels_of
 from structsvm.partitions.candidates import CONSENSUS
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
+
+Table = Sequence[Mapping[str, Any]]
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -47,73 +50,76 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner, output = load_metric_learner(args.model), args.output
     writer = writer_for(learner.problem_, args.maps)
     one_file = output is not None and output.suffix.lower() in writer.suffixes
-    into_folder = output is not None and not one_file
+    names = None
     if one_file:
         check_output(args, output)
-    if into_folder:
+    elif output is not None:
         check_folder_name(output, writer.suffixes)
-    names = names_before_reading(args, learner) if into_folder else None
-    if names is not None:
-        check_outputs(args, writer.places(output, names))
-    given = read_for(learner, args, terminal, need_labels=False)
-    if into_folder and names is None:
-        check_outputs(args, writer.places(output, given.names))
-    if one_file and writer.one_each and len(given) > 1:
+        names = names_before_reading(args, learner)
+        check_outputs(args, writer.places(output, names or ()))
+    inputs = read_for(learner, args, terminal, need_labels=False)
+    if output is not None and not one_file and names is None:
+        check_outputs(args, writer.places(output, inputs.names))
+    if one_file and writer.one_each and len(inputs) > 1:
         raise SettingsError(
-            f"{output} is one file for {given.words.wholes(len(given))}: name a folder"
+            f"{output} is one file for {inputs.words.wholes(len(inputs))}: name a folder"
         )
-    samples = measured(learner, given, terminal)
-    if args.baseline is None:
-        with given.named():
+    samples = measured(learner, inputs, terminal)
+    with inputs.named():
+        if args.baseline is None:
             warn_of_dead_features(learner, samples)
-    with given.named(), terminal.working("partitioning"):
-        rules = _rules(args, given, learner.problem_)
-        answers = answers_of(
-            learner, writer, given, samples, args.baseline, args.n_clusters, rules, args.margins
-        )
-    others = estimators_in(learner.baselines_)
-    if args.n_clusters is None and args.baseline not in others:
-        _tell_counts(answers, given, learner, terminal)
+        with terminal.working("partitioning"):
+            answers = answers_of(
+                learner,
+                inputs,
+                samples,
+                baseline=args.baseline,
+                n_clusters=args.n_clusters,
+                rules=_rules(args, inputs),
+                margins=args.margins,
+            )
+    if args.n_clusters is None and args.baseline not in estimators_in(learner.baselines_):
+        _tell_counts(answers, inputs, learner, terminal)
     if output is not None:
         with Interrupts():  # all the files or none
             if one_file:
                 writer.write_file(output, answers)
             else:
-                writer.write_folder(output, given.items, answers)
-        terminal.note(writer.written(output, given.words, len(answers), one_file))
+                writer.write_folder(output, inputs.items, answers)
+        terminal.note(writer.written(output, inputs.words, len(answers), one_file))
     plain = [answer.to_dict() for answer in answers]
-    lines = [str(answer) for answer in answers]
-    terminal.report({f"{given.words.whole}s": plain}, *(lines if output is None else ()))
+    lines = map(str, answers) if output is None else ()
+    terminal.report({f"{inputs.words.whole}s": plain}, *lines)
     return 0
 
 
 def _tell_counts(
-    answers: Sequence[Answer], given: Given, learner: MetricLearner, terminal: Terminal
+    answers: Sequence[Answer], inputs: Inputs, learner: MetricLearner, terminal: Terminal
 ) -> None:
     """Say how many clusters were found where nobody said how many there are."""
     if learner.problem_.traits.contiguous:
         return
     counts = [answer.M.n_clusters for answer in answers]
     fewest, most = min(counts), max(counts)
-    found = counted(most, given.words.part) if fewest == most else f"{fewest} to {most} clusters"
-    where = f"each {given.words.whole}" if len(counts) > 1 else answers[0].name
-    reason = "as in the training data"
-    if learner.metric_.price is not None:
-        reason = "by the learned price"
+    found = counted(most, inputs.words.part) if fewest == most else f"{fewest} to {most} clusters"
+    where = f"each {inputs.words.whole}" if len(counts) > 1 else answers[0].name
+    priced = learner.metric_.price is not None
+    reason = "by the learned price" if priced else "as in the training data"
     terminal.note(f"{found} in {where}, {reason}; --n-clusters N finds N")
 
 
 def answers_of(
     learner: MetricLearner,
-    writer: Writer,
-    given: Given,
+    inputs: Inputs,
     measured: list[Sample],
+    *,
     baseline: str | None = None,
     n_clusters: Counts = None,
     rules: Rules | None = None,
     margins: bool = False,
     prepared: list[Sample] | None = None,
 ) -> list[Answer]:
+    """The partitions of samples in the learned metric, or by a tuned baseline."""
     rules = {} if rules is None else rules
     if baseline is not None and (margins or (rules and baseline in other_methods(learner))):
         raise SettingsError(
@@ -121,74 +127,74 @@ def answers_of(
             "keep rules: leave out --baseline, or --margins and the rules"
         )
     samples = learner.inputs_(measured) if prepared is None else prepared
-    changes: list[Any] = [None] * len(samples)
+    tables: Sequence[Table]
     if margins:  # which are those of the changes that are found
         tables = learner.predict_segments(samples, n_clusters, **rules)
-        changes = [table[1:] for table in tables]
-        partitions = [_between(*pair) for pair in zip(changes, samples, strict=True)]
+        ends = [[row["end"] for row in table] for table in tables]
+        partitions = [EquivalenceMatrix.from_breakpoints(each) for each in ends]
     else:
         partitions = _partitions(learner, measured, samples, baseline, n_clusters, rules)
-    labels = labels_of(learner.problem_, partitions, samples)
-    states = _states(learner, measured, samples, partitions, baseline, n_clusters)
-    rows = zip(given.names, partitions, labels, states, given.times, changes, strict=True)
-    return [writer.answer(*row) for row in rows]
+        tables = _states(learner, measured, samples, partitions, baseline, n_clusters)
+    rows = zip(
+        *(inputs.names, partitions, labels_of(learner.problem_, partitions, samples)),
+        *(tables, samples, inputs.times),
+        strict=True,
+    )
+    if takes_images(learner.problem_):
+        return [Parts(name, M, labels) for name, M, labels, *_ in rows]
+    if not learner.problem_.traits.contiguous:
+        return [Clusters(name, M) for name, M, *_ in rows]
+    return [
+        Segments(name, M, table or SegmentTable(M).rows(sample, None), time)
+        for name, M, _, table, sample, time in rows
+    ]
 
 
-def _between(changes: Sequence[Mapping[str, Any]], sample: Sample) -> EquivalenceMatrix:
-    """The segments between changes."""
-    starts = [change["start"] for change in changes]
-    return EquivalenceMatrix.from_breakpoints([*starts, sample.n_samples])
-
-
-def _rules(args: argparse.Namespace, given: Given, problem: PartitionProblem) -> Rules:
+def _rules(args: argparse.Namespace, inputs: Inputs) -> Rules:
     """Which partitions were allowed on the command line."""
-    rules: Rules = {}
-    if args.min_length is not None:
-        rules["min_length"] = args.min_length
-    if args.max_length is not None:
-        rules["max_length"] = args.max_length
-    links = args.must_link or args.cannot_link
-    if links and (problem.traits.contiguous or len(given) != 1):
+    contiguous, words = inputs.problem.traits.contiguous, inputs.words
+    if (args.must_link or args.cannot_link) and (contiguous or len(inputs) != 1):
         raise SettingsError(
             "--must-link and --cannot-link name rows of one table, got "
-            f"{given.words.wholes(len(given))}: give one table at a time"
+            f"{words.wholes(len(inputs))}: give one table at a time"
         )
-    if args.must_link:
-        rules["must_link"] = args.must_link
-    if args.cannot_link:
-        rules["cannot_link"] = args.cannot_link
+    typed = {
+        name: getattr(args, name)
+        for name in ("min_length", "max_length", "must_link", "cannot_link")
+    }
+    rules: Any = {name: value for name, value in typed.items() if value}
     if args.regions is not None:
-        if not problem.traits.contiguous:
-            raise SettingsError(f"--regions is for recordings, not {problem.traits.words.whole}s")
-        recordings = [item for item in given.items if isinstance(item, Recording)]
+        if not contiguous:
+            raise SettingsError(f"--regions is for recordings, not {words.whole}s")
+        recordings = [item for item in inputs.items if isinstance(item, Recording)]
         unlabelled = [replace(recording, y=None, chunks=None) for recording in recordings]
-        rules["known"] = labels_of_regions(Given.of(unlabelled, problem), args.regions)
-    return rules
+        rules["known"] = labels_of_regions(Inputs.of(unlabelled, inputs.problem), args.regions)
+    return rules  # type: ignore[no-any-return]
 
 
 def _states(
     learner: MetricLearner,
-    given: list[Sample],
+    measured: list[Sample],
     samples: list[Sample],
     partitions: list[EquivalenceMatrix],
     baseline: str | None,
     n_clusters: Counts,
-) -> list[list[dict[str, Any]]]:
+) -> Sequence[Table]:
     """State and probability of each segment, by the metric's scores or by the baseline itself."""
     others = estimators_in(learner.baselines_)
-    if baseline not in others:
-        naming, states = samples, learner.classes_
-        if baseline == CONSENSUS:
-            naming, states = samples_with_states(learner, given, samples)
-        return segment_tables(partitions, naming, states)
-    if not hasattr(others[baseline], "predict_segments"):
-        return [[] for _ in samples]
-    return list(ask(others[baseline], "predict_segments", given, n_clusters))
+    if baseline in others:
+        if not hasattr(others[baseline], "predict_segments"):
+            return [[] for _ in samples]
+        return list(ask(others[baseline], "predict_segments", measured, n_clusters))
+    naming, states = samples, learner.classes_
+    if baseline == CONSENSUS:
+        naming, states = samples_with_states(learner, measured, samples)
+    return segment_tables(partitions, naming, states)
 
 
 def _partitions(
     learner: MetricLearner,
-    given: list[Sample],
+    measured: list[Sample],
     samples: list[Sample],
     baseline: str | None,
     n_clusters: Counts,
@@ -196,7 +202,7 @@ def _partitions(
 ) -> list[EquivalenceMatrix]:
     """Partitions in the learned metric, or by a tuned baseline."""
     if baseline in other_methods(learner):
-        return partitions_with(learner, baseline, given, samples, n_clusters)
+        return partitions_with(learner, baseline, measured, samples, n_clusters)
     metric = learner.metric_ if baseline is None else metrics_in(learner.baselines_).get(baseline)
     if metric is None:
         known = ", ".join(sorted({*learner.baselines_, *other_methods(learner)}))

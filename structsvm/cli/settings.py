@@ -1,17 +1,28 @@
-"""``--set NAME=VALUE``: parameters of the learner, its problem, solver, features and files."""
+"""What is typed, as parameters: ``--set NAME=VALUE`` of the learner, its problem, solver, features
+and files, and how files are read.
+"""
 
 from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Mapping, Sequence
+import inspect
+import re
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from typing import Any
 
+import structsvm.features
 from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer, Union
+from structsvm.io import with_labels
+from structsvm.io.cleaning import NOT_BETWEEN
+from structsvm.io.options import FileOptions
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_class
@@ -25,43 +36,37 @@ GROUPS = ("problem", "solver", "features", "files")
 TOL_OF_DESCENT = 1e-3
 """A gradient to reach, where there is no certified gap."""
 
+COLUMNS = ("label_column", "time_column", "recording_column")
+OPTIONS = (*COLUMNS, "labels", "ignore", "missing")
+"""Parameters of reading that have an option of their own."""
+OF_COMMANDS = ("path", "recordings", "need_labels", "blanks", "max_bytes", "optional", "in_order")
+"""Parameters of reading that commands give themselves."""
+ONCE = ("labels", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
+"""What is about the files of one command, and no other ones of the model."""
 
-@dataclass(frozen=True)
-class Kind:
-    """What is learned: a problem, and the features in front of it, if any."""
-
-    name: str
-    problem: PartitionProblem
-    features: RecordingTransformer | None = None
-
-    @classmethod
-    def typed(cls, args: argparse.Namespace) -> Kind:
-        """The problem that was named, with its settings and features."""
-        problem = problem_of(args.problem, problem_settings(args))
-        context = getattr(args, "context", None)
-        features = None if context is None else _context(context, args.problem, problem)
-        _set_features(features, assigned(args, "features"))
-        return cls(args.problem, problem, features)
+PARAMETER = re.compile(
+    r"(?<!\w\()\b([a-z_]+)=(?![A-Z])('[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|-?[\w.]+)?"
+)
+"""``ignore='b'``, ``skip_lines=[1]``, or ``encoding=`` alone."""
+PHRASES = {"features=HermiteMoments()": "--context moments", "resume=": "checkpoint="}
 
 
 def assigned(args: argparse.Namespace, group: str = "") -> dict[str, Any]:
     """The settings of a group that were typed; without one, the parameters of the learner."""
-    return {name: value_of(text) for name, text in texts(args, group).items()}
+    return {name: value_of(text) for name, text in _texts(args, group).items()}
 
 
-def texts(args: argparse.Namespace, group: str) -> dict[str, str]:
+def _texts(args: argparse.Namespace, group: str) -> dict[str, str]:
     found = {}
     for name, value in args.set:
-        owner, dot, setting = name.partition(".")
-        if dot and owner not in GROUPS:
+        owner, setting = name.split(".", 1) if "." in name else ("", name)
+        if owner not in ("", *GROUPS):
             raise SettingsError(
                 f"--set {name}: a setting is called NAME, or GROUP.NAME of one of the groups "
                 f"{', '.join(GROUPS)}{meant(owner, GROUPS)}"
             )
-        if owner == group and dot:
+        if owner == group:
             found[setting] = value
-        elif not group and not dot:
-            found[name] = value
     return found
 
 
@@ -79,14 +84,37 @@ def value_of(text: str) -> Any:
 def refuse_settings(args: argparse.Namespace, *groups: str) -> None:
     """Refuse settings of any other group than these."""
     for name, _ in args.set:
-        owner, dot, _ = name.partition(".")
-        if (owner if dot else "") not in groups:
-            known = " and ".join(f"{group}.NAME" if group else "NAME" for group in groups)
+        if "." not in name or name.partition(".")[0] not in groups:
+            known = " and ".join(f"{group}.NAME" for group in groups)
             raise SettingsError(f"--set {name} is not for {args.command}, which takes {known}")
 
 
-def problem_settings(args: argparse.Namespace) -> dict[str, Any]:
-    found = assigned(args, "problem")
+def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
+    """The learner that was typed, for the problem and the features that were typed."""
+    problem = typed_problem(args)
+    masked = getattr(problem, "missing", None) == "mask"
+    learner = MetricLearner(
+        problem,
+        metric=args.metric or ("diagonal" if masked else "full"),
+        regularizer=args.regularizer,
+        lam=None if args.lam == "cv" else args.lam,
+        features=typed_features(args, problem),
+        random_state=getattr(problem, "random_state", 0),  # folds are the same every time
+        **parameters,
+    )
+    typed, known = assigned(args), learner.get_params(deep=False)
+    for name in typed:
+        if name not in known:
+            raise SettingsError(
+                f"--set {name}: a learner has no such parameter, it has {', '.join(known)}"
+                f"{meant(name, known)}; settings of a problem are problem.NAME"
+            )
+    return learner.set_params(**typed)
+
+
+def typed_problem(args: argparse.Namespace) -> PartitionProblem:
+    """The problem that was named, with its settings."""
+    given = assigned(args, "problem")
     if args.missing == "mask":
         cls: Any = problem_class(args.problem)
         if "missing" not in cls.__dataclass_fields__:
@@ -94,8 +122,8 @@ def problem_settings(args: argparse.Namespace) -> dict[str, Any]:
                 f"--missing mask is not for {args.problem}: fill missing values in, or leave "
                 "their rows out"
             )
-        found["missing"] = "mask"
-    return found
+        given["missing"] = "mask"
+    return problem_of(args.problem, given)
 
 
 def problem_of(name: str, given: Mapping[str, Any]) -> PartitionProblem:
@@ -120,28 +148,45 @@ def problem_of(name: str, given: Mapping[str, Any]) -> PartitionProblem:
     return problem
 
 
-def parameters_of(args: argparse.Namespace, **usual: Any) -> dict[str, Any]:
-    """The parameters of the learner: those that were typed, or else the usual ones."""
-    typed, known = assigned(args), MetricLearner().get_params(deep=False)
-    for name in typed:
-        if name not in known:
+def typed_features(
+    args: argparse.Namespace, problem: PartitionProblem
+) -> RecordingTransformer | None:
+    """The features of ``--context``, side by side, with their settings."""
+    names = getattr(args, "context", None) or ()
+    images = problem.traits.words in (GRAPHS, IMAGES)
+    if names and not (problem.traits.contiguous or images):
+        raise SettingsError("--context is for recordings and images: leave it out")
+    classes = CONTEXT_OF_IMAGES if images else CONTEXT
+    stages: dict[str, RecordingTransformer] = {}
+    for name in names:
+        if name not in classes:
+            known = ", ".join(classes)
             raise SettingsError(
-                f"--set {name}: a learner has no such parameter, it has {', '.join(known)}"
-                f"{meant(name, known)}; settings of a problem are problem.NAME"
+                f"--context of {args.problem} is one or more of {known}, got {name!r}"
             )
-    return usual | typed
-
-
-def typed_metric(args: argparse.Namespace, problem: PartitionProblem) -> str:
-    """The kind of metric that was typed; without one a full metric, unless values are masked."""
-    masked = getattr(problem, "missing", None) == "mask"
-    return args.metric or ("diagonal" if masked else "full")
+        stages[name] = getattr(structsvm.features, classes[name])()
+    for setting, value in assigned(args, "features").items():
+        of, _, parameter = setting.rpartition(".")
+        having = [
+            stage
+            for name, stage in stages.items()
+            if of in ("", name) and parameter in stage.get_params(deep=False)
+        ]
+        if len(having) != 1:
+            which = "one of several features" if having else "none of the features"
+            raise SettingsError(
+                f"--set features.{setting} is of {which}: give --context, and its name as in "
+                "features.moments.n_moments"
+            )
+        having[0].set_params(**{parameter: value})
+    if len(stages) > 1:
+        return Union(*stages.items())
+    return next(iter(stages.values()), None)
 
 
 def solver_of(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
     """The solver that was typed, with its stopping rule."""
     settings, convex = assigned(args, "solver"), problem.traits.convex
-    usual = {} if convex else {"tol": TOL_OF_DESCENT}
     limits = {field.name for field in fields(Stopping)}
     known = [*limits, *(("master", "slack") if convex else ())]
     for name in settings:
@@ -150,9 +195,11 @@ def solver_of(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
                 f"--set solver.{name}: the solvers of {args.problem} have "
                 f"{', '.join(sorted(known))}{meant(name, known)}"
             )
-    stopping = Stopping(**usual | {k: v for k, v in settings.items() if k in limits})
+    stopping: dict[str, Any] = {} if convex else {"tol": TOL_OF_DESCENT}
+    stopping |= {name: value for name, value in settings.items() if name in limits}
     rest = {name: value for name, value in settings.items() if name not in limits}
-    return solver_from(assigned(args).get("solver", "auto"), stopping, **rest, convex=convex)
+    solver = assigned(args).get("solver", "auto")
+    return solver_from(solver, Stopping(**stopping), **rest, convex=convex)
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,38 +211,108 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _context(
-    names: Sequence[str], kind: str, problem: PartitionProblem
-) -> RecordingTransformer | None:
-    """The features of these names, side by side."""
-    import structsvm.features
-
-    images = problem.traits.words in (GRAPHS, IMAGES)
-    if not (problem.traits.contiguous or images):
-        raise SettingsError("--context is for recordings and images: leave it out")
-    fitting = CONTEXT_OF_IMAGES if images else CONTEXT
-    for name in names:
-        if name not in fitting:
-            known = ", ".join(fitting)
-            raise SettingsError(f"--context of {kind} is one or more of {known}, got {name!r}")
-    stages = [(name, getattr(structsvm.features, fitting[name])()) for name in names]
-    return stages[0][1] if len(stages) == 1 else Union(*stages)
+@cache
+def file_parameters() -> tuple[str, ...]:
+    """Parameters of reading without an option of their own."""
+    names = [*(one.name for one in fields(FileOptions)), *inspect.signature(with_labels).parameters]
+    return tuple(name for name in dict.fromkeys(names) if name not in (*OPTIONS, *OF_COMMANDS))
 
 
-def _set_features(features: RecordingTransformer | None, given: Mapping[str, Any]) -> None:
-    """Set parameters of the only stage that has them."""
-    stages = dict(features.stages) if isinstance(features, Union) else {"": features}
-    for setting, value in given.items():
-        of, _, name = setting.rpartition(".")
-        having = [
-            stage
-            for called, stage in stages.items()
-            if stage is not None and of in ("", called) and name in stage.get_params(deep=False)
-        ]
-        if len(having) != 1:
-            which = "one of several features" if having else "none of the features"
+@dataclass(frozen=True)
+class Reading:
+    """How files are read: as it was typed now, or when the model was learned."""
+
+    typed: Mapping[str, Any]
+    learned: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, learner: Any = None) -> Reading:
+        """The parameters that were typed, and those of the model."""
+        typed = {name: getattr(args, name, None) for name in OPTIONS}
+        known = file_parameters()
+        for name, text in _texts(args, "files").items():
+            if name not in known:
+                raise SettingsError(
+                    f"--set files.{name}: reading has no such parameter, it has "
+                    f"{', '.join(known)}{meant(name, known)}"
+                )
+            typed[name] = _several(name, text)
+        typed = {name: value for name, value in typed.items() if value is not None}
+        return cls(typed, getattr(learner, "columns_", {}))
+
+    def __getitem__(self, name: str) -> Any:
+        """A parameter, None if nobody has said it."""
+        return self.typed.get(name, self.learned.get(name))
+
+    @property
+    def to_remember(self) -> dict[str, Any]:
+        return {name: value for name, value in self.typed.items() if name not in ONCE}
+
+    @property
+    def of_labels(self) -> dict[str, Any]:
+        own = inspect.signature(with_labels).parameters
+        return {name: self[name] for name in own if name not in OF_COMMANDS}
+
+    def options(
+        self, *, need_labels: bool = True, blanks: bool = False, in_order: bool = True
+    ) -> FileOptions:
+        """How files are read for a command."""
+        missing = self["missing"] or "error"
+        if missing != "error" and not in_order:
             raise SettingsError(
-                f"--set features.{setting} is of {which}: give --context, and its name as in "
-                "features.moments.n_moments"
+                f"--missing {missing} is for recordings: rows of a table are in no order, so that "
+                f"no value is between two others; {NOT_BETWEEN}"
             )
-        having[0].set_params(**{name: value})
+        own = {one.name: self[one.name] for one in fields(FileOptions)}
+        given = {name: value for name, value in own.items() if value is not None}
+        given |= {"need_labels": need_labels, "blanks": blanks, "in_order": in_order}
+        optional = [self.learned.get(name) for name in COLUMNS if name not in self.typed]
+        return FileOptions(**given, optional=frozenset(filter(None, optional)))
+
+
+def _several(name: str, text: str) -> Any:
+    """A parameter of reading, those of which commas separate several as a list."""
+    if name == "skip_lines":
+        return line_numbers(text)
+    return text.split(",") if name in ("features", "missing_labels") else text
+
+
+def line_numbers(text: str) -> list[int]:
+    """Read numbers of lines, ``1-3,5``; 0 alone stands for none."""
+    lines: list[int] = []
+    for part in text.split(",") if text.strip() not in ("", "0") else ():
+        found = re.fullmatch(r"\s*([1-9]\d{0,5})(?:-([1-9]\d{0,5}))?\s*", part)
+        if not found or int(found[2] or found[1]) < int(found[1]):
+            raise SettingsError(
+                f"lines to skip are numbers from 1 on, such as 2 or 1-3,5, got {text!r}"
+            )
+        lines += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return lines
+
+
+def as_typed(text: str, args: argparse.Namespace) -> str:
+    """A message of the library whose parameters are options of the command that was typed."""
+    options = {name: f"--set files.{name}=" for name in file_parameters()}
+    if hasattr(args, "problem"):
+        for name in MetricLearner().get_params(deep=False):
+            options.setdefault(name, f"--set {name}=")
+        options |= {field.name: f"--set solver.{field.name}=" for field in fields(Stopping)}
+        with suppress(Exception):  # a plugin that cannot be loaded has said so
+            cls: Any = problem_class(args.problem)
+            options |= {field.name: f"--set problem.{field.name}=" for field in fields(cls)}
+    own = args.parser.options_of(args.command)
+    options |= {name: f"{option} " for name, option in own.items()}
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], value_of(match[2] or "VALUE")
+        if name not in options:
+            return match[0]
+        values = [str(v) for v in value] if isinstance(value, list | tuple) else [str(value)]
+        if options[name].endswith("="):
+            return options[name] + shlex.quote(",".join(values))
+        shown = values if match[2] else [""]
+        return " ".join(f"{options[name]}{shlex.quote(v) if v else ''}".rstrip() for v in shown)
+
+    for phrase, typed in PHRASES.items():
+        text = text.replace(phrase, typed)
+    return PARAMETER.sub(option, text)

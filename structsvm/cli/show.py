@@ -33,6 +33,10 @@ BAR = 24
 """Characters of the longest bar."""
 LISTED = 12
 """Names of states that are printed."""
+SOLUTION = ("n_iter", "oracle_calls", "seconds")
+CERTIFICATE = ("lower", "upper", "null", "gap", "bound")
+LOCAL = {"objective": "upper", "start": "null", "stationarity": "stationarity"}
+"""What is known of a solution that has no certified gap."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -40,8 +44,8 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = load_metric_learner(args.model)
     found = diagnose(learner)
     plain = describe(learner, args.model) | found.to_dict()
-    said = [str(found)] if len(found) else []
-    terminal.report(plain, _facts(learner, plain), _weights(learner, args.top), *said)
+    findings = [str(found)] if len(found) else []
+    terminal.report(plain, _facts(learner, plain), _weights(learner, args.top), *findings)
     return 0
 
 
@@ -49,15 +53,16 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     """A model in plain values; the features by decreasing weight."""
     data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
     spectrum = np.linalg.svd(learner.metric_.factor.T, compute_uv=False) ** 2
-    words = problem.traits.words
+    words, calibration = problem.traits.words, learner.calibration_
     features = None if inputs.features is None else " ".join(repr(inputs.features).split())
+    priced = learner.metric_.price is not None and not calibration.missing
     return {
         "model": str(path),
         "problem": {"name": problem_name(problem), "settings": finite(flat(settings_in(problem)))},
         "features": features,
         "metric": learner.metric,
         "regularizer": str(learner.regularizer),
-        "lam": _lam(learner),
+        "lam": float(problem.traits.lam if learner.lam is None else learner.lam),
         "standardize": inputs.standardizer.kind,
         "n_features": learner.n_features_in_,
         "n_metric_features": len(learner.metric_.factor),
@@ -65,7 +70,7 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
         "eigenvalues": [float(value) for value in spectrum],
         **({} if learner.classes_ is None else {"states": learner.classes_.tolist()}),
         "penalty": learner.metric_.price,
-        "training_loss": _training_loss(learner),
+        "training_loss": float(calibration.loss) if priced else None,
         "baselines": list(dict.fromkeys([*learner.baselines_, *other_methods(learner)])),
         "training_data": {
             f"n_{words.whole}s": len(data),
@@ -79,62 +84,43 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
 
 def _solution(learner: MetricLearner) -> dict[str, Any]:
     solution = learner.solution_
-    plain = {
-        "status": solution.status.name,
-        "meaning": solution.status.value,
-        "n_iter": solution.n_iter,
-        "oracle_calls": solution.oracle_calls,
-        "seconds": solution.seconds,
-    }
-    if not learner.problem_.traits.convex:
-        local = {
-            "objective": solution.upper,
-            "start": solution.null,
-            "stationarity": solution.stationarity,
-        }
-        return {"solution": finite(plain | local)}
-    bounds = {
-        "lower": solution.lower,
-        "upper": solution.upper,
-        "null": solution.null,
-        "gap": solution.gap,
-        "bound": solution.bound,
-    }
-    return {"certificate": finite(plain | bounds)}
-
-
-def _lam(learner: MetricLearner) -> float:
-    """The strength of the regularizer, that of the problem if none was given."""
-    return float(learner.problem_.traits.lam if learner.lam is None else learner.lam)
-
-
-def _training_loss(learner: MetricLearner) -> float | None:
-    """The loss at the calibrated price; None where none was calibrated."""
-    calibration = learner.calibration_
-    if learner.metric_.price is None or calibration.missing:
-        return None
-    return float(calibration.loss)
+    plain = {"status": solution.status.name, "meaning": solution.status.value}
+    plain |= {name: getattr(solution, name) for name in SOLUTION}
+    if learner.problem_.traits.convex:
+        bounds = {name: getattr(solution, name) for name in CERTIFICATE}
+        return {"certificate": finite(plain | bounds)}
+    local = {name: getattr(solution, field) for name, field in LOCAL.items()}
+    return {"solution": finite(plain | local)}
 
 
 def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
     words = words_for(learner.problem_)
     settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
+    states = plain.get("states", ())
+    more = f" and {len(states) - LISTED} more" if len(states) > LISTED else ""
+    size, channels = plain["n_metric_features"], plain["n_features"]
     scale = {
         "recording": f"scaled on each {words.whole}",
         "training": "scaled on the training set",
         None: "not scaled",
     }
+    made_of = f" made of {counted(channels, 'channel')}" if size != channels else ""
+    metric = [
+        learner.metric,
+        counted(size, "feature") + made_of,
+        scale[plain["standardize"]],
+        f"regularizer {learner.regularizer}",
+        f"lam {plain['lam']:g}",
+    ]
+    training = training_in_words(learner.training_data_, words_of_training(learner.problem_))
     rows = {
         "problem": f"{plain['problem']['name']} ({settings})",
         "features": plain["features"],
-        "metric": f"{learner.metric}, {_features(learner)}, "
-        f"{scale[plain['standardize']]}, regularizer {learner.regularizer}, lam {plain['lam']:g}",
+        "metric": ", ".join(metric),
         "spectrum": spectrum_in_words(learner),
-        **_states(learner),
-        "penalty": _price(learner),
-        "learned on": training_in_words(
-            learner.training_data_, words_of_training(learner.problem_)
-        ),
+        "states": ", ".join(map(str, states[:LISTED])) + more,
+        "penalty": _price(learner, plain["training_loss"]),
+        "learned on": training,
         "baselines": ", ".join(plain["baselines"]),
         "question": question_in_words(learner),
         "status": learner.solution_.status.value,
@@ -143,32 +129,16 @@ def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
     return facts([(name, value) for name, value in rows.items() if value])
 
 
-def _states(learner: MetricLearner) -> dict[str, str]:
-    """The names of the states that the model knows, as far as a line has room."""
-    states = [] if learner.classes_ is None else [str(name) for name in learner.classes_]
-    if not states:
-        return {}
-    more = f" and {len(states) - LISTED} more" if len(states) > LISTED else ""
-    return {"states": ", ".join(states[:LISTED]) + more}
-
-
-def _price(learner: MetricLearner) -> str:
+def _price(learner: MetricLearner, loss: float | None) -> str:
     words, price = words_for(learner.problem_), learner.metric_.price
     if price is None:
         usual = learner.metric_.n_clusters
         number = "given when predicting" if usual is None else f"{usual} unless it is given"
         return f"none; the number of {words.part}s is {number}"
-    loss = _training_loss(learner)
     how = "as it was learned, not calibrated" if loss is None else f"training loss {loss:.4g}"
     if not learner.problem_.traits.convex:
         return f"a {words.part} for each eigenvalue from {price:.6g} on, {how}"
     return f"{price:.6g} a {words.part}, {how}"
-
-
-def _features(learner: MetricLearner) -> str:
-    size, given = len(learner.metric_.factor), learner.n_features_in_
-    made = f" made of {counted(given, 'channel')}" if size != given else ""
-    return f"{counted(size, 'feature')}{made}"
 
 
 def _weights(learner: MetricLearner, n: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from structsvm.errors import printable
-from structsvm.support.progress import Watcher, watching
+from structsvm.support.progress import watching
 
 SECONDS_UNTIL_FIRST_LINE, SECONDS_BETWEEN_LINES = 2.0, 10.0
 """When progress is told where it cannot be animated."""
@@ -28,10 +29,10 @@ WIDE = 1_000
 
 def console(**settings: Any) -> Console:
     """A console that takes text as it is, and is as wide as what is printed if it is a file."""
-    made = Console(highlight=False, markup=False, emoji=False, **settings)
-    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
-        made.width = WIDE
-    return made
+    console = Console(highlight=False, markup=False, emoji=False, **settings)
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        console.width = WIDE
+    return console
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Terminal:
     verbose: bool = False
     out: Console = field(default_factory=console)
     err: Console = field(default_factory=lambda: console(stderr=True))
-    _warnings: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+    _warnings: dict[str, list[str]] = field(default_factory=dict, init=False)
     """The warnings of each kind."""
 
     def report(self, plain: Any, *readable: RenderableType) -> None:
@@ -63,20 +64,25 @@ class Terminal:
             self.err.print(printable(text), soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """Tell something that the user should not miss; of many of a kind, the first ones now."""
-        of_its_kind = self._warnings.setdefault(_kind(text), [])
-        of_its_kind.append(text)
-        if self.verbose or len(of_its_kind) <= SHOWN:
+        """Tell something that the user should not miss; of many of a kind, the first ones."""
+        # The kind is the text without the name it begins with, without details and numbers.
+        kind = re.sub(r"\d", "", text.split(": ")[:2][-1])
+        alike = self._warnings.setdefault(kind, [])
+        alike.append(text)
+        if self.verbose or len(alike) <= SHOWN:
             self._warn(text)
 
     def count_warnings(self) -> None:
         """Tell how many warnings have not been shown."""
-        for texts in self._warnings.values():
-            more = 0 if self.verbose else len(texts) - SHOWN
-            if more > 0:
+        for alike in self._warnings.values():
+            more = len(alike) - SHOWN
+            if more > 0 and not self.verbose:
                 self._warn(
-                    f"{more} more of this kind, the last one: {texts[-1]} (--verbose shows all)"
+                    f"{more} more of this kind, the last one: {alike[-1]} (--verbose shows all)"
                 )
+
+    def _warn(self, text: str) -> None:
+        self.err.print(f"warning: {printable(text)}", style="yellow", soft_wrap=True)
 
     def error(self, text: str) -> None:
         """Tell why there is no result."""
@@ -90,29 +96,26 @@ class Terminal:
         elif self.err.is_terminal:
             words = TextColumn("{task.description}", markup=False)
             columns = (SpinnerColumn(), words, BarColumn(20), TimeRemainingColumn())
-            with (
-                Progress(*columns, console=self.err, transient=True) as progress,
-                watching(_bar(progress, task)),
-            ):
-                yield
+            with Progress(*columns, console=self.err, transient=True) as progress:
+                bar = progress.add_task(printable(task), total=None)  # until the work says how far
+
+                def move(words: str, part: float) -> None:
+                    description = printable(_doing(task, words))
+                    progress.update(bar, description=description, total=1.0, completed=part)
+
+                with watching(move):
+                    yield
         else:
-            with watching(self._lines(task)):
+            due = time.monotonic() + SECONDS_UNTIL_FIRST_LINE
+
+            def tell(words: str, part: float) -> None:
+                nonlocal due
+                if time.monotonic() >= due:
+                    due = time.monotonic() + SECONDS_BETWEEN_LINES
+                    self.note(f"{_doing(task, words)}, {part:.0%}")
+
+            with watching(tell):
                 yield
-
-    def _lines(self, task: str) -> Watcher:
-        """Where nothing can be animated: a line now and then."""
-        due = time.monotonic() + SECONDS_UNTIL_FIRST_LINE
-
-        def show(words: str, part: float) -> None:
-            nonlocal due
-            if time.monotonic() >= due:
-                due = time.monotonic() + SECONDS_BETWEEN_LINES
-                self.note(f"{_doing(task, words)}, {part:.0%}")
-
-        return show
-
-    def _warn(self, text: str) -> None:
-        self.err.print(f"warning: {printable(text)}", style="yellow", soft_wrap=True)
 
 
 def facts(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:
@@ -125,24 +128,6 @@ def facts(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:
     return table
 
 
-def _bar(progress: Progress, task: str) -> Watcher:
-    """A watcher that moves a bar, which has no end until the work says how far it is."""
-    shown = progress.add_task(printable(task), total=None)
-
-    def show(words: str, part: float) -> None:
-        progress.update(
-            shown, description=printable(_doing(task, words)), total=1.0, completed=part
-        )
-
-    return show
-
-
 def _doing(task: str, words: str) -> str:
     innermost = words.rpartition(": ")[2]
     return task if innermost == task else f"{task}: {innermost}"
-
-
-def _kind(text: str) -> str:
-    """A warning without the name it begins with, without details, and without numbers."""
-    what = text.split(": ")[:2][-1]
-    return "".join(letter for letter in what if not letter.isdigit())

@@ -376,7 +376,7 @@ def build_parser() -> Parser:
         command.set_defaults(module=module or name)
         if output is not None:
             command.add_argument("-o", "--output", type=Path, **output)
-        own = {**installed, **(but or {})}
+        own: dict[str, Any] = {**installed, **(but or {})}
         groups = {"": arguments, **groups, "output": "--json --quiet --verbose"}
         for group_title, options in groups.items():
             group = command.add_argument_group(group_title) if group_title else command
@@ -460,6 +460,7 @@ the table that the model was learned from, parts are held out in turn.
         "write an HTML page that evaluates a model on held-out data",
         "  structsvm report my.structsvm others/ -o report.html",
         "model paths --force --groups --title",
+        module="evaluate",
         output={"metavar": "HTML", "required": True, "help": "page to write"},
         evaluation=EVALUATION,
         files=FILES,

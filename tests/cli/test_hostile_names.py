@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from structsvm.cli import main
-from structsvm.cli.parser import Parser
 from structsvm.cli.terminal import Terminal, console, facts
+from structsvm.cli.usage import Parser
 from structsvm.support.tables import ShortTable
 
 COLUMN = "\x1b[2Jspeed<script>alert(1)</script>\x9b31m"

@@ -110,7 +110,7 @@ def test_try_checks_each_recording_once_though_it_splits_them(run, counted, tmp_
 
 
 def test_verdict_report_and_predictions_of_try_share_what_is_prepared(run, monkeypatch, tmp_path):
-    prepared, prepare, compare = [], Inputs.__call__, try_out._compared
+    prepared, prepare, compare = [], Inputs.__call__, try_out._compare
 
     def counting(self, samples):
         prepared.append(len(samples))
@@ -121,7 +121,7 @@ def test_verdict_report_and_predictions_of_try_share_what_is_prepared(run, monke
         return compare(*given)
 
     monkeypatch.setattr(Inputs, "__call__", counting)
-    monkeypatch.setattr(try_out, "_compared", compared)
+    monkeypatch.setattr(try_out, "_compare", compared)
     code, _, err = run(f"try change-point train -q -o {tmp_path}/out")
     assert code == 0, err
     assert prepared == [2]

@@ -91,9 +91,8 @@ def test_what_is_read_is_never_written_over(run, place, line, force):
     assert contents(place) == before
 
 
-@pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_a_link_to_an_input_is_the_input(run, place, link):
-    link(place / "rec.csv", place / "other.csv")
+def test_a_link_to_an_input_is_the_input(run, place):
+    os.symlink(place / "rec.csv", place / "other.csv")
     before = contents(place)
     code, _, err = run("predict m.structsvm rec.csv -o other.csv --force")
     assert code == 1

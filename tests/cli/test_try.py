@@ -4,7 +4,6 @@ import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint
 from structsvm.cli import main
-from structsvm.cli.try_out import Judged, _next
+from structsvm.cli.try_out import _verdict
 from structsvm.data.words import RECORDINGS
 from structsvm.evaluation.contrast import LEARNED
 from structsvm.evaluation.verdict import Verdict
@@ -173,12 +172,11 @@ def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, i
     few = Verdict.of({LEARNED: ours[:3], "untrained": ours[:3] + gain}, RECORDINGS, "loss")
     learner = SimpleNamespace(problem_=ChangePoint())
     search = SimpleNamespace(split=None, verdict_=chosen, best_estimator_=learner)
-    judged = Judged.of(search, few, Path("m.structsvm"))
-    assert judged.verdict.answer.startswith("Learning pays")
-    told = "The few held-out data point the other way: there the loss of the "
-    assert (
-        f"{told}learned metric is 0.3 higher than that of the" in str(judged.verdict)
-    ) == is_said
+    verdict, source = _verdict(search, few, "structsvm predict m NEW --baseline")
+    assert source == "cross-validation"
+    assert verdict.answer.startswith("Learning pays")
+    note = "The few held-out data point the other way: there the loss of the "
+    assert (f"{note}learned metric is 0.3 higher than that of the" in str(verdict)) == is_said
 
 
 def test_what_may_be_wrong_is_named_on_the_screen(run, iris, tmp_path):
@@ -199,42 +197,23 @@ def test_clusters_of_a_single_row_are_named(refused, iris, tmp_path):
     assert "iris.csv has clusters of a single row, of which none can be held out: 'setosa?'" in said
 
 
-def test_the_next_command_uses_what_the_verdict_says_to_use():
-    ours = np.linspace(1.0, 2.0, 12)
-    losses = {LEARNED: ours, "untrained": ours + 2.0 + ours / 9, "boundary-boosting": 0.8 * ours}
-    verdict = Verdict.of(losses, RECORDINGS, "loss", classifiers=["boundary-boosting"])
-    assert verdict.answer.endswith("a boundary classifier (boosting) does better: use it.")
-    said = _next(verdict, "lags-full", {"boundary-boosting"}, Path("m.structsvm"))
-    assert (
-        said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --baseline boundary-boosting"
-    )
-
-
-def test_the_next_command_uses_no_classifier_that_is_worse_on_what_was_held_out():
-    ours = np.linspace(1.0, 2.0, 12)
-    losses = {LEARNED: ours, "untrained": ours + 2.0 + ours / 9, "boundary-boosting": 1.2 * ours}
-    verdict = Verdict.of(losses, RECORDINGS, "loss", classifiers=["boundary-boosting"])
-    said = _next(verdict, "boundary-boosting", {"boundary-boosting"}, Path("m.structsvm"))
-    assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW"
-
-
-def test_the_next_command_uses_what_did_best_in_choosing_where_they_are_level():
+@pytest.mark.parametrize(
+    ("losses", "best", "baseline"),
+    [
+        ({"untrained": 3.0, "boundary-boosting": 0.8}, "lags-full", "boundary-boosting"),
+        ({"untrained": 3.0, "boundary-boosting": 1.2}, "boundary-boosting", None),
+        ({"untrained": 3.0, "rca": None}, "rca", "rca"),
+        ({"untrained": None, "equal-segments": 0.9}, "equal-segments", "equal-segments"),
+    ],
+    ids=["better", "worse", "level", "blind"],
+)
+def test_the_next_command_uses_what_the_verdict_says_to_use(losses, best, baseline):
     ours = np.linspace(1.0, 2.0, 12)
     level = ours + 0.1 * np.resize([1.0, -1.0], 12)
-    losses = {LEARNED: ours, "untrained": ours + 2.0 + ours / 9, "rca": level}
-    verdict = Verdict.of(losses, RECORDINGS, "loss")
-    said = _next(verdict, "rca", {"rca"}, Path("m.structsvm"))
-    assert said.splitlines()[-1] == "  structsvm predict m.structsvm NEW --baseline rca"
-
-
-def test_the_next_command_looks_for_the_cause_where_segments_of_one_length_did_best():
-    ours = np.linspace(1.0, 2.0, 12)
-    level = ours + 0.1 * np.resize([1.0, -1.0], 12)
-    verdict = Verdict.of(
-        {LEARNED: ours, "untrained": level, "equal-segments": 0.9 * ours}, RECORDINGS, "loss"
-    )
-    said = _next(verdict, "equal-segments", {"equal-segments"}, Path("m.structsvm"))
-    assert said.splitlines()[-1] == "  structsvm diagnose m.structsvm LABELLED"
+    theirs = {name: level if by is None else by * ours for name, by in losses.items()}
+    classifiers = {"boundary-boosting"} & losses.keys()
+    verdict = Verdict.of({LEARNED: ours, **theirs}, RECORDINGS, "loss", classifiers=classifiers)
+    assert verdict.next_step(losses.keys() - {"untrained"}, best)[1] == baseline
 
 
 def test_labels_without_any_change_are_named_before_anything_is_split(refused, tmp_path):

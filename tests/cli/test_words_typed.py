@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from structsvm import load
+from structsvm.cli.settings import as_typed
 from structsvm.cli.usage import build_parser, strength
-from structsvm.cli.words import as_typed
 from structsvm.problems.change_point import ChangePoint
 
 
