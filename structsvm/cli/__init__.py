@@ -26,8 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         status = 130
-    if argv is None:
-        _ignore_interrupts_at_exit()
+    if argv is None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and the status is ours
     return status
 
 
@@ -54,12 +54,3 @@ def _tolerate_any_stream() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def _ignore_interrupts_at_exit() -> None:
-    """Ignore Ctrl-C while Python ends, when all is done, and let the exit status be ours."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # An interrupt within exec leaves a mark by which `python -m` would end with the signal; another
-    # exec removes it.
-    exec("")

@@ -53,10 +53,8 @@ def run(argv: Sequence[str]) -> int:
         return INTERRUPTED
     except StructSVMError as error:
         hint = [HINT] if _is_of_a_plugin(error) and not args.verbose else []
-        from structsvm.cli.settings import as_typed
-
         parts = [str(error), *getattr(error, "__notes__", ()), *hint]
-        terminal.error(as_typed("; ".join(parts), args))
+        terminal.error(_as_typed("; ".join(parts), args))
     except OSError as error:
         message = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
         terminal.error(message)
@@ -81,49 +79,43 @@ def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 
-    from structsvm.cli.settings import as_typed
-
     shown: set[str] = set()
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in shown:
-            terminal.warn(as_typed(str(message), args))
+            terminal.warn(_as_typed(str(message), args))
         shown.add(str(message))
 
+    handler: logging.Handler = _Notes(terminal)
+    log, level = logging.getLogger("structsvm.compiled"), logging.INFO
     if args.verbose:
+        log, level = logger, logging.DEBUG
         handler = RichHandler(console=terminal.err, show_path=False, omit_repeated_times=False)
-        log = _handling(logger, logging.DEBUG, handler)
-    else:
-        log = _handling(
-            logging.getLogger("structsvm.compiled"), logging.INFO, _LogAsNotes(terminal)
-        )
-    with warnings.catch_warnings(), log:
-        for category in (CheckpointWarning, DataWarning, ConvergenceWarning):
-            warnings.simplefilter("always", category)
-        warnings.showwarning = show_warning
-        try:
-            yield
-        except StructSVMError:
-            logger.debug("where the error comes from", exc_info=True)
-            raise
-        finally:
-            terminal.count_warnings()
-
-
-@contextmanager
-def _handling(log: logging.Logger, level: int, handler: logging.Handler) -> Iterator[None]:
-    """Handle what is logged from a level on, in this block."""
     before = log.level
     log.addHandler(handler)
     log.setLevel(level)
     try:
-        yield
+        with warnings.catch_warnings():
+            for category in (CheckpointWarning, DataWarning, ConvergenceWarning):
+                warnings.simplefilter("always", category)
+            warnings.showwarning = show_warning
+            yield
+    except StructSVMError:
+        logger.debug("where the error comes from", exc_info=True)
+        raise
     finally:
+        terminal.count_warnings()
         log.removeHandler(handler)
         log.setLevel(before)
 
 
-class _LogAsNotes(logging.Handler):
+def _as_typed(text: str, args: argparse.Namespace) -> str:
+    from structsvm.cli.settings import as_typed
+
+    return as_typed(text, args)
+
+
+class _Notes(logging.Handler):
     """Shows what is logged as notes and warnings of a command."""
 
     def __init__(self, terminal: Terminal) -> None:

@@ -1,7 +1,5 @@
 """What is wrong with files, labels and models: the file is named, and no traceback."""
 
-from pathlib import Path
-
 import pytest
 from cli_kit import TEST, table
 
@@ -69,13 +67,3 @@ class TestBadInput:
         table(tmp_path / "index.csv", "file\none\n")
         _, _, err = run("predict m.structsvm", tmp_path)
         assert "skipped: index.csv" in err
-
-    @pytest.mark.parametrize("command", ["show", "predict", "evaluate", "plot"])
-    def test_models(self, refused, tmp_path, command):
-        more = {"show": "", "plot": f"-o {tmp_path}/f.png"}.get(command, "test")
-        said = refused(f"{command} gone.structsvm {more}")
-        assert said == "gone.structsvm: cannot be read: No such file or directory"
-        whole = Path("m.structsvm").read_bytes()
-        (tmp_path / "half").write_bytes(whole[: len(whole) // 2])
-        said = refused(f"{command} {tmp_path}/half {more}")
-        assert said == f"{tmp_path}/half: damaged, or not a structsvm model"

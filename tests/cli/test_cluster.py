@@ -1,16 +1,12 @@
 """structsvm fit from files that are read one at a time, here or by the workers of a cluster."""
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import distributed
 import numpy as np
 import pytest
-from cli_kit import TRAIN
 
 import structsvm
-from structsvm.io import write_recording
 
 
 @pytest.fixture(scope="module")
@@ -57,32 +53,6 @@ def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeyp
         assert ("read one at a time, whenever needed" in err) == told
     models = [structsvm.load(tmp_path / str(bytes_)) for bytes_ in (size - 1, size)]
     assert np.array_equal(*(model.metric_.factor for model in models))
-
-
-def test_labels_in_part_are_counted_once_they_are_read(run, tmp_path):
-    folder = tmp_path / "some"
-    folder.mkdir()
-    for k, recording in enumerate(TRAIN):
-        y = np.where(np.arange(len(recording.y)) < 20 * k, -1, recording.y)
-        write_recording(replace(recording, y=y), folder / f"{recording.name}.npz")
-    line = f"fit change-point {folder} --metric diagonal --baselines none --quiet --json"
-    outcomes = [run(f"{line} -o {tmp_path}/{name}") for name in ("a", "b --lazy")]
-    found = [json.loads(out)["unlabelled_samples"] for _, out, _ in outcomes]
-    assert found == [20 * sum(range(len(TRAIN)))] * 2
-    a, b = (structsvm.load(tmp_path / name) for name in ("a", "b"))
-    assert np.array_equal(a.metric_.factor, b.metric_.factor)
-
-
-def test_errors_name_the_file(run, tmp_path, scheduler):
-    folder = tmp_path / "broken"
-    folder.mkdir()
-    for recording in TRAIN:
-        write_recording(recording, folder / f"{recording.name}.npz")
-    (folder / f"{TRAIN[1].name}.npz").write_bytes(b"PK")
-    line = f"fit change-point {folder} -o {tmp_path}/m --scheduler {scheduler}"
-    code, _, err = run(line)
-    assert code == 1
-    assert f"{TRAIN[1].name}.npz" in err
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """``structsvm compare``: solvers on files."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -14,21 +12,6 @@ def test_table_on_stdout_and_a_picture(run, folder):
     for name in ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe"):
         assert name in out
     assert (folder / "gaps.svg").read_text().count("oracle calls") == 1
-
-
-def test_json_has_every_iteration(run):
-    code, out, _ = run(
-        "compare change-point train --json --set solver.tol=0.01 "
-        "--solvers cutting-plane one-slack/scs"
-    )
-    assert code == 0
-    found = json.loads(out)
-    assert [row["solver"] for row in found["solvers"]] == ["cutting-plane", "one-slack/scs"]
-    for row in found["solvers"]:
-        mine = [entry for entry in found["iterations"] if entry["solver"] == row["solver"]]
-        assert len(mine) == row["iterations"]
-        assert mine[-1]["gap"] == row["gap"] <= 0.01
-    assert found["refused"] == {}
 
 
 def test_what_does_not_suit_is_left_out_and_said(run):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from structsvm import load
-from structsvm.features import BoundaryScores, Lags, StateScores
+from structsvm.features import Lags, StateScores
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -44,18 +44,6 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
     assert [type(stage) for _, stage in stages] == [Lags, StateScores]
     _, out, _ = run("predict m.structsvm walks/p0_0.csv --json")
     assert json.loads(out)["recordings"][0]["states"] == ["rest", "walk", "turn", "rest"]
-
-
-def test_a_single_name_is_no_union(run, monkeypatch):
-    original = BoundaryScores._learn
-
-    def quick(self, *given):
-        return original(self.set_params(estimator="logistic", widths=(3,)), *given)
-
-    monkeypatch.setattr(BoundaryScores, "_learn", quick)
-    code, _, _ = run("fit change-point walks -o m.structsvm --context boundaries --baselines none")
-    assert code == 0
-    assert isinstance(load("m.structsvm").inputs_.features, BoundaryScores)
 
 
 @pytest.mark.parametrize(

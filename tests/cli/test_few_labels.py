@@ -6,9 +6,7 @@ import pytest
 
 from structsvm import load
 from structsvm.datasets import relevant_changes
-from structsvm.io import TimeAxis, write_recording
-from structsvm.io.label_files import read_regions
-from structsvm.partitions.oracle import Region
+from structsvm.io import write_recording
 
 
 @pytest.fixture
@@ -41,16 +39,6 @@ def test_a_label_column_may_have_blanks(run, place) -> None:
     code, out, err = run(f"predict {place / 'm.structsvm'} {place / 'learn'}")
     assert code == 0, err
     assert out.startswith("r0: ")
-
-
-def test_spaces_are_blanks(run, place) -> None:
-    for path in (place / "learn").glob("*.csv"):
-        lines = path.read_text().splitlines()
-        path.write_text("\n".join(x + "  " if x.endswith(",") else x for x in lines) + "\n")
-    fit = f"fit change-point {place / 'learn'} -o {place / 'm.structsvm'} --json"
-    code, _, err = run(fit)
-    assert code == 0, err
-    assert "labels completed in" in err
 
 
 def test_regions_are_enough(run, place) -> None:
@@ -98,23 +86,6 @@ def test_labels_where_states_begin_are_named(run, tmp_path) -> None:
     code, _, err = run(line)
     assert code == 0
     assert "every label stands alone among unlabelled samples" in err.replace("\n", " ")
-
-
-@pytest.mark.parametrize("form", ["plain", "german", "excel", "utf-16", "comment"])
-def test_regions_are_read_as_spreadsheets_write_them(tmp_path, form) -> None:
-    """Nothing but commas, points and UTF-8 was read."""
-    table = pd.DataFrame({"recording": "ä", "start_time": [0.5, 2], "end_time": [2, 4.5]})
-    table["changes"] = [1.0, 0.0]
-    path = tmp_path / ("r.xlsx" if form == "excel" else "r.csv")
-    if form == "excel":
-        table.to_excel(path, index=False)
-    elif form == "german":
-        table.to_csv(path, sep=";", decimal=",", index=False, encoding="cp1252")
-    else:
-        text = ("# Anna, 2024\n" if form == "comment" else "") + table.to_csv(index=False)
-        path.write_text(text, encoding="utf-16" if form == "utf-16" else "utf-8")
-    found = read_regions(path, {"ä": TimeAxis("t", np.arange(10) / 2)})
-    assert found == {"ä": [Region(1, 4, 1), Region(4, 9, 0)]}
 
 
 def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from cli_kit import TEST, TRAIN
 
 from structsvm import load
-from structsvm.io import Recording, read_recordings, write_recording
+from structsvm.io import Recording, write_recording
 
 Recordings = Sequence[Recording]
 
@@ -203,19 +203,3 @@ def test_gaps_are_refused_or_filled_as_the_model_remembers(run, tmp_path, refuse
     assert code == 0, err
     assert "interpolated" in err
     assert run("predict", model, one, "--missing", "error")[0] == 1
-
-
-def test_columns_without_a_name_are_written_without_one(run, tmp_path):
-    """As R and pandas write numbers of rows; they were called Unnamed: 0."""
-    one = tmp_path / "one.csv"
-    frame_of(TEST[0]).to_csv(one)
-    assert run("predict m.structsvm", one, "-o", tmp_path / "out")[0] == 0
-    before, after = one.read_text(), (tmp_path / "out" / "one_segments.csv").read_text()
-    assert after.splitlines()[0] == f"{before.splitlines()[0]},segment"
-
-
-def test_names_that_are_digits_stay_what_they_are(tmp_path):
-    frames = [frame_of(r).assign(who=f"00{i}", t=range(200)) for i, r in enumerate(TEST)]
-    pd.concat(frames).to_parquet(tmp_path / "long.parquet")
-    found = read_recordings(tmp_path, recording_column="who", time_column="t")
-    assert [recording.name for recording in found] == ["000", "001", "002", "003"]

@@ -75,25 +75,3 @@ def test_one_stream_is_remembered(run, films, tmp_path):
     spoken = write_media(tmp_path / "spoken.mkv", np.concatenate([tone(440, 9), tone(988, 8)]))
     code, out, _ = run("predict", model, spoken)
     assert out == "spoken: 9 17 (seconds 9)\n"
-
-
-def test_labels_of_films_are_asked_for(run, films, tmp_path):
-    code, _, err = run("fit change-point -o", tmp_path / "m", films / "show.mkv")
-    assert code == 1
-    assert "name the table, --labels" in err
-
-
-def test_a_table_is_never_written_over(run, films, tmp_path):
-    labels = films / "changes" / "show.csv"
-    code, _, err = run(
-        "fit change-point --force -o", labels, films / "show.mkv", "--labels", labels
-    )
-    assert code == 1
-    assert "is read by this command and is never overwritten" in err
-
-
-def test_streams_are_not_for_images(run, tmp_path):
-    option = "--set files.stream=audio"
-    code, _, err = run(f"fit normalized-cut {option} -o", tmp_path / "m", tmp_path)
-    assert code == 1
-    assert "is not for normalized-cut: leave it out" in err

@@ -7,7 +7,6 @@ import pytest
 from cli_kit import TRAIN
 
 import structsvm
-from structsvm.io import Recording, write_recording
 from structsvm.learner.files import load
 from structsvm.masters.auto import master_from
 from structsvm.solvers.base import Stopping
@@ -81,17 +80,6 @@ class TestFit:
         assert code == 0
         assert "warning: stopped at max_iter before the tolerance was reached" in err
 
-    def test_constant_features_and_a_single_recording_are_warnings(self, run, tmp_path):
-        X, y = TRAIN[0].X.copy(), TRAIN[0].y
-        X[:, 3] = 7.0
-        write_recording(Recording("one", X, y, TRAIN[0].features), tmp_path / "one.npz")
-        code, _, err = run(f"fit change-point {tmp_path}/one.npz --metric diagonal -o {tmp_path}/m")
-        assert code == 0
-        assert "warning: constant in every recording, so without influence: feature nuisance_1" in (
-            err
-        )
-        assert "warning: one labelled recording" in err
-
     def test_verbose_logs_every_iteration(self, run, tmp_path):
         _, _, err = run("fit change-point train --metric diagonal --verbose -o", tmp_path / "m")
         assert "HistoryEntry(iteration=0" in err
@@ -152,18 +140,6 @@ class TestCtrlC:
         assert (code, out) == (130, "")
         assert err.endswith("interrupted before there was a metric to save\n")
         assert not list(tmp_path.iterdir())
-
-    def test_while_comparing_the_metric_is_saved(self, run, tmp_path, monkeypatch):
-        def interrupted(*_, **__):
-            signal.raise_signal(signal.SIGINT)
-
-        monkeypatch.setattr("structsvm.baselines.metrics.fit", interrupted)
-        code, _, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
-        assert code == 0
-        assert "PCA or RCA will be missing" in err
-        assert load(tmp_path / "m").baselines_.keys() == {"untrained"}
-        code, out, _ = run("evaluate --json", tmp_path / "m", "test")
-        assert "pca" not in json.loads(out)
 
     def test_anywhere_else(self, run, monkeypatch):
         def interrupted(path):

@@ -7,7 +7,6 @@ import pytest
 
 from structsvm.cli import main
 from structsvm.cli.terminal import Terminal, console, facts
-from structsvm.cli.usage import Parser
 from structsvm.support.tables import ShortTable
 
 COLUMN = "\x1b[2Jspeed<script>alert(1)</script>\x9b31m"
@@ -97,13 +96,3 @@ def test_control_characters_are_spelled_out(terminal, tell):
     for command in ("\x1b[2J", "\x9b", "\x1b]", "\x07", "\x00", "\x7f"):
         assert command not in written
     assert r"a\x1b[2Jb\x9b31mc\x1b]0;title" in written
-
-
-def test_wrong_usage_spells_them_out_too(capsys):
-    parser = Parser(prog="structsvm")
-    parser.add_argument("--count", type=int)
-    with pytest.raises(SystemExit):
-        parser.parse_args(["--count", HOSTILE.replace("\x00", "")])
-    err = capsys.readouterr().err
-    assert "\x1b[2J" not in err
-    assert "\x9b" not in err

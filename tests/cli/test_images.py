@@ -85,20 +85,6 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
     assert len(json.loads(run("predict m.structsvm test --json")[1])["images"]) == 6
 
 
-def test_a_number_of_parts_that_is_known_is_no_matter_of_a_price(run, tmp_path):
-    _, _, err = run("predict m.structsvm test/img/p0.png -o", tmp_path / "map.png")
-    assert "2 parts in p0, as in the training data; --n-clusters N finds N" in err
-
-
-def test_written_label_maps_can_be_learned_from(run):
-    assert run("predict m.structsvm test/img -o again/mask")[0] == 0
-    code, _, err = run(
-        "fit normalized-cut test/img --labels again/mask -o a.structsvm --lam 0.02 "
-        "--set problem.image.n_superpixels=40"
-    )
-    assert code == 0, err
-
-
 def test_show_and_plot(run, folder):
     code, out, _ = run("show m.structsvm --top 3")
     assert "full, 10 features, not scaled, regularizer" in out
@@ -138,14 +124,6 @@ def test_odd_images(run, folder):
     assert run("predict m.structsvm odd/one.png --n-clusters 1")[0] == 0
     code, _, err = run("predict m.structsvm odd/palette.png -o map.png")
     assert "1 label map is in map.png" in err
-
-
-def test_report(run, folder):
-    code, out, err = run("report m.structsvm test -o report.html")
-    assert (code, out) == (0, "")
-    assert "the page is in report.html" in err
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/jpeg;base64,") == 7 * 6  # with truth, metrics, forest, one part
 
 
 @pytest.mark.parametrize(

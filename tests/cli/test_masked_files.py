@@ -42,20 +42,6 @@ def test_every_command_leaves_missing_values_out(run, tmp_path):
     assert ",null," in (tmp_path / "r.html").read_text().replace(" ", "")
 
 
-def test_values_of_tables_are_not_put_between_rows(refused, tmp_path):
-    """Rows that are sorted by their clusters got values of these, as no new row does."""
-    (file,) = write_with_gaps(TRAIN[:1], tmp_path)
-    said = refused("fit clustering --missing mask", file, "-o", tmp_path / "c.structsvm")
-    assert said.startswith("--missing mask is not for clustering: fill missing values in")
-    for command in ("fit", "try"):
-        said = refused(f"{command} clustering --missing interpolate", file, "-o", tmp_path / "c")
-        assert said.startswith("--missing interpolate is for recordings: rows of a table are in no")
-        assert "median of their column" in said
-    said = refused("fit clustering", file, "-o", tmp_path / "c.structsvm")
-    assert "interpolate" not in said
-    assert "fill them in" in said
-
-
 def test_a_model_that_was_learned_without_masks_says_so(refused):
     """It named the values, and --missing mask as the way out."""
     message = refused("predict m.structsvm test --missing mask")
@@ -76,25 +62,3 @@ def test_many_warnings_of_a_kind_are_counted(run, tmp_path):
     _, _, err = run(f"{line} --force --verbose", tmp_path / "train", "-o", model)
     assert "more of this kind" not in err
     assert err.count("values interpolated: ") == n
-
-
-def test_a_feature_of_the_metric_that_is_constant_where_it_is_used_is_told(run, tmp_path):
-    """A sensor that had died changed the answer without a word."""
-    alive, dead = tmp_path / "alive.csv", tmp_path / "dead.csv"
-    rng, y = np.random.default_rng(0), np.repeat([0, 1, 0, 1], 30)
-    for name in "abcd":
-        X = rng.normal(size=(120, 2)) + np.outer(y, [3.0, 0.0])
-        frame = pd.DataFrame(X, columns=["pulse", "noise"]).assign(label=y)
-        frame.to_csv(tmp_path / f"{name}.csv", index=False)
-    frame.to_csv(alive, index=False)
-    frame.assign(pulse=7.0).to_csv(dead, index=False)
-    model = tmp_path / "m.structsvm"
-    code, _, err = run(
-        "fit change-point", *(tmp_path / f"{name}.csv" for name in "abcd"), "-o", model
-    )
-    assert code == 0, err
-    code, _, err = run("predict", model, alive, dead)
-    assert code == 0, err
-    assert err.count("constant") == 1
-    assert "dead.csv: pulse is constant, which has" in err
-    assert "% of the weight of the metric" in err

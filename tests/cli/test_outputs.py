@@ -1,10 +1,8 @@
 """No command writes over what it reads, or over any file without --force."""
 
 import csv
-import json
 import os
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from cli_kit import TEST, paint
 from PIL import Image
 
 from structsvm.cli import main
-from structsvm.io import read_recordings, write_recording
 from structsvm.learner.files import load
 
 
@@ -125,16 +122,6 @@ def test_a_file_that_exists_is_replaced_with_force_only(run, place, line):
     assert target.read_bytes() != before[target]
 
 
-def test_refusals_come_before_any_work(run, monkeypatch):
-    def work(*_):
-        raise AssertionError("work has begun")
-
-    monkeypatch.setattr("structsvm.cli.inputs.find_recordings", work)
-    monkeypatch.setattr("structsvm.cli.inputs.read_images", work)
-    for line in (*INTO_INPUTS, *OVER_FILES):
-        assert run(line)[0] == 1
-
-
 class TestFolders:
     def test_tables_with_a_column_added(self, run, place):
         assert run("predict m.structsvm data -o data --quiet")[:2] == (0, "")
@@ -153,36 +140,6 @@ class TestFolders:
         assert run("predict m.structsvm rec.csv --label-column segment -o out")[0] == 0
         header = (place / "out" / "rec_segments.csv").read_text().splitlines()[0]
         assert header.endswith(",segment,segment_predicted")
-
-    def test_arrays_become_tables(self, run, place):
-        write_recording(TEST[0], place / "x.npz")
-        assert run("predict m.structsvm x.npz -o out")[0] == 0
-        (back,) = read_recordings(place / "out" / "x_segments.csv", time_column="segment")
-        np.testing.assert_array_equal(back.X, TEST[0].X)
-        np.testing.assert_array_equal(back.y, TEST[0].y)
-
-    def test_files_within_are_replaced_with_force_only(self, run, place):
-        for line, name in (
-            ("predict m.structsvm rec.csv -o out", "rec_segments.csv"),
-            ("predict c.structsvm cuts/img -o seen", "p1_overlay.png"),
-        ):
-            assert run(line)[0] == 0
-            written = place / line.split()[-1] / name
-            written.write_text("precious")
-            code, _, err = run(line)
-            assert code == 1
-            assert "exists: name another file" in err
-            assert written.read_text() == "precious"
-            assert run(f"{line} --force")[0] == 0
-            assert written.read_bytes() != b"precious"
-
-    def test_label_maps_beside_photographs(self, run, place):
-        photographs = contents(place / "cuts" / "img")
-        assert run("predict c.structsvm cuts/img -o cuts/img")[0] == 0
-        found = contents(place / "cuts" / "img")
-        assert photographs.items() < found.items()
-        added = sorted(path.name for path in set(found) - set(photographs))
-        assert added == sorted(f"p{i}_{kind}.png" for i in range(3) for kind in ("mask", "overlay"))
 
     def test_two_inputs_of_one_name_are_refused(self, run, place):
         shutil.copytree(place / "cuts" / "img", place / "more")
@@ -238,16 +195,3 @@ class TestGoingOn:
 
 def test_devices_are_written_to(run):
     assert run("fit change-point data --metric diagonal --quiet -o /dev/null")[0] == 0
-
-
-def test_a_second_demo_needs_force(run, place):
-    line = "demo --recordings 2 --json --quiet --output demo"
-    assert run(line)[0] == 0
-    (place / "demo" / "digits.structsvm").unlink()
-    (place / "demo" / "digits.png").unlink()
-    before = contents(place)
-    code, _, err = run(line)
-    assert code == 1
-    assert "digits_train_00.npz exists" in err
-    assert contents(place) == before
-    assert json.loads(run(f"{line} --force")[1])["model"] == str(Path("demo/digits.structsvm"))

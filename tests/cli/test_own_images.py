@@ -4,18 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from cli_kit import paint
 from PIL import Image
 
-from structsvm import MetricLearnerCV, NormalizedCut, load
+from structsvm import load
 from structsvm.cli import main
-from structsvm.cli.terminal import Terminal
-from structsvm.errors import VerdictWarning
-from structsvm.graphs.images import GraphOfImage
 from structsvm.io import read_images
-from structsvm.io.image_folder import images_and_labels
-from structsvm.learner.training_set import TrainingSet
-from structsvm.support.progress import share, stage, watching
 
 HUES = np.array([[1.0, 0.8, 0.6], [0.6, 0.8, 1.0], [0.7, 1.0, 0.6], [1.0, 1.0, 0.5]])
 
@@ -68,16 +61,6 @@ def test_fit_says_what_it_makes_of_their_numbers(run):
     assert run("predict n.structsvm test --n-clusters 3")[0] == 0
 
 
-def test_the_jaccard_distance_is_that_of_images_with_two_parts(run):
-    code, out, _ = run("evaluate m.structsvm test")
-    assert code == 0
-    assert "Jaccard distance, of 2 images" in out
-    assert json.loads(run("evaluate m.structsvm test --json")[1])["counts"]["jaccard"] == 2
-    assert run("report m.structsvm test -o r.html")[0] == 0
-    with open("r.html", encoding="utf-8") as file:
-        assert "Jaccard distance, of 2 images" in file.read()
-
-
 def test_messages_name_files_and_what_is_typed(run, folder, tmp_path):
     for kind in ("img", "mask"):
         (tmp_path / kind).mkdir()
@@ -123,58 +106,3 @@ def test_scribbles_are_labels_in_part(run, folder, tmp_path):
     code, _, err = run(f"evaluate {tmp_path / 'm'} learn/img --labels {tmp_path}")
     assert code == 1
     assert ".png: is labelled in part only" in err
-
-
-class TestProgress:
-    def test_weights_and_shares_add_up(self):
-        notes = []
-        with watching(lambda words, part: notes.append((words, round(part, 3)))):
-            with share("first", 0.0, 0.2):
-                list(stage("a", [1, 2], [3.0, 1.0]))
-            with share("then", 0.2, 1.0):
-                list(stage("b", [1, 2]))
-        assert notes == [
-            ("first", 0.0),
-            ("first: a", 0.0),
-            ("first: a", 0.15),
-            ("then", 0.2),
-            ("then: b", 0.2),
-            ("then: b", 0.6),
-        ]
-
-    def test_choosing_and_learning_tell_one_course(self, rng):
-        """With time for what is left: the parts never fall."""
-        images, masks = zip(*[paint(rng) for _ in range(4)], strict=True)
-        problem = NormalizedCut("unknown", image=GraphOfImage(n_superpixels=40))
-        search = MetricLearnerCV(problem, candidates=("untrained", "full"), cv=2)
-        training = TrainingSet.of(problem, images, masks)
-        notes = []
-        told = pytest.warns(VerdictWarning, match="Too few to tell")
-        with told, watching(lambda words, part: notes.append((words, part))):
-            search.fit(training)
-        parts = [part for _, part in notes]
-        assert parts == sorted(parts)
-        assert parts[0] == 0.0
-        assert 0.8 < parts[-1] <= 1.0
-        stages = list(dict.fromkeys(words.partition(":")[0] for words, _ in notes))
-        assert stages == ["choosing", "learning"]
-
-    def test_the_command_says_what_it_is_doing(self, run, monkeypatch):
-        told = []
-        monkeypatch.setattr("structsvm.cli.terminal.SECONDS_UNTIL_FIRST_LINE", 0.0)
-        monkeypatch.setattr("structsvm.cli.terminal.SECONDS_BETWEEN_LINES", 0.0)
-        monkeypatch.setattr(Terminal, "note", lambda self, text: told.append(text))
-        line = f"fit normalized-cut learn -o cv.structsvm --set solver.max_iter=3 {FEW}"
-        assert run(line)[0] == 0
-        tasks = list(dict.fromkeys(text.partition(":")[0] for text in told if ": " in text))
-        order = ["making graphs", "choosing lam by cross-validation", "learning"]
-        assert [task for task in tasks if task in order] == order
-        assert any(text.startswith("lam ") for text in told)
-
-
-def test_images_are_learned_from_as_they_were(folder):
-    images, labels = images_and_labels(read_images(folder / "learn"))
-    assert load(folder / "m.structsvm").training_data_.n_clusters == tuple(
-        np.unique(y).size for y in labels
-    )
-    assert len(images) == 6

@@ -8,7 +8,6 @@ import pytest
 from cli_kit import TRAIN
 
 from structsvm import load
-from structsvm.io import intervals_of, read_intervals, write_intervals
 
 LINE = (
     "fit change-point --baselines none --metric diagonal --time-column t --force "
@@ -56,23 +55,6 @@ def test_one_file_of_labels_is_not_of_two_recordings(run, refused, tmp_path):
     assert "2 recordings of 200 samples" in err
 
 
-@pytest.mark.parametrize("words", [("False", "True"), ("no", "Yes")])
-def test_words_that_mark_changes_are_asked_about(run, refused, tmp_path, words):
-    """As pandas writes truth values: they were states, one for each mark and one between two."""
-    for i, recording in enumerate(TRAIN):
-        frame = pd.DataFrame(recording.X, columns=recording.features)
-        marks = np.diff(recording.y, prepend=recording.y[0]) != 0
-        frame.assign(label=np.where(marks, words[1], words[0])).to_csv(tmp_path / f"r{i}.csv")
-    message = refused("fit change-point", tmp_path)
-    assert f"the labels are {words[0]} but for" in message
-    assert f"If a {words[1]} marks the first sample of a new segment" in message
-    line = "fit change-point --set files.labels_are=changes --baselines none -o marks --force"
-    code, _, err = run(line, tmp_path)
-    assert code == 0, err
-    segments = sum(1 + np.count_nonzero(np.diff(recording.y)) for recording in TRAIN)
-    assert f"and {segments} segments in all" in err
-
-
 @pytest.mark.parametrize("form", ["table", "folder"])
 def test_what_follows_a_point_in_a_name_may_tell_recordings_apart(run, tmp_path, form):
     names = ["rat.1", "rat.2", "mouse.left"]
@@ -93,19 +75,6 @@ def test_what_follows_a_point_in_a_name_may_tell_recordings_apart(run, tmp_path,
     assert f"600 samples and {n} segments in all" in err
 
 
-def test_labels_of_another_recording_are_said_to_be_so(run, tmp_path):
-    data = put(tmp_path / "rat.1.csv", TRAIN[0])
-    labels = tmp_path / "labels.csv"
-    rows_of(["rat.2"]).to_csv(labels, index=False)
-    code, _, err = run(LINE, data, "--labels", labels)
-    assert code == 0, err
-    assert "labels.csv: its labels are of 'rat.2', and are taken for those of rat.1, the" in err
-    rows_of(["rat.1"]).to_csv(labels, index=False)
-    assert "are taken for" not in run(LINE, data, "--labels", labels)[2]
-    rows_of(["rat.1"]).drop(columns="recording").to_csv(labels, index=False)
-    assert "are taken for" not in run(LINE, data, "--labels", labels)[2]
-
-
 def test_stretches_between_dates(run, tmp_path):
     clock = pd.date_range("2024-03-31 23:00", periods=200, freq="min")
     labels = tmp_path / "labels.csv"
@@ -123,30 +92,6 @@ def test_stretches_between_dates(run, tmp_path):
         assert code == 0, err
         assert f"{len(table) - 1} segments" in err
         assert f"1 of {len(table)} intervals hold no sample" in err
-
-
-@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "txt"])
-def test_intervals_between_dates_are_read_as_they_were_written(tmp_path, kind):
-    times = np.array(["2024-01-31", "2024-02-01", "2024-02-02"], dtype="M8[D]")
-    written = {"walk": intervals_of(["rest", "rest", "walk"], times)}
-    write_intervals(tmp_path / f"walk.{kind}", written)
-    assert read_intervals(tmp_path / f"walk.{kind}") == written
-
-
-@pytest.mark.parametrize("kind", ["csv", "xlsx"])
-def test_a_first_row_that_is_taken_for_a_header(run, tmp_path, kind):
-    """The labels say when, so that nothing else tells that a sample is lost."""
-    path, labels = tmp_path / f"walk.{kind}", tmp_path / "labels.csv"
-    table = rows_of(["walk"])
-    table.assign(start=2 * table.start, end=2 * table.end).to_csv(labels, index=False)
-    line = "fit change-point --baselines none --metric diagonal --force -o headless --labels"
-    frame = pd.DataFrame(TRAIN[0].X)
-    write = frame.to_csv if kind == "csv" else frame.to_excel
-    write(path, index=False, header=False)
-    told = f"{path}: its columns are called '{frame[0][0]:.10f}"
-    assert told in run(line, labels, path)[2]
-    write(path, index=False)  # 0, 1, 2, ...
-    assert "its columns are called" not in run(line, labels, path)[2]
 
 
 def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
@@ -169,28 +114,6 @@ def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
     assert len(weights) == 1
 
 
-def test_labels_whose_comma_may_stand_between_thousands(run, refused, tmp_path):
-    put(tmp_path / "walk.csv", TRAIN[0], 20 * np.arange(200))
-    labels = tmp_path / "labels.csv"
-    labels.write_text("start;end;label\n0;960;a\n960;1,720;b\n1,720;4,000;c\n", encoding="utf-8")
-    message = refused(LINE, tmp_path / "walk.csv", "--labels", labels)
-    assert "'1,720' stands beside '960' in one column" in message
-    assert "files.decimal" not in message
-    labels.write_text("start;end;label\n0,5;960,000;a\n960,000;4000,0;b\n", encoding="utf-8")
-    assert run(LINE, tmp_path / "walk.csv", "--labels", labels)[0] == 0
-
-
-def test_a_row_of_labels_that_is_longer_than_its_header(refused, tmp_path):
-    """Commas stand between columns and in numbers."""
-    put(tmp_path / "walk.csv", TRAIN[0])
-    labels = tmp_path / "labels.csv"
-    for text in ("start,end,label\n0,7,5,a\n7,5,99,5,b\n", "change,who\n7,5,ann\n"):
-        labels.write_text(text, encoding="utf-8")
-        message = refused(LINE, tmp_path / "walk.csv", "--labels", labels)
-        header = text.partition("\n")[0].count(",") + 1
-        assert f"line 2 has {header + 1} columns where {header} columns are expected" in message
-
-
 @pytest.mark.parametrize("form", ["table", "folder"])
 def test_labels_of_recordings_that_are_not_there_are_named(run, tmp_path, form):
     put(tmp_path / "data" / "a.csv", TRAIN[0])
@@ -206,15 +129,6 @@ def test_labels_of_recordings_that_are_not_there_are_named(run, tmp_path, form):
     code, _, err = run(LINE, tmp_path / "data", "--labels", labels)
     assert code == 0, err
     assert "labels of 'A 2', 'b' are not used, because no recording has such a name" in err
-
-
-def test_comments_above_a_table_of_changes(run, tmp_path):
-    data = put(tmp_path / "data" / "a.csv", TRAIN[0])
-    ends = [end for _, end, _ in stretches(TRAIN[0])[:-1]]
-    (tmp_path / "changes.csv").write_text("\n".join(["# Anna, 2024", "change", *map(str, ends)]))
-    code, _, err = run(LINE, data, "--labels", tmp_path / "changes.csv")
-    assert code == 0, err
-    assert f"and {len(ends) + 1} segments" in err
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])

@@ -78,23 +78,6 @@ def test_another_rate_than_that_learned_from_is_named(run, place, model, tmp_pat
     assert "another rate" not in err
 
 
-def test_recordings_with_and_without_times_in_one_table(run, place, model, tmp_path):
-    timed(TEST[0]).drop(columns="clock").to_csv(tmp_path / "bare.csv", index=False)
-    file = place / "test" / f"{TEST[0].name}.csv"
-    assert run("predict", model, file, tmp_path / "bare.csv", "-o", tmp_path / "all.csv")[0] == 0
-    rows = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
-    assert {bool(row["start_time"]) for row in rows if row["recording"] == "bare"} == {False}
-    assert {bool(row["start_time"]) for row in rows if row["recording"] != "bare"} == {True}
-
-
-def test_pictures_and_reports_are_written(run, place, model, tmp_path):
-    file = place / "test" / f"{TEST[0].name}.csv"
-    assert run("plot", model, file, "-o", tmp_path / "f.svg")[0] == 0
-    assert "08:01" in (tmp_path / "f.svg").read_text()
-    assert run("report", model, place / "test", "-o", tmp_path / "r.html")[0] == 0
-    assert '"name":"clock","date":true' in (tmp_path / "r.html").read_text()
-
-
 def test_regions_in_time(run, place, tmp_path):
     changes = np.flatnonzero(np.diff(TRAIN[0].y)) + 1
     first = timed(TRAIN[0])["clock"][int(changes[0]) + 3]

@@ -28,9 +28,6 @@ class TestLists:
         assert name in out
         assert cls in out
 
-    def test_settings_are_listed_with_their_defaults(self, run):
-        assert "segment_count=unknown" in run("problems")[1]
-
     def test_one_that_is_broken_is_a_warning(self, run, monkeypatch):
         def load():
             raise ImportError("no module named their")

@@ -40,20 +40,6 @@ def test_tables_of_segments_are_no_recordings(run, recordings):
     assert "skipped" not in err
 
 
-def test_they_are_replaced_by_force_alone(run, recordings):
-    write = ("predict m.structsvm", recordings, "-o", recordings)
-    assert run(*write)[0] == 0
-    code, _, err = run(*write)
-    assert code == 1
-    assert "p0_segments.csv exists: name another file, or replace it with --force" in err
-    assert run(*write, "--force")[0] == 0
-
-
-def test_a_table_of_that_name_is_a_recording_where_nothing_lies_beside_it(recordings):
-    (recordings / "p0.npz").rename(recordings / "walk_segments.npz")
-    assert find_recordings(recordings).names == ("p1", "walk_segments")
-
-
 def test_label_maps_and_overlays_are_no_images(run, images, tmp_path):
     pixels = [image.image for image in read_images(images, need_labels=False)]
     masks = [np.pad(np.ones((6, 8), dtype=int), ((3, 3), (4, 4)))] * 2

@@ -8,24 +8,7 @@ import sys
 import pytest
 from cli_kit import TEST, table
 
-from structsvm import MetricLearner, load
-from structsvm.errors import SettingsError
-from structsvm.features import Lags
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("fit change-point nowhere --lam -1 -o m", "lam must be > 0, got -1.0"),
-    ],
-)
-def test_settings_are_refused_before_any_file_is_read(refused, line, message):
-    assert refused(line) == message
-
-
-def test_nothing_is_said_of_labels_that_are_all_there(run, tmp_path):
-    line = "fit change-point train --metric diagonal -o"
-    assert "unlabelled" not in run(line, tmp_path / "m")[2]
+from structsvm import load
 
 
 def test_a_true_number_without_labels_is_asked_for_in_options(refused, tmp_path):
@@ -34,23 +17,6 @@ def test_a_true_number_without_labels_is_asked_for_in_options(refused, tmp_path)
     file = table(tmp_path / "new.csv", names + "\n" + "\n".join(["1,2,3,4,5,6", "6,5,4,3,2,1"]))
     said = refused(f"plot m.structsvm {file} --n-clusters true -o {tmp_path}/f.png")
     assert said == "--n-clusters true needs the true labels: give --labels, or a number"
-
-
-def test_a_class_in_the_place_of_its_instance():
-    with pytest.raises(SettingsError, match=r"make an instance, Lags\(\)"):
-        MetricLearner(features=Lags).fit([[[0.0], [1.0]]], [[0, 1]])
-    from sklearn.preprocessing import StandardScaler
-
-    with pytest.raises(SettingsError, match=r"give Rows\(StandardScaler\(\)\)"):
-        MetricLearner(features=StandardScaler()).fit([[[0.0], [1.0]]], [[0, 1]])
-
-
-def test_what_was_learned_from_gives_no_verdict(run):
-    code, out, err = run("evaluate m.structsvm train")
-    assert code == 0
-    assert "the model was learned from 4 of these 4 recordings" in err
-    assert "No verdict: nothing was held out" in out
-    assert "pays" not in out
 
 
 def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(folder, tmp_path):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from structsvm.cli import main
-from structsvm.errors import DataError
 from structsvm.io import Recording, write_recording
 from structsvm.learner.files import load
 
@@ -45,14 +44,3 @@ def test_what_is_learned_is_chosen_on_hidden_states(run, folder):
     assert "chosen on held-out states" in err
     assert "recordings with a state that the metric was not learned from" in err
     assert len(load(folder / "m.structsvm").training_data_) == 6
-
-
-def test_a_trial_passes_the_question_on(run, monkeypatch):
-    def asked(*args, split, **settings):
-        raise DataError(f"asked about {split}")
-
-    monkeypatch.setattr("structsvm.cli.try_out.MetricLearnerCV", asked)
-    code, err = run("try change-point r --split states -o tried")
-    assert code == 1
-    assert "to choose, each state in turn is left unlabelled in the training folds" in err
-    assert err.endswith("error: asked about states")

@@ -73,15 +73,6 @@ def test_a_folder_has_the_state_of_each_sample(run, place):
     assert np.mean([r["state"] == r["label"] for r in rows]) > 0.9
 
 
-def test_columns_that_are_there_keep_their_names(run, place):
-    text = (place / "test" / "t0.csv").read_text().replace("label", "state", 1)
-    (place / "odd.csv").write_text(text)
-    code, _, err = run("predict m.structsvm odd.csv -o odd --force --label-column state")
-    assert code == 0, err
-    header = (place / "odd" / "odd_segments.csv").read_text().partition("\n")[0]
-    assert header == "a,b,state,segment,state_predicted,probability"
-
-
 def test_evaluate_shows_accuracy_and_what_states_are_taken_for(run):
     code, out, err = run("evaluate m.structsvm test")
     assert code == 0, err
@@ -104,22 +95,6 @@ def test_unseen_states_are_refused_with_the_option_to_count_them(run, refused, p
     assert refused("report m.structsvm new -o page.html").startswith("the labels name")
     code, _, err = run("report m.structsvm new -o page.html --unseen-states count")
     assert code == 0, err
-
-
-def test_plot_shows_states(run, place):
-    code, _, err = run("plot m.structsvm test/t0.csv -o t0.png --force")
-    assert code == 0, err
-    assert (place / "t0.png").stat().st_size > 5000
-
-
-def test_show_names_the_states(run):
-    code, out, _ = run("show m.structsvm")
-    assert code == 0
-    assert "rest, turn, walk" in out
-    _, out, _ = run("show m.structsvm --json")
-    plain = json.loads(out)
-    assert plain["states"] == ["rest", "turn", "walk"]
-    assert "Lags(lags=(-1, 0, 1))" in plain["features"]
 
 
 def test_a_classifier_of_samples_names_what_it_finds_itself(run):

@@ -3,8 +3,6 @@
 import csv
 import json
 
-import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
@@ -92,48 +90,6 @@ def test_plot_draws_the_table(run, tables):
     assert (tables / "weights.png").stat().st_size > 5_000
 
 
-def test_settings_of_the_problem(run):
-    run(
-        "fit clustering learn.csv --label-column class -o u.structsvm --metric diagonal "
-        "--set problem.cluster_count=unknown --set problem.oracle=rounded"
-    )
-    settings = json.loads(run("show u.structsvm --json"))["problem"]["settings"]
-    assert (settings["cluster_count"], settings["oracle"]) == ("unknown", "rounded")
-
-
-def test_columns_and_verdict_of_one_table(run):
-    """The label column is remembered, and the verdict on one table is about its rows."""
-    report = json.loads(run("evaluate m.structsvm learn.csv --json"))
-    assert report["learned_again"] is True
-    assert report["verdict"]["is_supported"]
-    assert len(report["row groups"]) == 6
-    report = json.loads(run("evaluate m.structsvm test.csv --json"))
-    assert report["learned_again"] is False
-    assert report["verdict"]["is_supported"]
-    assert [row["name"] for row in report["tables"]] == ["test"]
-    out = run("evaluate m.structsvm learn.csv")
-    assert "mean of 6 groups of rows of learn" in out
-    assert "on further rows of the same clusters" in out.replace("\n", " ")
-
-
-def test_fit_says_how_one_table_is_judged(tables, capsys, monkeypatch):
-    monkeypatch.chdir(tables)
-    line = "fit clustering learn.csv --label-column class -o again.structsvm"
-    assert main(line.split()) == 0
-    assert "structsvm evaluate again.structsvm learn.csv" in capsys.readouterr().err
-
-
-def test_the_help_says_what_evaluate_does(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "500")
-    for command, default in (
-        ("evaluate", "default: the number of the labels for clusters whose number is known"),
-        ("plot", "default: the learned price decides"),
-    ):
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        assert default in " ".join(capsys.readouterr().out.split())
-
-
 def test_predict_says_where_the_clusters_of_one_table_are(tables, capsys, monkeypatch):
     monkeypatch.chdir(tables)
     assert main(["predict", "m.structsvm", "test.csv", "-o", "of-one"]) == 0
@@ -150,18 +106,3 @@ def test_the_number_of_clusters_that_nobody_gave_is_said(tables, capsys):
     assert "--n-clusters N finds N" in err
     assert main([*line, "--n-clusters", "3"]) == 0
     assert "price" not in capsys.readouterr().err
-
-
-def test_rare_clusters_are_no_marks(run, tmp_path, rng):
-    y = np.zeros(60, dtype=int)
-    y[[7, 20, 41, 55]] = 1
-    X = rng.normal(size=(60, 2)) + 6.0 * y[:, None]
-    frame = pd.DataFrame(X, columns=["a", "b"]).assign(label=y)
-    frame.to_csv(tmp_path / "rare.csv", index=False)
-    run(f"fit clustering {tmp_path / 'rare.csv'} -o {tmp_path / 'm'}")
-    run(f"evaluate {tmp_path / 'm'} {tmp_path / 'rare.csv'}")
-
-
-def test_another_table_is_scored_by_the_classifiers_that_its_verdict_speaks_of(run):
-    report = json.loads(run("evaluate m.structsvm test.csv --json"))
-    assert {"lda-classifier", "nearest-centroid", "forest-classifier"} <= report.keys()

@@ -152,11 +152,6 @@ def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options,
     assert not (tmp_path / "out").exists()
 
 
-def test_three_clusters_are_too_few_to_hold_whole_ones_out(refused, iris, tmp_path):
-    said = refused(f"try clustering {iris} --split clusters -o {tmp_path}/out")
-    assert "has 3 clusters: to hold whole ones out takes 8" in said
-
-
 def test_nothing_is_written_over(refused, recordings, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "report.html").write_text("mine", encoding="utf-8")
@@ -237,17 +232,3 @@ def test_ctrl_c_after_choosing_leaves_the_model(run, recordings, tmp_path, monke
     assert (code, out) == (130, "")
     assert f"interrupted after choosing: {model} holds what was learned" in err
     assert run("predict", model, recordings)[0] == 0
-
-
-def test_predictions_that_exist_are_replaced_with_force_only(run, recordings, tmp_path):
-    """They were written over where the model and the report beside them were gone."""
-    place = tmp_path / "out" / "predicted"
-    place.mkdir(parents=True)
-    for recording in recordings.iterdir():
-        (place / f"{recording.stem}_segments.csv").write_text("corrected by hand")
-    code, _, err = run(f"try change-point {recordings} -o {tmp_path}/out")
-    assert code == 1
-    said = err.replace("\n", " ")
-    assert "_segments.csv exists: name another file, or replace it with --force" in said
-    assert "of an earlier run, which this run does not replace: they are not predictions" in said
-    assert {file.read_text() for file in place.iterdir()} == {"corrected by hand"}

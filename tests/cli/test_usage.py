@@ -16,41 +16,6 @@ class TestHelpAndUsage:
     def test_version(self, run):
         assert run("--version") == (0, f"structsvm {structsvm.__version__}\n", "")
 
-    @pytest.mark.parametrize(
-        "command",
-        [
-            "fit",
-            "predict",
-            "evaluate",
-            "report",
-            "compare",
-            "show",
-            "diagnose",
-            "plot",
-            "demo",
-            "problems",
-            "oracles",
-            "new",
-        ],
-    )
-    def test_help(self, run, command):
-        code, out, err = run(f"{command} --help")
-        assert (code, err) == (0, "")
-        assert out.startswith(f"usage: structsvm {command}")
-        assert "\x1b" not in out  # no colours where nobody sees them
-
-    @pytest.mark.parametrize(
-        ("command", "own"), [("fit", "running"), ("evaluate", "evaluation"), ("predict", "rules")]
-    )
-    def test_options_of_a_command_stand_above_those_of_files(self, run, command, own):
-        _, out, _ = run(f"{command} --help")
-        assert out.index(f"\n{own}:\n") < out.index("\nfiles:\n")
-
-    def test_help_of_all(self, run):
-        code, out, err = run("--help")
-        assert (code, err) == (0, "")
-        assert out.startswith("usage: structsvm [-h]")
-
     def test_nothing_to_do_shows_the_help(self, run):
         code, out, err = run("")
         assert (code, out) == (2, "")
@@ -127,19 +92,6 @@ class TestProcess:
             [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=LONG
         )
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
-
-    def test_ctrl_c_while_a_dataclass_is_made(self, tmp_path):
-        """Its methods are made by exec, after which ``python -m`` would end with the signal."""
-        (tmp_path / "sitecustomize.py").write_text(
-            "import sys\n"
-            "class Interrupted:\n"
-            "    def find_spec(self, name, *_):\n"
-            "        if name == 'sklearn': exec('raise KeyboardInterrupt')\n"
-            "sys.meta_path.insert(0, Interrupted())\n"
-        )
-        path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-        done = self.python_m("show", "m.structsvm", env=os.environ | {"PYTHONPATH": path})
-        assert (done.returncode, done.stderr) == (130, "interrupted\n")
 
     def test_the_version_needs_no_library(self):
         code = (
