@@ -47,14 +47,15 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     check_output(args, args.output, FIGURES)
     learner = load_metric_learner(args.model)
     figure = new_figure()
-    if args.paths is None:
+    if not args.paths:
         shown = _shown(args.show, OF_MODELS, "a model, without a recording,")
         PLOTS[shown](learner, ax=figure.subplots())
     else:
-        path, args.paths = args.paths, [args.paths]
         inputs = read_for(learner, args, terminal, need_labels=False)
         if len(inputs) > 1:
-            raise DataError(f"{path} holds {inputs.words.wholes(len(inputs))}: name one file")
+            raise DataError(
+                f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}: name one file"
+            )
         with inputs.named(), terminal.working("partitioning"):
             _draw(args, learner, inputs, figure)
     save_figure(figure, args.output)

@@ -10,7 +10,7 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -143,204 +143,180 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
-FLAG = {"action": "store_true"}
+def flag(text: str) -> dict[str, Any]:
+    return {"action": "store_true", "help": text}
+
+
+def value(metavar: str, text: str, **settings: Any) -> dict[str, Any]:
+    return {"metavar": metavar, "help": text, **settings}
+
+
+def choice(known: Sequence[str], text: str, **settings: Any) -> dict[str, Any]:
+    return {"choices": known, "help": text, **settings}
+
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "problem": {"help": "kind of problem"},
-    "paths": {"nargs": "+", "metavar": "PATH", "help": "files or folders"},
-    "model": {"type": Path, "metavar": "MODEL", "help": "model file"},
-    "kind": {"choices": ("problem",), "help": "what to write"},
-    "name": {"metavar": "NAME", "help": "lower-case words joined by dashes"},
-    "--force": FLAG
-    | {"help": "replace existing files; a file that the command reads is never overwritten"},
-    "--json": FLAG | {"help": "print the report as JSON, and nothing else, on stdout"},
-    "--quiet": FLAG | {"help": "show warnings and errors only"},
-    "--verbose": FLAG | {"help": "log every step"},
-    "--label-column": {
-        "metavar": "NAME",
-        "help": "column of labels in tables (default: the column of the model, or label)",
-    },
-    "--labels": {
-        "type": Path,
-        "metavar": "FILE",
-        "help": "separate table of labels, or a folder of such tables: a column change, or the "
-        "columns start, end and label, and a column recording if there are several; for images, "
-        "the folder of their label maps (default: the folder mask beside img)",
-    },
-    "--time-column": {
-        "metavar": "NAME",
-        "help": "column of times (numbers or dates), which is no feature; rows are sorted by it",
-    },
-    "--recording-column": {
-        "metavar": "NAME",
-        "help": "column with the recording of each row, in tables of several recordings",
-    },
-    "--ignore": {
-        "action": "append",
-        "metavar": "NAME",
-        "help": "column to leave out, such as a column of text; may be repeated",
-    },
-    "--missing": {
-        "choices": ("error", "interpolate", "mask"),
-        "help": "refuse missing values, interpolate them, or leave them out of learning and "
-        "prediction (default: error)",
-    },
-    "--set": {
-        "type": assignment,
-        "action": "append",
-        "default": [],
-        "metavar": "NAME=VALUE",
-        "help": "files.NAME, another parameter of read_recordings; and where something is learned, "
-        "a parameter of MetricLearner such as standardize=training, problem.NAME (structsvm "
-        "problems lists them), solver.NAME, and features.NAME of --context; may be repeated",
-    },
-    "--metric": {
-        "choices": ("full", "diagonal"),
-        "help": "weight combinations of features, or each feature alone (default: full; diagonal "
-        "with --missing mask)",
-    },
-    "--regularizer": {
-        "choices": ("squared", "trace"),
-        "default": "squared",
-        "help": "squared norm, or trace, which favours few features or directions "
-        "(default: squared)",
-    },
-    "--lam": {
-        "type": strength,
-        "metavar": "LAM|cv",
-        "help": "strength of the regularizer, or cv to choose it by cross-validation (default: "
-        "depends on the problem; cv for normalized-cut)",
-    },
-    "--context": {
-        "type": names,
-        "metavar": "NAMES",
-        "help": f"features of a recording, separated by commas: {', '.join(CONTEXT)} (moments: of "
-        "its distribution; scores: a classifier's, of named states); of an image: "
+    "paths": value("PATH", "files or folders", nargs="+"),
+    "model": value("MODEL", "model file", type=Path),
+    "kind": choice(("problem",), "what to write"),
+    "name": value("NAME", "lower-case words joined by dashes"),
+    "--force": flag("replace existing files; a file that the command reads is never overwritten"),
+    "--json": flag("print the report as JSON, and nothing else, on stdout"),
+    "--quiet": flag("show warnings and errors only"),
+    "--verbose": flag("log every step"),
+    "--label-column": value(
+        "NAME", "column of labels in tables (default: the column of the model, or label)"
+    ),
+    "--labels": value(
+        "FILE",
+        "table of labels, or a folder of such tables: a column change, or the columns start, end "
+        "and label, and a column recording if there are several; for images, the folder of their "
+        "label maps (default: the folder mask beside img)",
+        type=Path,
+    ),
+    "--time-column": value(
+        "NAME", "column of times (numbers or dates), which is no feature; rows are sorted by it"
+    ),
+    "--recording-column": value(
+        "NAME", "column with the recording of each row, in tables of several recordings"
+    ),
+    "--ignore": value("NAME", "column to leave out; may be repeated", action="append"),
+    "--missing": choice(
+        ("error", "interpolate", "mask"),
+        "refuse missing values (the default), interpolate them, or leave them out",
+    ),
+    "--set": value(
+        "NAME=VALUE",
+        "files.NAME, another parameter of read_recordings; and where something is learned, a "
+        "parameter of MetricLearner such as standardize=training, problem.NAME (structsvm problems "
+        "lists them), solver.NAME, and features.NAME of --context; may be repeated",
+        type=assignment,
+        action="append",
+        default=[],
+    ),
+    "--metric": choice(
+        ("full", "diagonal"),
+        "weight combinations of features, or each feature alone (default: full; diagonal with "
+        "--missing mask)",
+    ),
+    "--regularizer": choice(
+        ("squared", "trace"),
+        "squared norm (the default), or trace, which favours few features or directions",
+        default="squared",
+    ),
+    "--lam": value(
+        "LAM|cv",
+        "strength of the regularizer, or cv to choose it by cross-validation (default: depends on "
+        "the problem; cv for normalized-cut)",
+        type=strength,
+    ),
+    "--context": value(
+        "NAMES",
+        f"features of a recording, separated by commas: {', '.join(CONTEXT)} (moments: of its "
+        "distribution; scores: a classifier's, of named states); of an image: "
         f"{', '.join(CONTEXT_OF_IMAGES)} (default: columns)",
-    },
-    "--groups": {
-        "metavar": "PATTERN",
-        "help": "regular expression that finds whose a file is in its name, such as '^s[0-9]+'; "
-        "a group is never both learned from and held out, and counts once in a verdict",
-    },
-    "--split": {
-        "choices": ("rows", "clusters", "states"),
-        "help": "choose metric, features and lam on held-out rows or clusters of a table, or on "
-        "held-out recordings with a state that is hidden from the others",
-    },
-    "--regions": {
-        "type": Path,
-        "metavar": "FILE",
-        "help": "table of known numbers of changes, with the columns recording, start, end and "
-        "changes (0, 1, 2, ... or 1+); recordings to learn from then need no labels",
-    },
-    "--baselines": {
-        "choices": ("quick", "all", "none"),
-        "default": "quick",
-        "help": "methods to tune for evaluate and report to compare with: metrics and fast "
-        "classifiers (quick, the default), boosted classifiers, too (all), or none",
-    },
-    "--rates": FLAG
-    | {
-        "help": "also estimate, by cross-validation, how often changes of a given margin are "
-        "right; takes five times as long as learning"
-    },
-    "--jobs": {
-        "type": int,
-        "metavar": "N",
-        "help": "number of parallel workers, or -1 for one per core (default: 1)",
-    },
-    "--scheduler": {
-        "metavar": "ADDRESS",
-        "help": "scheduler of a Dask cluster, such as tcp://10.0.0.1:8786; its workers read the "
-        "files, one at a time, under the same paths",
-    },
-    "--lazy": FLAG
-    | {"help": "read each file whenever it is needed, for data that do not fit in memory"},
-    "--checkpoint": {
-        "type": Path,
-        "metavar": "FILE",
-        "help": "save progress to FILE; resume from it if it exists",
-    },
-    "--solvers": {
-        "nargs": "+",
-        "metavar": "SOLVER",
-        "help": "solvers to compare, such as one-slack (default: those that suit the problem)",
-    },
-    "--n-clusters": {
-        "type": true_or_positive,
-        "metavar": "true|N",
-        "help": "number of segments per recording, clusters per table or parts per image: N, or "
-        "true for that of the labels (default: the learned price decides, or the number of the "
-        "labels or of the training data is used where it is known)",
-    },
-    "--tolerance": {
-        "type": int,
-        "default": 5,
-        "metavar": "N",
-        "help": "samples within which a change counts as found, for the F1 score (default: 5)",
-    },
-    "--unseen-states": {
-        "choices": ("refuse", "count"),
-        "default": "refuse",
-        "help": "refuse labels of states that the model has not learned, or count their samples "
-        "as named wrongly (default: refuse)",
-    },
-    "--margins": FLAG
-    | {
-        "help": "the margin of each change: by how much the best segmentation without it is "
-        "worse, in units of the price of a change; and its rate, if fit learned --rates"
-    },
-    "--baseline": {
-        "metavar": "NAME",
-        "help": "partition with this baseline instead of the metric, such as frame-logistic: one "
-        "that fit has tuned, as listed by show",
-    },
-    "--maps": {
-        "choices": ("png", "npy"),
-        "default": "png",
-        "help": "format of the label maps of images: grey levels or numbers (default: png)",
-    },
-    "--min-length": {
-        "type": positive,
-        "metavar": "N",
-        "help": "least number of samples of a segment (recordings)",
-    },
-    "--max-length": {
-        "type": positive,
-        "metavar": "N",
-        "help": "greatest number of samples of a segment (recordings)",
-    },
-    "--must-link": {
-        "type": pair,
-        "action": "append",
-        "metavar": "I,J",
-        "help": "two rows of the table, counted from 0, in the same cluster; may be repeated",
-    },
-    "--cannot-link": {
-        "type": pair,
-        "action": "append",
-        "metavar": "I,J",
-        "help": "two rows of the table, counted from 0, in different clusters; may be repeated",
-    },
-    "--title": {"help": "heading of the page (default: the name of the model)"},
-    "--top": {
-        "type": positive,
-        "default": 10,
-        "metavar": "N",
-        "help": "features to list (default: 10)",
-    },
-    "--show": {
-        "choices": (*OF_DATA, *OF_MODELS),
-        "help": "of a recording: its directions in the metric (components, the default) or its "
-        "features of largest weight; of a model: its largest weights (the default), its matrix, "
-        "its eigenvalues (spectrum), or the certified gap (the objective for normalized-cut)",
-    },
-    "--recordings": {
-        "type": positive,
-        "default": 12,
-        "metavar": "N",
-        "help": "number of training recordings, and of test recordings (default: 12)",
-    },
+        type=names,
+    ),
+    "--groups": value(
+        "PATTERN",
+        "regular expression that finds whose a file is in its name, such as '^s[0-9]+'; a group "
+        "is never both learned from and held out, and counts once in a verdict",
+    ),
+    "--split": choice(
+        ("rows", "clusters", "states"),
+        "choose metric, features and lam on held-out rows or clusters of a table, or on held-out "
+        "recordings with a state that is hidden from the others",
+    ),
+    "--regions": value(
+        "FILE",
+        "table of known numbers of changes, with the columns recording, start, end and changes "
+        "(0, 1, 2, ... or 1+); recordings to learn from then need no labels",
+        type=Path,
+    ),
+    "--baselines": choice(
+        ("quick", "all", "none"),
+        "methods to tune for evaluate and report to compare with: metrics and fast classifiers "
+        "(quick, the default), boosted classifiers, too (all), or none",
+        default="quick",
+    ),
+    "--rates": flag(
+        "also estimate, by cross-validation, how often changes of a given margin are right; takes "
+        "five times as long as learning"
+    ),
+    "--jobs": value(
+        "N", "number of parallel workers, or -1 for one per core (default: 1)", type=int
+    ),
+    "--scheduler": value(
+        "ADDRESS",
+        "scheduler of a Dask cluster, such as tcp://10.0.0.1:8786; its workers read the files, one "
+        "at a time, under the same paths",
+    ),
+    "--lazy": flag("read each file whenever it is needed, for data that do not fit in memory"),
+    "--checkpoint": value("FILE", "save progress to FILE; resume from it if it exists", type=Path),
+    "--solvers": value(
+        "SOLVER",
+        "solvers to compare, such as one-slack (default: those that suit the problem)",
+        nargs="+",
+    ),
+    "--n-clusters": value(
+        "true|N",
+        "number of segments per recording, clusters per table or parts per image: N, or true for "
+        "that of the labels (default: the learned price decides, or the number of the labels or of "
+        "the training data is used where it is known)",
+        type=true_or_positive,
+    ),
+    "--tolerance": value(
+        "N",
+        "samples within which a change counts as found, for the F1 score (default: 5)",
+        type=int,
+        default=5,
+    ),
+    "--unseen-states": choice(
+        ("refuse", "count"),
+        "refuse labels of states that the model has not learned (the default), or count their "
+        "samples as named wrongly",
+        default="refuse",
+    ),
+    "--margins": flag(
+        "the margin of each change: by how much the best segmentation without it is worse, in "
+        "units of the price of a change; and its rate, if fit learned --rates"
+    ),
+    "--baseline": value(
+        "NAME",
+        "partition with this baseline instead of the metric, such as frame-logistic: one that fit "
+        "has tuned, as listed by show",
+    ),
+    "--maps": choice(
+        ("png", "npy"),
+        "format of the label maps of images: grey levels (the default) or numbers",
+        default="png",
+    ),
+    "--min-length": value("N", "least number of samples of a segment", type=positive),
+    "--max-length": value("N", "greatest number of samples of a segment", type=positive),
+    "--must-link": value(
+        "I,J",
+        "two rows of the table, counted from 0, in the same cluster; may be repeated",
+        type=pair,
+        action="append",
+    ),
+    "--cannot-link": value(
+        "I,J",
+        "two rows of the table, counted from 0, in different clusters; may be repeated",
+        type=pair,
+        action="append",
+    ),
+    "--title": value("TITLE", "heading of the page (default: the name of the model)"),
+    "--top": value("N", "features to list (default: 10)", type=positive, default=10),
+    "--show": choice(
+        (*OF_DATA, *OF_MODELS),
+        "of a recording: its directions in the metric (components, the default) or its features of "
+        "largest weight; of a model: its largest weights (the default), its matrix, its "
+        "eigenvalues (spectrum), or the certified gap (the objective for normalized-cut)",
+    ),
+    "--recordings": value(
+        "N", "recordings to learn from, and to test with (default: 12)", type=positive, default=12
+    ),
 }
 
 FILES = "--label-column --labels --time-column --recording-column --missing --set"
@@ -398,7 +374,7 @@ if they are enough, the verdict are those of the held-out data.
 """,
         "problem paths --force --groups --split --jobs",
         module="try_out",
-        output={"metavar": "FOLDER", "required": True, "help": "folder to write into"},
+        output=value("FOLDER", "folder to write into", required=True),
         files=FILES_TO_LEARN_FROM,
     )
     add(
@@ -414,11 +390,7 @@ Every column of a table but the label is a feature. A label may be blank (-1 in 
 is not known. Ctrl-C ends learning and saves the best metric so far with its certificate.
 """,
         "problem paths --force",
-        output={
-            "metavar": "MODEL",
-            "help": "model file to write (default: NAME.structsvm in this folder, after the first "
-            "PATH)",
-        },
+        output=value("MODEL", "model file (default: NAME.structsvm, after the first PATH)"),
         learning="--metric --regularizer --lam --context --groups --split --regions",
         running="--baselines --rates --jobs --scheduler --lazy --checkpoint",
         files=FILES_TO_LEARN_FROM,
@@ -436,7 +408,7 @@ Without -o, a line is printed for each input. -o FILE.csv writes one table for a
 images, -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
 """,
         "model paths --force --n-clusters --margins --baseline --maps",
-        output={"metavar": "OUT", "help": "file or folder to write (default: print)"},
+        output=value("OUT", "file or folder to write (default: print)"),
         but={"--n-clusters": {"type": positive, "metavar": "N"}},
         rules="--min-length --max-length --regions --must-link --cannot-link",
         files=FILES,
@@ -461,7 +433,7 @@ the table that the model was learned from, parts are held out in turn.
         "  structsvm report my.structsvm others/ -o report.html",
         "model paths --force --groups --title",
         module="evaluate",
-        output={"metavar": "HTML", "required": True, "help": "page to write"},
+        output=value("HTML", "page to write", required=True),
         evaluation=EVALUATION,
         files=FILES,
     )
@@ -477,8 +449,8 @@ Every solver runs on one thread for up to a minute, until its certified relative
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 """,
         "problem paths --force --solvers",
-        output={"metavar": "FIG", "help": FIGURE},
-        but={"--lam": {"type": float, "metavar": "LAM", "help": "strength of the regularizer"}},
+        output=value("FIG", FIGURE),
+        but={"--lam": value("LAM", "strength of the regularizer", type=float)},
         learning="--metric --regularizer --lam --context",
         files=FILES_TO_LEARN_FROM,
     )
@@ -509,8 +481,8 @@ Without files it looks at the model alone; labelled files may be those it was le
   structsvm plot my.structsvm --show metric -o metric.png
 """,
         "model paths --force --show --margins --n-clusters",
-        output={"metavar": "FIG", "required": True, "help": FIGURE},
-        but={"paths": {"nargs": "?"}},
+        output=value("FIG", FIGURE, required=True),
+        but={"paths": {"nargs": "*", "help": "one recording, table or image"}},
         files=FILES,
     )
     add(
@@ -518,7 +490,7 @@ Without files it looks at the model alone; labelled files may be those it was le
         "learn from handwritten digits and show what learning gains",
         "  structsvm demo --recordings 4 --output demo",
         "--force --recordings",
-        output={"metavar": "FOLDER", "default": Path("demo"), "help": "folder (default: demo)"},
+        output=value("FOLDER", "folder (default: demo)", default=Path("demo")),
     )
     for name, what in (("problems", "kinds of problem"), ("oracles", "separation oracles")):
         add(
@@ -532,6 +504,6 @@ Without files it looks at the model alone; labelled files may be those it was le
         "write the package of a new problem, whose tests pass",
         "  structsvm new problem tree-cuts",
         "kind name",
-        output={"metavar": "DIR", "help": "new folder (default: structsvm-NAME)"},
+        output=value("DIR", "new folder (default: structsvm-NAME)"),
     )
     return parser

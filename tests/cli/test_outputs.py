@@ -179,7 +179,7 @@ class TestGoingOn:
         assert (place / "new.structsvm").read_text() == "precious"
 
     def test_what_is_no_checkpoint_is_refused_before_lam_is_chosen(self, run, place, monkeypatch):
-        monkeypatch.setattr("structsvm.cli.fit._chosen_lam", None)
+        monkeypatch.setattr("structsvm.cli.fit._chosen", None)
         (place / "state").write_text("precious")
         code, _, err = run(f"{self.LINE} --lam cv")
         assert code == 1
