@@ -35,7 +35,7 @@ from structsvm.learner.baselines import (
 from structsvm.learner.columns import warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.states import SegmentTable, segment_tables
+from structsvm.learner.states import segment_table, segment_tables
 from structsvm.learner.steps import Rules, decode_with, labels_of
 from structsvm.partitions.candidates import CONSENSUS
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -145,7 +145,7 @@ def answers_of(
     if not learner.problem_.traits.contiguous:
         return [Clusters(name, M) for name, M, *_ in rows]
     return [
-        Segments(name, M, table or SegmentTable(M).rows(sample, None), time)
+        Segments(name, M, table or segment_table(M, sample, None), time)
         for name, M, _, table, sample, time in rows
     ]
 
