@@ -237,16 +237,12 @@ def test_findings_are_plain_values_and_a_table():
 
 
 def test_what_cannot_be_diagnosed():
-    with pytest.raises(SettingsError, match="learner must be MetricLearner or MetricLearnerCV"):
-        diagnose("m.structsvm")
     with pytest.raises(SettingsError, match="ys of no samples"):
         diagnose(GOOD, ys=YS)
     with pytest.raises(SettingsError, match="give the original samples"):
         diagnose(GOOD, prepare(GOOD, XS), YS)
     with pytest.raises(DataError, match="12 recordings but 2 groups"):
         diagnose(GOOD, XS, YS, groups=[1, 2])
-    with pytest.raises(SettingsError, match="names must be Sequence\\[str\\]"):
-        diagnose(GOOD, XS, YS, names="abc")
 
 
 def test_the_report_has_the_findings_escaped():
