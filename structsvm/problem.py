@@ -260,7 +260,6 @@ class RegularizedRisk(Regularized):
     space: WeightSpace = field(init=False)
 
     def __post_init__(self) -> None:
-        """Ask the problem for its cone once, and check everything else against it."""
         if not isinstance(self.problem, Problem):
             raise PluginError(
                 f"problem is {shown(self.problem)}: give an instance of a class derived from "

@@ -397,23 +397,25 @@ def check_lam(lam: Any) -> None:
         ...
     structsvm.errors.SettingsError: lam must be > 0, got 0.0
     """
-    if not is_positive(lam):
-        way_out = ": MetricLearnerCV chooses it by cross-validation" if isinstance(lam, str) else ""
-        raise SettingsError(f"lam must be > 0, got {lam!r}{way_out}")
-    if not 1e-100 <= float(lam) <= 1e100:  # float32 holds neither
-        raise SettingsError(
-            f"lam must be from 1e-100 to 1e100, got {lam}: beyond, bounds of the objective vanish "
-            "or overflow; 0.04 to 1 are usual"
-        )
+    # float32 holds neither end
+    hint = ": MetricLearnerCV chooses it by cross-validation" if isinstance(lam, str) else ""
+    _refuse_beyond("lam", lam, 1e-100, 1e100, hint, "; 0.04 to 1 are usual")
 
 
 def _checked_weight(weight: float) -> float:
     """A weight in double precision: products of smaller floats would be rounded as they are."""
-    if not is_positive(weight):
-        raise SettingsError(f"the weight must be > 0, got {weight!r}")
-    if not SMALLEST <= float(weight) <= LARGEST:
-        raise SettingsError(
-            f"the weight must be from {SMALLEST} to {LARGEST}, got {weight}: beyond, bounds of the "
-            "objective vanish or overflow"
-        )
+    _refuse_beyond("the weight", weight, SMALLEST, LARGEST)
     return float(weight)
+
+
+def _refuse_beyond(
+    name: str, value: Any, least: float, most: float, hint: str = "", usual: str = ""
+) -> None:
+    if not is_positive(value):
+        raise SettingsError(f"{name} must be > 0, got {value!r}{hint}")
+    if not least <= float(value) <= most:
+        limits = f"{least:g} to {most:g}".replace("e+", "e")
+        raise SettingsError(
+            f"{name} must be from {limits}, got {value}: beyond, bounds of the objective vanish or "
+            f"overflow{usual}"
+        )

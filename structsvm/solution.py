@@ -53,11 +53,9 @@ class History:
     entries: tuple[HistoryEntry, ...] = ()
 
     def __len__(self) -> int:
-        """Number of iterations."""
         return len(self.entries)
 
     def __getitem__(self, index: int) -> HistoryEntry:
-        """One iteration."""
         return self.entries[index]
 
     def as_dict(self) -> dict[str, list[Any]]:

@@ -74,7 +74,6 @@ class CvxpyMaster(Master):
     solver: str = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse an unknown solver before any work."""
         if self.solver == "auto":
             return
         import cvxpy as cp

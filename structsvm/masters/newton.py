@@ -77,7 +77,6 @@ class NewtonMaster(Master):
     max_steps: int = 60
 
     def __post_init__(self) -> None:
-        """Check the number of steps."""
         refuse_below(1, "max_steps", self.max_steps)
 
     def handles(self, risk: Regularized) -> bool:

@@ -80,7 +80,6 @@ class WorkingSet:
         self._keys: list[int] = []
 
     def __len__(self) -> int:
-        """Number of cuts."""
         return len(self._keys)
 
     @property

@@ -92,8 +92,7 @@ class SerialSession(Session):
         self._parts = parts
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        with single_threaded():
-            return task(self._parts, argument)
+        return work(task, self._parts, argument)
 
 
 @contextmanager

@@ -91,7 +91,6 @@ class Candidate:
         return self.baseline if isinstance(self.baseline, Baseline) else None
 
     def __str__(self) -> str:
-        """The name and ``lam``, for people."""
         name = "RCA" if self.name == "rca" else self.name
         return name if self.lam is None else f"{name}, lam={self.lam:g}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,15 +27,7 @@ def _is_number(found: Any, *_: Any) -> str:
     return "" if isinstance(found, NUMBERS) and found == found else "a number"
 
 
-def _are_baselines(found: Any, *_: Any) -> str:
-    return _are(Baseline, found)
-
-
-def _are_candidates(found: Any, *_: Any) -> str:
-    return _are(Candidate, found)
-
-
-def _are(kind: type, found: Any) -> str:
+def _are(kind: type, found: Any, *_: Any) -> str:
     fits = isinstance(found, list | tuple) and all(isinstance(one, kind) for one in found)
     return "" if fits else f"a list of {kind.__name__}"
 
@@ -67,7 +60,7 @@ class Comparison(Contract):
         """A metric of this problem's own to compare with, by name; None if there is none."""
         return None
 
-    @promises(_are_baselines)
+    @promises(partial(_are, Baseline))
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
@@ -84,7 +77,7 @@ class Comparison(Contract):
         """
         return ()
 
-    @promises(_are_candidates)
+    @promises(partial(_are, Candidate))
     def candidates(
         self,
         samples: Sequence[Sample],

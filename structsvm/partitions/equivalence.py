@@ -286,7 +286,6 @@ class EquivalenceMatrix:
         return U @ U.T
 
     def __eq__(self, other: object) -> bool:
-        """Two partitions are equal when they group the samples the same way."""
         if not isinstance(other, EquivalenceMatrix):
             return NotImplemented
         if self.is_partition != other.is_partition:
@@ -294,7 +293,6 @@ class EquivalenceMatrix:
         return self.key == other.key
 
     def __hash__(self) -> int:
-        """Hash of the grouping."""
         return hash(self.key)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -91,13 +91,11 @@ class KeptPartition:
         return min(self.values.nbytes, -(-self.n_samples // 8))
 
     def __eq__(self, other: object) -> bool:
-        """Two are equal when they group the items the same way."""
         if not isinstance(other, KeptPartition):
             return NotImplemented
         return self._key == other._key
 
     def __hash__(self) -> int:
-        """Hash of the grouping."""
         return hash(self._key)
 
     def __reduce__(self) -> tuple[Any, ...]:

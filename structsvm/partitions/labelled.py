@@ -163,20 +163,16 @@ class SearchedSample(LabelledSample):
 
     @property
     def truth(self) -> EquivalenceMatrix:
-        """The true labelling ``M_i``."""
         return self.M
 
     @property
     def n_samples(self) -> int:
-        """The number of samples, T."""
         return self.M.n_samples
 
     def gram(self, y: EquivalenceMatrix) -> Floats:
-        """Return ``X^T M X`` of a partition, (P, P)."""
         return y.gram(self.X)
 
     def gram_diagonal(self, y: EquivalenceMatrix) -> Floats:
-        """Return the diagonal of ``X^T M X`` of a partition, (P,)."""
         return y.gram_diagonal(self.X)
 
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:

@@ -81,7 +81,6 @@ class Metric:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __str__(self) -> str:
-        """Its size and its price."""
         P, price = self.factor.shape[0], "" if self.price is None else f", price {self.price:.4g}"
         return f"metric of {counted(P, 'feature')}, rank {self.rank}{price}"
 

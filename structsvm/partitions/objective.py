@@ -110,7 +110,6 @@ class MetricObjective(Objective, Problem):
         return not (self.partition.traits.given_k or self.prices_clusters)
 
     def weight_space(self) -> WeightSpace:
-        """The cone of ``B``, or that of ``(B, beta)`` if the price is learned."""
         return self._space
 
     @cached_property
@@ -119,7 +118,6 @@ class MetricObjective(Objective, Problem):
         return Product((B, Nonnegative(1)), metric_first=True) if self.prices_clusters else B
 
     def split(self, w: Floats) -> tuple[Floats, float]:
-        """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""
         B = self.weight_space().to_metric(w)
         if self.partition.traits.given_k:
             return B, 0.0
@@ -153,7 +151,6 @@ class MetricObjective(Objective, Problem):
         return KeptPartition.of(y) if isinstance(y, EquivalenceMatrix) and y.is_partition else None
 
     def labelling(self, kept: KeptPartition) -> EquivalenceMatrix:
-        """Return the partition that was kept."""
         return kept.matrix
 
     def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:

@@ -61,7 +61,6 @@ class Region:
     or_more: bool = False
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         for name in ("start", "end", "changes"):
             if not is_whole(getattr(self, name)):
                 raise DataError(
@@ -71,7 +70,6 @@ class Region:
             raise DataError(f"or_more of a region must be True or False, got {self.or_more!r}")
 
     def __str__(self) -> str:
-        """In words."""
         n = "no" if self.changes == 0 else str(self.changes)
         count = f"{'at least ' if self.or_more else ''}{n} change{'' if n == '1' else 's'}"
         return f"region {self.start}..{self.end} with {count}"

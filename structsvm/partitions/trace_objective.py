@@ -68,7 +68,6 @@ class TraceObjective:
     gaps: bool = False
 
     def __post_init__(self) -> None:
-        """Check once, at the door."""
         if self.Z.ndim != 2 or self.Z.shape[0] == 0:
             raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
         within = all_within(self.Z, LARGEST)

@@ -81,7 +81,6 @@ class CCCP(Solver):
     )
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         if not (is_number(self.proximal) and self.proximal > 0):
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 

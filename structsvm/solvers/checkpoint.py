@@ -10,20 +10,22 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import CheckpointError, CheckpointWarning, warn
-from structsvm.problem import CompositeRisk, Risk
-from structsvm.solvers.canonical import canonical_constraints, canonical_regularizer
+from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, warn
+from structsvm.problem import CompositeRisk, RegularizedRisk, Risk
 from structsvm.solvers.certificate import Certificate
 from structsvm.storage.archive import Archive
 from structsvm.storage.atomic import unwritable
 from structsvm.storage.codec import check_fields
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.storage.lock import TakenError, alone_on
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -167,8 +169,64 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
         "recordings": list(risk.xs),
         "labels": list(risk.ys),
         "sample weights": risk.sample_weight,
-        "regularizer": [canonical_regularizer(risk), risk.null],
-        "constraints": canonical_constraints(risk),
+        "regularizer": [_canonical_regularizer(risk), risk.null],
+        "constraints": _canonical_constraints(risk),
         "solver": [type(solver), *settings],
     }
     return {name: fingerprint(value) for name, value in named.items()}
+
+
+# A callable may read anything: a global, a file, a parameter of cvxpy. Its code does not tell
+# whether it stands for the problem that it stood for before; the problem that it makes does.
+
+
+def _canonical_constraints(risk: RegularizedRisk) -> Any:
+    """The cone of the weights with the further constraints; None if there are none."""
+    if risk.constraints is None:
+        return None
+    import cvxpy as cp
+
+    B, _, cone = risk.space.variable()
+    return _canonical(cp.Problem(cp.Minimize(0), [*cone, *risk.further_constraints(B)]))
+
+
+def _canonical_regularizer(risk: RegularizedRisk) -> Any:
+    """The regularizer itself if its formulas are known, otherwise the problem of minimising it."""
+    omega, space = risk.regularizer, risk.space
+    if omega.has_closed_form:
+        return omega
+    import cvxpy as cp
+
+    B, w, cone = space.variable()
+    data = _canonical(cp.Problem(cp.Minimize(omega.as_cvxpy(B, w, space)), cone))
+    return [type(omega), data, omega.value(risk.null, space)]  # the data leave a constant out
+
+
+def _canonical(problem: cp.Problem) -> dict[str, Any]:
+    """The arrays that a solver would be given."""
+    import cvxpy as cp
+
+    for solver in dict.fromkeys(["CLARABEL", "SCS", *cp.installed_solvers()]):
+        try:
+            data = problem.get_problem_data(solver)[0]
+        except cp.error.DCPError as error:
+            raise SettingsError(
+                f"the regularizer or a constraint is not convex: {error}"
+            ) from error
+        except (cp.error.SolverError, ValueError):  # not a problem for this solver
+            continue
+        plain = {name: _plain(value) for name, value in data.items()}
+        return {"solver": solver, **{n: v for n, v in sorted(plain.items()) if v is not None}}
+    raise SettingsError("no installed solver takes the regularizer or a constraint")
+
+
+def _plain(value: Any) -> Any:
+    """An array, the entries of a sparse one, or the sizes of cones; None for anything else."""
+    if hasattr(value, "tocoo"):
+        entries = value.tocoo()
+        order = np.lexsort((entries.col, entries.row))
+        rows, columns = entries.row[order].astype(np.int64), entries.col[order].astype(np.int64)
+        return [value.shape, rows, columns, entries.data[order]]
+    if type(value).__name__ == "ConeDims":
+        return {name: str(size) for name, size in sorted(vars(value).items())}
+    return value if isinstance(value, np.ndarray | int | float) else None

@@ -62,7 +62,6 @@ class BlockFrankWolfe(Solver):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         refuse_below(0, "cached_planes", self.cached_planes)
         refuse_bad_seed(self.random_state)
 

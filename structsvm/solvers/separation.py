@@ -69,7 +69,6 @@ class Block:
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Number the samples."""
         object.__setattr__(self, "samples", self.indices.tolist())
 
     def first_answer(self, w: Floats) -> list[Separation]:
