@@ -5,7 +5,6 @@ from structsvm.errors import LearningError as LearningError
 from structsvm.errors import SettingsError as SettingsError
 from structsvm.errors import StructSVMError as StructSVMError
 from structsvm.evaluation.evaluate import evaluate as evaluate
-from structsvm.evaluation.evaluate import evaluate_states as evaluate_states
 from structsvm.learner.files import load as load
 from structsvm.learner.files import save as save
 from structsvm.learner.learner import MetricLearner as MetricLearner
@@ -14,7 +13,6 @@ from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.learner.suggest import suggest_labels as suggest_labels
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
 from structsvm.model_selection.margin_rates import margin_rates as margin_rates
-from structsvm.model_selection.rows import evaluate_rows as evaluate_rows
 from structsvm.model_selection.stability import weight_stability as weight_stability
 from structsvm.partial_labels.labels import PartialLabels as PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 
-from structsvm import MetricLearner, MetricLearnerCV, diagnose, evaluate_states
+from structsvm import MetricLearner, MetricLearnerCV, diagnose
 from structsvm.errors import DataError
-from structsvm.features import StateScores
 from structsvm.io import Recording
 from structsvm.learner.steps import encode
 from structsvm.plotting import report_page
@@ -92,14 +91,6 @@ def test_two_features_of_one_name():
     for columns, names in (([2, 0, 1], "baa"), ([0, 2], "ab")):
         with pytest.raises(DataError, match="are called 'a': give each its own name"):
             learner.transform(recorded(NEW[0][:, columns], None, names))
-
-
-def test_names_of_states():
-    scores = StateScores("logistic", lags=(0,))
-    learner = MetricLearner(metric="diagonal", features=scores).fit(XS, YS)
-    assert str(evaluate_states(learner, BY_NAME, LABELS)) == str(
-        evaluate_states(learner, NEW, TRUE)
-    )
 
 
 def test_one_of_a_stack_is_left_out():

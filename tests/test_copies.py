@@ -14,9 +14,9 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
 from structsvm.evaluation.contrast import Contrast, once_each
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, evaluate
+from structsvm.evaluation.splits import folds_of as split
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features import StateScores
-from structsvm.model_selection.folds import split
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
 

@@ -11,10 +11,10 @@ from tables import table
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError, SettingsError, VerdictWarning
+from structsvm.evaluation.splits import rule_for, split_states
 from structsvm.features import Lags, StateScores, Union
 from structsvm.learner.baselines import candidates_of
 from structsvm.learner.training_set import TrainingSet
-from structsvm.model_selection.splits import rule_for, split_states
 from structsvm.partitions import Baseline, Candidate
 
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "sit": (-2.0, -2.0)}

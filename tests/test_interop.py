@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import ruptures as rpt
-import scipy.sparse as sp
 import sklearn
 import xarray
 from metric_learn.base_metric import MahalanobisMixin
@@ -260,19 +259,14 @@ class TestBreakpoints:
     @pytest.mark.parametrize("breakpoints", [[7], [1, 7], [2, 3, 7], [1, 2, 3, 4, 5, 6, 7]])
     def test_forms_of_one_segmentation(self, breakpoints):
         T = breakpoints[-1]
-        changes = interop.breakpoints_to_changepoints(breakpoints)
+        changes = breakpoints[:-1]
         labels = interop.breakpoints_to_labels(breakpoints)
         np.testing.assert_array_equal(labels, changepoints_to_labels(changes, T))
-        assert interop.changepoints_to_breakpoints(changes, T) == breakpoints
         assert interop.labels_to_breakpoints(labels) == breakpoints
-        M = interop.labels_to_matrix(labels)
-        np.testing.assert_allclose(M, EquivalenceMatrix.from_breakpoints(breakpoints).dense())
-        np.testing.assert_array_equal(interop.matrix_to_labels(M), labels)
 
     def test_the_chain_from_a_prediction_to_skchange(self, learner):
         (ends,), (labels,) = learner.predict_breakpoints(NEW[:1]), learner.predict(NEW[:1])
-        changes = interop.breakpoints_to_changepoints(ends)
-        np.testing.assert_array_equal(changepoints_to_labels(changes, len(NEW[0])), labels)
+        np.testing.assert_array_equal(changepoints_to_labels(ends[:-1], len(NEW[0])), labels)
 
     def test_labels_that_come_back_are_new_segments(self):
         assert interop.labels_to_breakpoints(["rest", "run", "run", "rest"]) == [1, 3, 4]
@@ -288,36 +282,13 @@ class TestBreakpoints:
         ],
     )
     def test_what_is_not_known_is_no_segment(self, labels, complaint):
-        for convert in (interop.labels_to_breakpoints, interop.labels_to_matrix):
-            with pytest.raises(DataError, match=complaint):
-                convert(labels)
+        with pytest.raises(DataError, match=complaint):
+            interop.labels_to_breakpoints(labels)
 
     def test_a_number_is_not_its_text(self):
         assert interop.labels_to_breakpoints([1, "1", 1]) == [1, 2, 3]
         with pytest.raises(DataError, match="several kinds do not compare: int, str"):
             EquivalenceMatrix.from_labels([1, "1", 1])
-
-    def test_matrices_of_partitions_that_are_no_segments(self):
-        labels = [0, 1, 0, 2, 1]
-        same = np.equal.outer(labels, labels).astype(int)
-        assert interop.matrix_to_labels(same).tolist() == labels
-        assert interop.matrix_to_labels(interop.labels_to_matrix(labels)).tolist() == labels
-
-    @pytest.mark.parametrize(
-        "M",
-        [
-            *(np.ones((2, 3)), np.tri(3), 0.5 * np.eye(2), np.zeros((2, 2)), np.eye(0)),
-            *(sp.eye_array(3).tocsr(), np.array([["a"]]), np.ma.array(np.eye(2), mask=np.tri(2))),
-        ],
-    )
-    def test_what_is_no_equivalence_matrix_is_refused(self, M):
-        with pytest.raises(DataError):
-            interop.matrix_to_labels(M)
-
-    @pytest.mark.parametrize("changes", [[3, 7], [3, 2], [0, 2], [2, 2], [1.5]])
-    def test_what_are_no_changes_is_refused(self, changes):
-        with pytest.raises(DataError):
-            interop.changepoints_to_breakpoints(changes, 7)
 
     def test_labels_must_be_a_vector(self):
         with pytest.raises(DataError, match="non-empty vector"):

@@ -14,12 +14,12 @@ from structsvm import ChangePoint, MetricLearner, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.evaluation.contrast import Contrast, chosen, standard_error
+from structsvm.evaluation.splits import folds_of as split
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.candidates import menu
-from structsvm.model_selection.folds import split
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 

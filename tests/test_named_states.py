@@ -14,10 +14,8 @@ from structsvm import (
     DataError,
     MetricLearner,
     MetricLearnerCV,
-    PartialLabels,
     SettingsError,
     evaluate,
-    evaluate_states,
 )
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import VerdictWarning
@@ -197,8 +195,6 @@ class TestEvaluation:
         result = evaluate(learner, held_out[0], ends)
         assert result.confusion == {}
         assert result.learned["loss"] == evaluate(learner, *held_out).learned["loss"]
-        with pytest.raises(DataError, match="the labels are breakpoints, which have no names"):
-            evaluate_states(learner, held_out[0], ends)
 
     def test_names_mixed_with_breakpoints_name_the_recording(self, learner, held_out):
         ys = [NAMES, NAMES, [12, 27, 37, 45], NAMES, NAMES]
@@ -207,21 +203,6 @@ class TestEvaluation:
             evaluate(learner, held_out[0], ys)
         with pytest.raises(DataError, match="recording 2 has 45 samples and 4 labels"):
             MetricLearner(features=scored()).fit(held_out[0], ys)
-
-    def test_items_without_a_name_do_not_count(self, learner, held_out):
-        Xs, _ = held_out
-        unnamed = np.arange(NAMES.size) % 3 == 0
-        some = PartialLabels(labels=np.where(unnamed, None, NAMES))
-        found = evaluate_states(learner, Xs, [some, *[NAMES] * 4])
-        names = learner.predict_states(Xs)
-        right = [(names[0] == NAMES)[~unnamed], *(z == NAMES for z in names[1:])]
-        assert found.accuracy == np.concatenate(right).mean()
-        assert found.counts.sum() == 5 * NAMES.size - unnamed.sum()
-
-    def test_where_nothing_has_a_name_there_is_no_score(self, learner, held_out):
-        nothing = PartialLabels(labels=[None] * NAMES.size)
-        found = evaluate_states(learner, held_out[0][:1], [nothing])
-        assert found.scores == {"accuracy": None, "macro F1": None}
 
 
 class TestUnseenStates:
@@ -237,8 +218,6 @@ class TestUnseenStates:
         )
         with pytest.raises(DataError, match=message):
             evaluate(learner, *hidden)
-        with pytest.raises(DataError, match=message):
-            evaluate_states(learner, *hidden)
 
     def test_they_may_count_as_named_wrongly(self, learner, hidden):
         Xs, ys = hidden

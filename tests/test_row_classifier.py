@@ -11,7 +11,6 @@ from structsvm.baselines import RowClassifier
 from structsvm.baselines.row_classifier import baselines_of_tables
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.baselines import estimators_in
-from structsvm.model_selection import evaluate_rows
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -41,10 +40,10 @@ def test_it_is_one_of_the_baselines_and_stored(learner, tmp_path):
 
 
 def test_groups_of_rows_are_classified_by_what_the_others_say(learner):
-    found = evaluate_rows(learner, X[::2], NAMES[::2])
+    found = evaluate(learner, X[::2], NAMES[::2], split="auto")
     assert found.learned_again
-    assert found.groups.scores["lda-classifier"]["loss"] < 1
-    assert set(found.groups.scores) == {
+    assert found.scores["lda-classifier"]["loss"] < 1
+    assert set(found.scores) == {
         "learned",
         "untrained",
         "pca",
@@ -52,7 +51,7 @@ def test_groups_of_rows_are_classified_by_what_the_others_say(learner):
         "one-part",
         *BASELINES,
     }
-    assert set(evaluate_rows(learner, X[1::2], NAMES[1::2]).groups.scores) >= set(BASELINES)
+    assert set(evaluate(learner, X[1::2], NAMES[1::2], split="auto").scores) >= set(BASELINES)
 
 
 def test_it_applies_where_all_tables_have_the_same_classes():

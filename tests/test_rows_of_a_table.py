@@ -8,9 +8,8 @@ from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint, Clustering, MetricLearner, evaluate, load, save
 from structsvm.errors import DataError, DataWarning, LearningError
+from structsvm.evaluation.splits import PARTS, fewest_rows, split_rows
 from structsvm.learner.steps import read_training
-from structsvm.model_selection.rows import evaluate_rows
-from structsvm.model_selection.splits import PARTS, fewest_rows, split_rows
 
 X, Y = load_iris(return_X_y=True)
 
@@ -28,13 +27,13 @@ def learner():
 
 @pytest.fixture(scope="module")
 def found(learner):
-    return evaluate_rows(learner, X, Y)
+    return evaluate(learner, X, Y, split="auto")
 
 
 def test_the_table_learned_from_is_cross_validated(found):
     assert found.learned_again
-    assert len(found.groups.samples) == 10
-    assert {r.n_clusters for r in found.groups.samples} == {3}
+    assert len(found.samples) == 10
+    assert {r.n_clusters for r in found.samples} == {3}
     assert found.verdict.is_supported
     assert found.verdict.words is PARTS["rows"]
     assert "10 held-out row groups" in str(found.verdict)
@@ -49,7 +48,7 @@ def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
         "fit",
         lambda own, data, **given: learned.append(data) or inner(own, data, **given),
     )
-    evaluate_rows(learner, X, Y)
+    evaluate(learner, X, Y, split="auto")
     for data, group in zip(learned, groups, strict=True):
         (Z,), (y,) = data.arrays, data.given
         assert len(Z) == len(y) == len(X) - group.size
@@ -59,13 +58,13 @@ def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
 
 def test_a_group_without_which_nothing_can_be_learned_is_named(learner, rng):
     with pytest.raises(LearningError) as caught:
-        evaluate_rows(learner, X, rng.permutation(Y))
+        evaluate(learner, X, rng.permutation(Y), split="auto")
     assert "without row group 0 of 10" in caught.value.__notes__[0]
 
 
 def test_baselines_are_tuned_again_if_they_were(found):
     learner = MetricLearner(Clustering()).fit(X, Y, baselines="quick")
-    assert set(found.groups.scores) == {"learned", "untrained", "one-part"}
+    assert set(found.scores) == {"learned", "untrained", "one-part"}
     tuned = {
         "learned",
         "untrained",
@@ -76,16 +75,16 @@ def test_baselines_are_tuned_again_if_they_were(found):
         "forest-classifier",
         "one-part",
     }
-    assert set(evaluate_rows(learner, X, Y).groups.scores) == tuned
+    assert set(evaluate(learner, X, Y, split="auto").scores) == tuned
 
 
 def test_a_table_not_learned_from_is_clustered_by_the_model():
     learner = MetricLearner(Clustering()).fit(X[::2], Y[::2])
-    found = evaluate_rows(learner, X[1::2], Y[1::2])
+    found = evaluate(learner, X[1::2], Y[1::2], split="auto")
     assert not found.learned_again
-    assert len(found.groups.samples) == 6
+    assert len(found.samples) == 6
     assert "was clustered separately" in found.question
-    assert found.groups.learned["loss"] < found.groups.untrained["loss"]
+    assert found.learned["loss"] < found.untrained["loss"]
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False
 
 
@@ -105,14 +104,14 @@ def test_what_cannot_be_split(learner):
     n = fewest_rows(Y)
     few = np.arange(0, 150, 7)[: n - 4]
     with pytest.raises(DataError, match="of which none can be held out: 24 different rows are the"):
-        evaluate_rows(learner, X[few], Y[few])
+        evaluate(learner, X[few], Y[few], split="auto")
     both = MetricLearner(Clustering()).fit([X[::2], X[1::2]], [Y[::2], Y[1::2]])
     with pytest.raises(DataError, match="learned from this table and 1 more"):
-        evaluate_rows(both, X[::2], Y[::2])
+        evaluate(both, X[::2], Y[::2], split="auto")
     with pytest.warns(DataWarning, match="one labelled recording"):
         recordings = MetricLearner(ChangePoint()).fit(X, Y)
     with pytest.raises(DataError, match="have an order"):
-        evaluate_rows(recordings, X, Y)
+        evaluate(recordings, X, Y, split="auto")
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +128,7 @@ def test_a_table_with_rows_that_were_learned_from_supports_no_verdict(noisy, tmp
     values, _, learned = noisy
     save(learned, tmp_path / "m.structsvm")
     for model in (learned, load(tmp_path / "m.structsvm")):
-        assert str(evaluate_rows(model, values, Y).verdict).startswith("No verdict")
+        assert str(evaluate(model, values, Y, split="auto").verdict).startswith("No verdict")
         with pytest.warns(DataWarning, match="learned from 67% of the rows of this table"):
             assert "No verdict" in str(evaluate(model, [values], [Y]).verdict)
 
@@ -137,7 +136,7 @@ def test_a_table_with_rows_that_were_learned_from_supports_no_verdict(noisy, tmp
 def test_other_rows_of_the_table_and_equal_rows_are_held_out(noisy):
     values, rows, learned = noisy
     others = rows[100:]
-    assert evaluate_rows(learned, values[others], Y[others]).verdict.seen == 0
+    assert evaluate(learned, values[others], Y[others], split="auto").verdict.seen == 0
     coarse = np.round(X)  # so that most rows are there several times, by chance
     learned = MetricLearner(Clustering()).fit(coarse[::2], Y[::2])
-    assert evaluate_rows(learned, coarse[1::2], Y[1::2]).verdict.seen == 0
+    assert evaluate(learned, coarse[1::2], Y[1::2], split="auto").verdict.seen == 0

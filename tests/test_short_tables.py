@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from structsvm import Clustering, MetricLearner, evaluate, evaluate_rows
+from structsvm import Clustering, MetricLearner, evaluate
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
 from structsvm.io import arrays_and_labels
@@ -47,10 +47,10 @@ def test_an_evaluation(found):
 
 def test_rows_of_a_table():
     X, y = load_iris(return_X_y=True)
-    table = evaluate_rows(MetricLearner(Clustering(), metric="diagonal").fit(X, y), X, y)
+    table = evaluate(MetricLearner(Clustering(), metric="diagonal").fit(X, y), X, y, split="auto")
     lines = table.summary().splitlines()
-    assert lines[0] == "Mean scores of 10 groups of rows of a table"
-    assert lines[-1] == table.question
+    assert lines[0] == "Mean scores of 10 row groups"
+    assert table.question in lines[-1]
     assert "<table>" in table._repr_html_()
 
 

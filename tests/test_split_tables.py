@@ -16,9 +16,8 @@ from structsvm import (
     evaluate,
 )
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
+from structsvm.evaluation.splits import split_clusters, split_rows, split_samples
 from structsvm.learner.steps import read_training
-from structsvm.model_selection import evaluate_rows
-from structsvm.model_selection.splits import split_clusters, split_rows, split_samples
 
 NAMES = np.array(["ash", "elm", "fir", "oak", "yew", "bay"])
 
@@ -144,16 +143,14 @@ def test_a_table_is_judged_by_the_question_its_model_was_made_for():
     X, y = table(5, 100, spread=3.0)
     found = quietly(search(split="clusters"), X, y)
     learner = found.best_estimator_
-    rows = evaluate_rows(learner, X, y)
+    rows = evaluate(learner, X, y, split="auto")
     assert "clusters that the metric was not learned from" in rows.question
     assert rows.question == rows.verdict.question
     assert rows.verdict.untrained.units == 2
-    assert {row.n_clusters for row in rows.groups.samples} == {2}
-    assert (
-        "further rows of the same clusters" in evaluate_rows(learner, X, y, split="rows").question
-    )
+    assert {row.n_clusters for row in rows.samples} == {2}
+    assert "further rows of the same clusters" in evaluate(learner, X, y, split="rows").question
     other, labels = table(5, 100, seed=1, spread=3.0)
-    assert not evaluate_rows(learner, other, labels, split="clusters").learned_again
+    assert not evaluate(learner, other, labels, split="clusters").learned_again
 
 
 def test_tables_with_too_little_in_common_are_refused():

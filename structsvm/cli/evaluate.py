@@ -20,10 +20,10 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataWarning, SettingsError, printable
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
 from structsvm.evaluation.evaluate import Evaluation, evaluate, perfect_in_words, score_titles
+from structsvm.evaluation.splits import fewest_rows
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.model_selection.rows import evaluate_rows
-from structsvm.model_selection.splits import STATES, fewest_rows
+from structsvm.learner.training_set import STATES
 from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.plotting import report_page
 from structsvm.plotting.words import confused_states
@@ -100,9 +100,10 @@ def _evaluate_rows(
     """Compare by groups of rows, or of clusters, of a single table."""
     (name,), (y,), n_clusters = inputs.names, inputs.ys, args.n_clusters
     with inputs.named(), terminal.working("clustering parts of the table"):
-        rows = evaluate_rows(learner, sample, y, "true" if n_clusters is None else n_clusters)
-    shown, plain = rows.groups, rows.groups.to_dict()
-    what = f"mean of {len(shown.samples)} groups of {rows.split} of {name}"
+        rows = evaluate(learner, inputs.Xs, [y], n_clusters, measured=[sample], split="auto")
+    shown, plain = rows, rows.to_dict()
+    kind = rows.words.whole.removesuffix(" group")
+    what = f"mean of {len(rows.samples)} groups of {kind}s of {name}"
     if not rows.learned_again:
         # Warnings about the table were given with those about its rows.
         with inputs.named(), terminal.working("clustering"), without_warnings(DataWarning):

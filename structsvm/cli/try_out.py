@@ -36,14 +36,14 @@ from structsvm.data.copies import contents, joined
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
+from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.recording import Recording, listed
 from structsvm.learner.baselines import other_methods
 from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.model_selection.splits import CLUSTERS, ROWS, STATES, fewest_rows
 from structsvm.partitions.candidates import BLIND
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.report.held_out import HeldOut

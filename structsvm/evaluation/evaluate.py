@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines.blind import blind_to
 from structsvm.data.copies import contents, joined
 from structsvm.data.sample import Sample, is_prepared
-from structsvm.data.samples import Counts, asked_counts, units_of
+from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.evaluation.confusion import (
     STATE_SCORES,
     UNSEEN,
@@ -25,6 +27,7 @@ from structsvm.evaluation.confusion import (
 )
 from structsvm.evaluation.contrast import LEARNED, Contrast, once_each
 from structsvm.evaluation.sentences import baseline_in_words
+from structsvm.evaluation.splits import MOST_PARTS, PARTS, Split, question_in_words, split_samples
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features.names import read_names
 from structsvm.learner.baselines import (
@@ -45,8 +48,8 @@ from structsvm.learner.columns import (
 from structsvm.learner.form import Form
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.steps import as_measured, decode_with, encode, prepare
-from structsvm.learner.training_set import names_of_labels
-from structsvm.partial_labels.complete import labels_of_each
+from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
+from structsvm.partial_labels.complete import labels_of_each, read_labels
 from structsvm.partitions.candidates import BLIND, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
@@ -54,6 +57,7 @@ from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
+from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import Printed, ShortTable
 
 if TYPE_CHECKING:
@@ -65,7 +69,6 @@ __all__ = [
     "Scores",
     "confusions_of",
     "evaluate",
-    "evaluate_states",
     "found_by_all",
     "meanings_in_words",
     "perfect_in_words",
@@ -155,6 +158,9 @@ class Evaluation(Printed):
     """How often everything is among the samples, if they are parts that were drawn."""
     question: str = ""
     """What scores of parts of a table answer, and what not, in a sentence."""
+    learned_again: bool | None = None
+    """Whether the metric of each part of a table was learned from the rest of it; None if samples
+    are whole."""
     classifiers: frozenset[str] = frozenset()
     """Names of the baselines that are no metrics."""
     units: tuple[int, ...] = ()
@@ -276,6 +282,8 @@ class Evaluation(Printed):
             **self.scores,
             **({"confusion": confusion} if confusion else {}),
             "counts": self.counts,
+            **({"question": self.question} if self.question else {}),
+            **({} if self.learned_again is None else {"learned_again": self.learned_again}),
             "verdict": self.verdict.to_dict(),
             f"{self.words.whole}s": [row.to_dict() for row in self.samples],
         }
@@ -367,6 +375,7 @@ def evaluate(
     measured: Sequence[Sample] | None = None,
     unseen_states: str = "refuse",
     groups: Any = None,
+    split: str | None = None,
 ) -> Evaluation:
     """Compare the learned metric with the untrained one and with baselines on held-out samples.
 
@@ -406,6 +415,12 @@ def evaluate(
     groups : sequence of length N, optional
         Group of each sample (person, machine, ...). The verdict treats groups, and not samples, as
         independent.
+    split : {None, "rows", "clusters", "auto"}
+        Evaluate parts of a single table: up to ten groups of its rows, or some of its clusters at a
+        time. "auto" is the question that the learner was made for. If it was fitted on this table
+        alone, each part is clustered by a metric learned from the rest, with the same settings and
+        baselines; otherwise with the learner as it is. Only ``n_clusters``, by default the number
+        of the labels, and ``tolerance`` apply as well.
 
     Returns
     -------
@@ -414,7 +429,9 @@ def evaluate(
     Raises
     ------
     DataError, SettingsError
-        For a sample or a parameter that cannot be used.
+        For a sample or a parameter that cannot be used, or a table that cannot be split.
+    LearningError
+        If nothing can be learned from the rest of a table.
 
     Examples
     --------
@@ -439,6 +456,9 @@ def evaluate(
         )
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
     Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
+    if split is not None:
+        measured = as_measured(learner, Xs) if measured is None else measured
+        return _evaluate_parts(learner, measured, ys, n_clusters, tolerance, split)
     groups = None if groups is None else form.in_order(groups, "groups")
     samples = Xs
     if measured is not None or not is_prepared(Xs):
@@ -493,58 +513,84 @@ def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: 
     learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
-def evaluate_states(
+def _evaluate_parts(
     learner: MetricLearner,
-    Xs: Any,
+    samples: Sequence[Sample],
     ys: Any,
-    n_clusters: Counts = None,
-    *,
-    unseen_states: str = "refuse",
-) -> Confusion:
-    """Compare the predicted names of states with labels, which may be incomplete.
+    n_clusters: Counts | str,
+    tolerance: int,
+    split: str,
+) -> Evaluation:
+    """Evaluate parts of one table.
 
-    These are the scores of names of :func:`evaluate`. Items without a name do not count, and the
-    segmentation need not be known.
-
-    Parameters
-    ----------
-    learner : MetricLearner
-        Fitted, with features that know states.
-    Xs : samples
-    ys : sequence of names of states, (T_i,) each
-        -1, or None in ``PartialLabels``, for items without a name.
-    n_clusters : int, or one int per sample, or None
-        As for :meth:`MetricLearner.predict`.
-    unseen_states : {"refuse", "count"}
-        As for :func:`evaluate`.
-
-    Raises
-    ------
-    DataError, SettingsError
-        Naming the sample or the parameter.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm import MetricLearner, evaluate_states
-    >>> from structsvm.features import StateScores
-    >>> rng, y = np.random.default_rng(0), np.repeat([4, 7, 4], 10)
-    >>> Xs = [(y == 7)[:, None] + rng.normal(scale=0.1, size=(30, 1)) for _ in range(5)]
-    >>> scores = StateScores("logistic", lags=(0,))
-    >>> learner = MetricLearner(metric="diagonal", features=scores).fit(Xs[:4], [y] * 4)
-    >>> some = np.where(np.arange(30) < 5, -1, y)
-    >>> print(evaluate_states(learner, Xs[4:], [some]))
-    true   4   7
-    4     15   0
-    7      0  10
+    Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
+    are scaled separately, like new tables. The standard errors neglect that the training rows of
+    different parts overlap.
     """
-    form = Form.given_to(learner, Xs)
-    samples, ys = prepare(learner, form.samples), form.labels_in_order(ys)
-    found = {LEARNED: learner.predict_states(samples, n_clusters)}
-    named = confusions_of(learner, samples, ys, found, unseen_states)
-    if not named:
-        raise DataError("the labels are breakpoints, which have no names: give a name for each")
-    return Confusion.total(named[LEARNED])
+    refuse_unlisted("split", split, (ROWS, CLUSTERS, "auto"))
+    if len(samples) != 1:
+        raise DataError(f"split={split!r} is for one table, got {len(samples)}")
+    labels = read_labels(learner.problem_, samples, ys)
+    data = TrainingSet(learner.problem_, samples, labels, np.ones(1), given=list(ys))
+    again = samples[0].data in learner.training_data_
+    if again and len(learner.training_data_) > 1:
+        raise DataError(
+            f"the model was learned from this table and {len(learner.training_data_) - 1} more: "
+            "judge it by tables it has not seen"
+        )
+    warn_of_new_clusters(learner, samples, ys)
+    asked = split
+    if split == "auto":
+        asked = (learner.question_ if again else None) or ROWS
+    found = split_samples(asked, data, MOST_PARTS, 0)
+    parts, truths = found.held_out, found.held_out.truths
+    whole = None
+    if not again and asked == ROWS:
+        whole = data.with_features([x.X for x in learner.inputs_(samples)]).cut(found.pieces)
+    sizes = [part.n_samples for part in parts.samples]
+    asked_for = asked_counts("true" if n_clusters is None else n_clusters, truths)
+    counts = cluster_counts(asked_for, sizes, found.words)
+    guesses: dict[str, list[EquivalenceMatrix]] = {}
+    for k in stage("folds", range(len(found.training))):
+        which = found.folds.test(k)
+        own = _learned_without(learner, found, k) if again else learner
+        measured = parts.at(which).samples
+        seen = own.inputs_(measured) if whole is None else whole.at(which).samples
+        here = [K for i in which if (K := counts[i]) is not None]
+        others = None if asked == CLUSTERS else measured  # classifiers find no new clusters
+        known = [truths[i] for i in which]
+        for name, partitions in found_by_all(own, list(seen), known, here, others)[0].items():
+            guesses.setdefault(name, []).extend(partitions)
+    arrays = [part.data for part in parts.samples]
+    scores = Evaluation.of(
+        truths,
+        guesses,
+        [f"{asked} {i}" for i in range(len(parts))],
+        data.problem,
+        tolerance,
+        words=found.words,
+        seen=0 if again else learner.training_data_.count_known(arrays),
+        classifiers=estimators_in(learner.baselines_),
+    )
+    question = question_in_words(asked, len(parts), again)
+    return replace(scores, draws=found.folds.draws, question=question, learned_again=again)
+
+
+def _learned_without(learner: MetricLearner, split: Split, k: int) -> MetricLearner:
+    """A metric of what is not held out in a fold, and its baselines."""
+    own: MetricLearner = clone(learner)
+    if split.words is PARTS[ROWS] and learner.inputs_.standardizer.kind == "recording":
+        own.standardize = "training"
+    baselines = [*learner.baselines_][1:]
+    if split.words is PARTS[CLUSTERS]:
+        baselines = [*metrics_in(learner.baselines_)][1:]  # classifiers find no new clusters
+    try:
+        with without_warnings(DataWarning, ConvergenceWarning):
+            own.fit(split.training[k], baselines=baselines)
+    except LearningError as error:
+        error.add_note(f"so it is without {split.words.whole} {k} of {len(split.training)}")
+        raise
+    return own
 
 
 def confusions_of(

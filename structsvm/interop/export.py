@@ -1,4 +1,4 @@
-"""The metric as plain numbers in a file that anything can read."""
+"""The metric with names of features: as a data frame, or in a file that anything can read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,45 @@ from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
+from structsvm.support.extras import require
+from structsvm.support.frames import data_frame
 from structsvm.support.plain import cell
 
 FORMATS = (".csv", ".npz")
+
+
+def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
+    """Return ``B``, (P, P), as a data frame with the names of the features.
+
+    Parameters
+    ----------
+    container : {"pandas", "polars"}
+        A pandas frame has the names on both axes, a polars frame in its first column "feature".
+
+    Raises
+    ------
+    SettingsError
+        For any other container.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
+    >>> from structsvm.interop import metric_frame
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> metric_frame(learner).shape
+    (4, 4)
+    """
+    names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
+    if container == "pandas":
+        return data_frame("pandas", B, names, names)
+    if container != "polars":
+        raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
+    polars = require("polars", "polars", "a polars frame")
+    return data_frame("polars", B, names).insert_column(0, polars.Series("feature", names))
 
 
 def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str = "metric") -> None:
@@ -44,8 +81,8 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str =
     >>> from pathlib import Path
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.interop import export_metric
+    >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)

@@ -1,8 +1,7 @@
 """Choosing the metric on held-out recordings, and saying whether learning pays."""
 
 from structsvm.evaluation.verdict import Verdict
-from structsvm.model_selection.rows import evaluate_rows
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.model_selection.stability import WeightStability
 
-__all__ = ["MetricLearnerCV", "Verdict", "WeightStability", "evaluate_rows"]
+__all__ = ["MetricLearnerCV", "Verdict", "WeightStability"]

@@ -17,12 +17,11 @@ from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.words import Words
 from structsvm.errors import LearningError
 from structsvm.evaluation.contrast import Contrast, chosen, once_each, standard_error
+from structsvm.evaluation.splits import Folds, Split
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.inputs import are_scores
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.model_selection.folds import Folds
-from structsvm.model_selection.splits import Split
 from structsvm.model_selection.trials import (
     Fold,
     SeenFold,

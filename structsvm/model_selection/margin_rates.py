@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.data.copies import contents
 from structsvm.errors import DataError, DataWarning, LearningError
+from structsvm.evaluation.splits import folds_of
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
-from structsvm.model_selection.folds import split
 from structsvm.partitions.margins import MarginRates, boundary_margins, hits
 from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
@@ -77,7 +77,9 @@ def margin_rates(
     if not data.problem.traits.contiguous:
         raise DataError(f"margins are those of changes, and a {words.whole} has none")
     numbers = contents([sample.data for sample in data.samples])
-    folds = split(cv, data.truths, data.groups, learner.random_state, words, data.weights, numbers)
+    folds = folds_of(
+        cv, data.truths, data.groups, learner.random_state, words, data.weights, numbers
+    )
     margins, right = [], []
     for k in stage("folds", list(range(len(folds)))):
         own = _learned(learner, data.at(folds.train(k)), k)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.baselines.blind import blind_baselines
 from structsvm.data.samples import Counts
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
+from structsvm.evaluation.splits import check_split, rule_for, split_samples
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
@@ -29,11 +30,10 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner, recording_tags
 from structsvm.learner.settings import ProblemParameters, Settings, problem_from
 from structsvm.learner.steps import Rules
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import ROWS, TrainingSet
 from structsvm.model_selection.candidates import check_lams, menu
 from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
-from structsvm.model_selection.splits import ROWS, check_split, rule_for, split_samples
 from structsvm.model_selection.trials import SEEING, tuned_metric
 from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.problem import PartitionProblem

@@ -8,41 +8,34 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
 
 from structsvm.baselines.recordings import are_names
-from structsvm.data.copies import contents, near_rows
+from structsvm.data.copies import contents, joined, near_rows
+from structsvm.data.samples import units_of
 from structsvm.data.values import label_values
-from structsvm.data.words import Words
+from structsvm.data.words import RECORDINGS, TABLES, Words
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.columns import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
-from structsvm.model_selection.folds import Folds, split
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
-from structsvm.support.arrays import Ints
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import among, is_whole
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
 
-__all__ = [
-    "CLUSTERS",
-    "MOST_PARTS",
-    "PARTS",
-    "ROWS",
-    "SPLITS",
-    "STATES",
-    "Split",
-    "check_split",
-    "fewest_rows",
-    "question_in_words",
-    "rule_for",
-    "split_clusters",
-    "split_rows",
-    "split_samples",
-    "split_states",
-]
-
+SPLIT_TABLE = (
+    ". Or let it be split: split='rows' holds out rows of the clusters it has, split='clusters' "
+    "whole clusters"
+)
 SPLITS = (ROWS, CLUSTERS, STATES)
 MOST_PARTS = 10
 """Groups of rows, or of clusters, or folds without a state, over all draws."""
@@ -61,6 +54,117 @@ PARTS = {
     ROWS: Words("row group", "cluster", "row"),
     CLUSTERS: Words("cluster group", "cluster", "row"),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which recordings, or parts of tables, are held out together, and which are independent."""
+
+    held_out: Ints
+    """Fold of each recording, 0, 1, ..., (N,)."""
+    units: Ints
+    """Number of its group, or of the recording itself where there are no groups, (N,); copies are
+    of one unit."""
+    grouped: bool
+    draws: int = 1
+    """How often everything is held out, each time in other folds."""
+    shares: NDArray[np.bool_] | None = None
+    """Whether two folds hold out some of the same, (n_folds, n_folds); None if none do."""
+
+    def __len__(self) -> int:
+        """Number of folds."""
+        return int(self.held_out.max()) + 1
+
+    def test(self, k: int) -> Ints:
+        """The recordings held out in fold ``k``."""
+        return np.flatnonzero(self.held_out == k)
+
+    def train(self, k: int) -> Ints:
+        """Return what is held out in folds that have nothing in common with fold ``k``."""
+        if self.shares is None:
+            return np.flatnonzero(self.held_out != k)
+        return np.flatnonzero(~self.shares[k][self.held_out])
+
+
+def folds_of(
+    cv: Any,
+    truths: Sequence[EquivalenceMatrix],
+    groups: Any = None,
+    random_state: int | None = None,
+    words: Words = RECORDINGS,
+    weights: Floats | None = None,
+    numbers: Ints | None = None,
+) -> Folds:
+    """Folds of N recordings."""
+    N = len(truths)
+    units = units_of(groups, N, words)[1]
+    n_units = int(units.max()) + 1
+    if n_units < 2:
+        what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
+        raise DataError(
+            f"{what}: nothing can be held out to choose and evaluate by; label another one, or use "
+            "MetricLearner, which needs only one"
+            + (SPLIT_TABLE if words is TABLES and N == 1 else "")
+        )
+    apart = units if numbers is None else joined(units, numbers)
+    copied = apart.max() < units.max() and apart.max() > 0
+    kept = apart if copied and isinstance(cv, int | np.integer) else units
+    held_out = np.full(N, -1)
+    together = kept is apart or groups is not None
+    for k, (train, test) in enumerate(_pairs(cv, N, kept, together, random_state)):
+        if (held_out[test] >= 0).any() or set(train) | set(test) != set(range(N)):
+            raise SettingsError(f"cv must hold every {words.whole} out exactly once, got {cv!r}")
+        held_out[test] = k
+    if (held_out < 0).any():
+        raise SettingsError(
+            f"cv never holds {words.whole} {int(held_out.argmin())} out: it must hold every "
+            f"{words.whole} out exactly once, got {cv!r}"
+        )
+    folds = Folds(held_out, apart, groups is not None)
+    teaches = np.array([truth.n_clusters > 1 for truth in truths])
+    if weights is not None:
+        teaches &= weights > 0
+    _check_folds(folds, units, teaches, groups, words)
+    return folds
+
+
+def _pairs(cv: Any, N: int, units: Ints, grouped: bool, seed: int | None) -> list[Any]:
+    """``(train, test)`` of each fold."""
+    if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
+        raise SettingsError(f"cv must be at least 2 folds, or a splitter, got {cv!r}")
+    splitter = cv
+    if isinstance(cv, int | np.integer):
+        n_splits = min(int(cv), int(units.max()) + 1)
+        kind = GroupKFold if grouped else KFold
+        splitter = kind(n_splits, shuffle=True, random_state=seed)
+    try:
+        # A splitter that ignores the groups is found out below.
+        with without_warnings(Warning, beginning="The groups parameter is ignored"):
+            pairs = check_cv(splitter).split(np.zeros((N, 1)), groups=units if grouped else None)
+            return list(pairs)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"cv={cv!r} cannot split {N} recordings: {error}") from error
+
+
+def _check_folds(
+    folds: Folds, units: Ints, teaches: NDArray[np.bool_], groups: Any, words: Words
+) -> None:
+    for k in range(len(folds)):
+        divided = np.intersect1d(units[folds.train(k)], units[folds.test(k)])
+        if divided.size:
+            name = units_of(groups, teaches.size, words)[0][divided[0]]
+            raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
+        if not teaches.any():
+            raise DataError(
+                f"none of {words.wholes(teaches.size)} has two {words.part}s or more: there is "
+                "nothing to learn from; label some with several"
+            )
+        if not teaches[folds.train(k)].any():
+            raise DataError(
+                f"only {int(teaches.sum())} of {words.wholes(teaches.size)} have two "
+                f"{words.part}s or more, all held out at once in fold {k}: label more, or use "
+                "more folds"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +229,7 @@ def rule_for(asked: str | None) -> str:
 
 def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     numbers, words = contents([sample.data for sample in data.samples]), data.problem.traits.words
-    folds = split(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
+    folds = folds_of(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
     training = [data.at(folds.train(k)) for k in range(len(folds))]
     return Split(data, folds, training, words_of(data.problem, data.samples), numbers)
 
