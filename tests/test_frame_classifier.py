@@ -49,20 +49,6 @@ def test_the_best_path_of_so_many_segments_is_that_of_enumeration(seed):
         assert value(scores, found) == pytest.approx(best)
 
 
-def test_paths_that_there_are_not_are_refused():
-    scores = np.zeros((4, 2))
-    for price in (-1.0, np.nan):
-        with pytest.raises(SettingsError, match="the price of a change must be 0 or more"):
-            best_path(scores, price)
-    for K in (0, 5):
-        with pytest.raises(SettingsError, match="the number of segments must be from 1 to 4"):
-            best_path_of(scores, K)
-    with pytest.raises(SettingsError, match="must be an integer"):
-        best_path_of(scores, 2.0)
-    with pytest.raises(SettingsError, match="1 state cannot"):
-        best_path_of(scores[:, :1], 2)
-
-
 @pytest.mark.parametrize("estimator", ["logistic", LogisticRegression(), "boosting"])
 def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
     baseline = FrameClassifier(estimator, Lags((-2, 0, 2)), n_folds=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.tuning import mean_loss, segment_numbers, stretches_to_tune_on
+from structsvm.baselines.segmenter import Segmenter
+from structsvm.baselines.tuning import mean_loss, stretches_to_tune_on
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.features.boundaries import read_boundaries
 from structsvm.features.checks import read_recordings
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order
 
@@ -23,7 +26,54 @@ FEW = 40
 """Segmentations to choose from, and recordings to judge them by, of the training recordings."""
 
 
-class EqualSegments(BaseEstimator):  # type: ignore[misc]
+class BlindSegmenter(Segmenter):
+    """Segments recordings by what the labels of others say, without a look at the features."""
+
+    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
+        """Choose by the mean loss on the training recordings.
+
+        Parameters
+        ----------
+        Xs : sequence of arrays (T_i, P)
+            Of which only the lengths are used.
+        ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
+            Labels None, "" or NaN, and -1 among numbers, are unknown.
+        groups : object
+            Not used.
+
+        Raises
+        ------
+        DataError
+            When labels cannot be read, or nothing changes.
+        """
+        arrays, owner = read_recordings(Xs), type(self).__name__
+        codes = read_boundaries(each_in_order(ys, Xs), arrays, owner).codes
+        known = stretches_to_tune_on(codes, owner)
+        whole = [part for part in known if part.truth.n_samples == len(arrays[part.recording])]
+        self._choose([part.truth for part in known], [part.truth for part in whole or known])
+        return self
+
+    def predict_breakpoints(
+        self, Xs: Sequence[Floats], n_clusters: Counts = None
+    ) -> list[list[int]]:
+        """Return the segment ends of each recording, the last being T."""
+        check_is_fitted(self)
+        sizes = [len(X) for X in read_recordings(Xs)]
+        counts = cluster_counts(n_clusters, sizes)
+        return [self._ends(T, K) for T, K in zip(sizes, counts, strict=True)]
+
+    @abstractmethod
+    def _choose(
+        self, known: Sequence[EquivalenceMatrix], whole: Sequence[EquivalenceMatrix]
+    ) -> None:
+        """Choose by what is known: stretches of recordings, and whole ones if there are any."""
+
+    @abstractmethod
+    def _ends(self, T: int, K: int | None) -> list[int]:
+        """The segment ends of a recording of T samples, of K segments if K is given."""
+
+
+class EqualSegments(BlindSegmenter):
     """Segments of equal length, whatever is in the recording.
 
     The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, among
@@ -47,64 +97,25 @@ class EqualSegments(BaseEstimator):  # type: ignore[misc]
     [[10, 20, 30]]
     """
 
-    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
-        """Choose the length.
-
-        Parameters
-        ----------
-        Xs : sequence of arrays (T_i, P)
-            Of which only the lengths are used.
-        ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
-            Labels None, "" or NaN, and -1 among numbers, are unknown.
-        groups : object
-            Not used.
-
-        Raises
-        ------
-        DataError
-            When labels cannot be read, or nothing changes.
-        """
-        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
-        known = stretches_to_tune_on(
-            read_boundaries(ys, arrays, "EqualSegments").codes, "EqualSegments"
-        )
-        truths = [part.truth for part in known]
-        lengths = np.geomspace(1.0, 2.0 * max(M.n_samples for M in truths), LENGTHS)
-        losses = [mean_loss(truths, [_ends(M.n_samples, L) for M in truths]) for L in lengths]
+    def _choose(
+        self, known: Sequence[EquivalenceMatrix], whole: Sequence[EquivalenceMatrix]
+    ) -> None:
+        lengths = np.geomspace(1.0, 2.0 * max(M.n_samples for M in known), LENGTHS)
+        losses = [mean_loss(known, [_equal(M.n_samples, L) for M in known]) for L in lengths]
         best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
         self.length_, self.loss_ = float(lengths[best]), float(losses[best])
-        return self
 
-    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
-        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
-
-        Parameters
-        ----------
-        n_clusters : int or sequence of int, optional
-            So many segments in each recording, in place of those of the chosen length.
-        """
-        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
-
-    def predict_breakpoints(
-        self, Xs: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[int]]:
-        """Return the segment ends of each recording, the last being T."""
-        check_is_fitted(self)
-        sizes = [len(X) for X in read_recordings(Xs)]
-        counts = cluster_counts(n_clusters, sizes)
-        return [
-            _ends(T, self.length_ if K is None else T / K)
-            for T, K in zip(sizes, counts, strict=True)
-        ]
+    def _ends(self, T: int, K: int | None) -> list[int]:
+        return _equal(T, self.length_ if K is None else T / K)
 
 
-def _ends(T: int, length: float) -> list[int]:
+def _equal(T: int, length: float) -> list[int]:
     """Ends of segments of about this length, as equal as whole numbers are."""
     K = max(1, min(T, round(T / length)))
     return [(k * T + K // 2) // K for k in range(1, K)] + [T]
 
 
-class FixedTimes(BaseEstimator):  # type: ignore[misc]
+class FixedTimes(BlindSegmenter):
     """Changes at the times of the training recordings, scaled to the length of a recording.
 
     Of the training segmentations, and of the medians of those with equally many changes, the one of
@@ -112,14 +123,10 @@ class FixedTimes(BaseEstimator):  # type: ignore[misc]
     protocol, this is hard to beat, and says nothing of the features.
     """
 
-    def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
-        """Choose the times; parameters and errors as for :meth:`EqualSegments.fit`."""
-        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
-        codes = read_boundaries(ys, arrays, "FixedTimes").codes
-        known = stretches_to_tune_on(codes, "FixedTimes")
-        whole = [part for part in known if part.truth.n_samples == len(arrays[part.recording])]
-        truths = [part.truth for part in whole or known]
-        judged = truths[:: -(-len(truths) // FEW)]
+    def _choose(
+        self, known: Sequence[EquivalenceMatrix], whole: Sequence[EquivalenceMatrix]
+    ) -> None:
+        judged = whole[:: -(-len(whole) // FEW)]
         shares = [np.array(M.breakpoints[:-1]) / M.n_samples for M in judged]
         same = {n: [s for s in shares if s.size == n] for n in {s.size for s in shares}}
         every = [np.median(some, axis=0) for some in same.values()] + shares
@@ -127,20 +134,9 @@ class FixedTimes(BaseEstimator):  # type: ignore[misc]
         order = np.argsort(losses, kind="stable")
         self.times_ = [every[k] for k in order]
         self.loss_ = float(losses[order[0]])
-        return self
 
-    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
-        """Return the number of the segment of each sample, as :meth:`EqualSegments.predict`."""
-        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
-
-    def predict_breakpoints(
-        self, Xs: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[int]]:
-        """Return the segment ends of each recording, the last being T."""
-        check_is_fitted(self)
-        sizes = [len(X) for X in read_recordings(Xs)]
-        counts = cluster_counts(n_clusters, sizes)
-        return [_at(self._times(K), T) for T, K in zip(sizes, counts, strict=True)]
+    def _ends(self, T: int, K: int | None) -> list[int]:
+        return _at(self._times(K), T)
 
     def _times(self, K: int | None) -> Floats:
         """The best times, of K segments if K is given."""

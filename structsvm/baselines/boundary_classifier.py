@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.tuning import Stretch, mean_loss, segment_numbers, stretches_to_tune_on
-from structsvm.data.samples import Counts, cluster_counts
+from structsvm.baselines.segmenter import FrameSegmenter
+from structsvm.baselines.tuning import Stretch, mean_loss, stretches_to_tune_on
 from structsvm.features.boundaries import (
     DISTANCE,
     SPREAD,
@@ -21,7 +20,6 @@ from structsvm.features.boundaries import (
     sums_of,
 )
 from structsvm.features.checks import read_recordings
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order
 
@@ -38,7 +36,7 @@ QUANTILES = np.linspace(0.5, 0.995, 34)
 """Quantiles of the sums at held-out samples, which are the thresholds to choose from."""
 
 
-class BoundaryClassifier(LearnsBoundaries):
+class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
     """A classifier of boundaries, learned from change points, whose peaks are the changes.
 
     The classifier sees, for each sample, the means of the windows before and after it, how they
@@ -93,23 +91,12 @@ class BoundaryClassifier(LearnsBoundaries):
     def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
         """Learn the classifier, and choose the threshold and the distance.
 
+        Parameters and errors are those of :meth:`FrameClassifier.fit`, but for the labels.
+
         Parameters
         ----------
-        Xs : sequence of arrays (T_i, P)
         ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
             Labels None, "" or NaN, and -1 among numbers, are unknown.
-        groups : sequence of length N, optional
-            Whom or what a recording is of.
-
-        Raises
-        ------
-        SettingsError
-            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
-        DataError
-            When labels cannot be read, when there is no change, or no two samples next to each
-            other have a label.
-        LearningError
-            When the classifier fails, naming the fold.
         """
         recipe, arrays = self._boundary_recipe(), read_recordings(Xs)
         states = read_boundaries(each_in_order(ys, Xs), arrays, recipe.owner)
@@ -127,49 +114,33 @@ class BoundaryClassifier(LearnsBoundaries):
 
         At the first sample, where one always does, it says nothing.
         """
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        return [p[:, 1] for p in self.model_.probabilities(arrays, "BoundaryClassifier")]
+        return [p[:, 1] for p in super().predict_proba(Xs)]
 
-    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
-        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
-
-        Parameters
-        ----------
-        n_clusters : int or sequence of int, optional
-            Exactly so many segments in each recording: as many of the highest peaks as that takes,
-            in place of those above the threshold.
-        """
-        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
-
-    def predict_breakpoints(
-        self, Xs: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[int]]:
-        """Return the segment ends of each recording, the last being T."""
-        sums = [sums_of(p, self.spread_) for p in self.predict_proba(Xs)]
-        counts = cluster_counts(n_clusters, [total.size for total in sums])
-        return [
-            _ends(peaks_of(total, self.distance_), self.threshold_, total.size)
-            if K is None
-            else _highest(total, self.distance_, K)
-            for total, K in zip(sums, counts, strict=True)
-        ]
+    def _ends(self, p: Floats, K: int | None) -> list[int]:
+        sums = sums_of(p, self.spread_)
+        if K is not None:
+            return _highest(sums, self.distance_, K)
+        return _ends(peaks_of(sums, self.distance_), self.threshold_, sums.size)
 
     def _tune(self, held_out: list[Floats], known: list[Stretch]) -> None:
         """Choose how peaks are picked."""
         probabilities = [part.of(held_out) for part in known]
-        judges = [_Judge(part.truth) for part in known]
+        truths = [part.truth for part in known]
+
+        @cache  # many choices pick the same peaks
+        def loss(i: int, ends: tuple[int, ...]) -> float:
+            return mean_loss([truths[i]], [list(ends)])
+
         best = np.inf
         for spread, distance in product(SPREADS, DISTANCES):
             sums = [sums_of(p, spread) for p in probabilities]
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
-            losses = np.mean(
-                [
-                    judge.losses(peaks_of(total, distance), thresholds)
-                    for total, judge in zip(sums, judges, strict=True)
-                ],
-                axis=0,
-            )
+            of_each = []
+            for i, total in enumerate(sums):
+                peaks = peaks_of(total, distance)
+                ends = [tuple(_ends(peaks, t, total.size)) for t in thresholds]
+                of_each.append([loss(i, found) for found in ends])
+            losses = np.mean(of_each, axis=0)
             if losses.min() < best:
                 best, self.spread_, self.distance_ = losses.min(), spread, distance
                 self.threshold_ = float(thresholds[losses.argmin()])
@@ -189,26 +160,3 @@ def _highest(sums: Floats, distance: int, K: int) -> list[int]:
     order = np.lexsort((np.arange(sums.size), -sums, ~is_peak))
     chosen = [t for t in order.tolist() if t > 0][: K - 1]
     return [*sorted(chosen), sums.size]
-
-
-@dataclass(frozen=True, eq=False)
-class _Judge:
-    """What guesses of the segments of one recording lose, of which many are alike."""
-
-    truth: EquivalenceMatrix
-    known: dict[tuple[int, ...], float] = field(default_factory=dict)
-    """By the segment ends."""
-
-    def losses(self, peaks: tuple[Ints, Floats], thresholds: Floats) -> Floats:
-        """Loss of the peaks above each threshold."""
-        counts = (peaks[1] > thresholds[:, None]).sum(axis=1)
-        _, first, inverse = np.unique(counts, return_index=True, return_inverse=True)
-        T = self.truth.n_samples
-        losses = [self._loss(_ends(peaks, thresholds[i], T)) for i in first]
-        return np.asarray(losses)[inverse]
-
-    def _loss(self, ends: list[int]) -> float:
-        key = tuple(ends)
-        if key not in self.known:
-            self.known[key] = mean_loss([self.truth], [ends])
-        return self.known[key]

@@ -7,17 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.tuning import segment_numbers
+from structsvm.baselines.segmenter import Segmenter
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.candidates import names_states
 from structsvm.support.arrays import Floats, Ints
 
 
-class Consensus(BaseEstimator):  # type: ignore[misc]
+class Consensus(Segmenter):
     """The segmentation that is nearest to those of several estimators.
 
     With the segmentations ``M_i`` that the estimators find of a recording, it is the ``M`` of least
@@ -96,16 +96,6 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
         known = [member.classes_ for member in self.estimators_.values() if names_states(member)]
         return np.unique(np.concatenate(known)) if known else None
 
-    def predict(self, Xs: Any, n_clusters: Counts = None) -> list[Ints]:
-        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
-
-        Parameters
-        ----------
-        n_clusters : int or sequence of int, optional
-            Exactly so many segments in each recording; each estimator finds as many.
-        """
-        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
-
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T.
 
@@ -173,22 +163,12 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
 
     def _weights(self) -> Floats:
         """The weight of each estimator."""
-        pairs = self.estimators
-        is_list = isinstance(pairs, list | tuple) and len(pairs) > 0
-        if not is_list or not all(isinstance(p, tuple) and len(p) == 2 for p in pairs):
-            raise SettingsError(f"estimators must be a list of (name, estimator), got {pairs!r}")
-        names = [name for name, _ in pairs]
-        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        names = [name for name, _ in self.estimators]
+        if not names or len(set(names)) < len(names):
             raise SettingsError(f"names of estimators must be different texts, got {names}")
-        for name, estimator in pairs:
-            if not (hasattr(estimator, "fit") and hasattr(estimator, "predict_breakpoints")):
-                raise SettingsError(f"{name} has no fit and predict_breakpoints: {estimator!r}")
         if self.weights is None:
             return np.ones(len(names))
-        try:
-            weights = np.array(self.weights, dtype=np.float64)
-        except (TypeError, ValueError):
-            weights = np.empty(0)
+        weights = np.array(self.weights, dtype=np.float64)
         if weights.shape != (len(names),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise SettingsError(
                 f"weights must be {len(names)} positive numbers, one for each estimator, "

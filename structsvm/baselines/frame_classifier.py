@@ -8,18 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
+from structsvm.baselines.segmenter import FrameSegmenter, with_counts
 from structsvm.baselines.tuning import (
     Stretch,
     breakpoints,
     mean_loss,
-    segment_numbers,
     stretches_to_tune_on,
 )
 from structsvm.baselines.viterbi import best_path, best_path_of
-from structsvm.data.samples import Counts, cluster_counts
+from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import read_recordings
@@ -35,7 +33,7 @@ USUAL_PRICE = 3.0
 PRICES = (0.0, *np.geomspace(0.25, 64.0, 25).tolist())
 
 
-class FrameClassifier(BaseEstimator):  # type: ignore[misc]
+class FrameClassifier(FrameSegmenter):
     """A classifier that names every sample, with smoothed names.
 
     The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
@@ -151,13 +149,6 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         ]
         return np.array(losses)
 
-    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
-        check_is_fitted(self)
-        return self.model_.probabilities(
-            read_recordings(Xs, self.n_features_in_), "FrameClassifier"
-        )
-
     def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
 
@@ -166,7 +157,8 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         n_clusters : int or sequence of int, optional
             Exactly so many stretches of one state in each recording, in place of the price.
         """
-        return [self.classes_[path] for path in self._paths(Xs, n_clusters)]
+        found = with_counts(self.predict_proba(Xs), n_clusters)
+        return [self.classes_[self._path(p, K)] for p, K in found]
 
     def predict_segments(
         self, Xs: Sequence[Floats], n_clusters: Counts = None
@@ -176,51 +168,29 @@ class FrameClassifier(BaseEstimator):  # type: ignore[misc]
         The probability is that of the state, not smoothed, on average over the segment; as
         :meth:`structsvm.MetricLearner.predict_segments`.
         """
-        probabilities = self.predict_proba(Xs)
         tables = []
-        for p, path in zip(probabilities, self._best(probabilities, n_clusters), strict=True):
-            edges = list(pairwise([0, *breakpoints(path)]))
+        for p, K in with_counts(self.predict_proba(Xs), n_clusters):
+            path = self._path(p, K)
             names = self.classes_[path].tolist()
-            tables.append(
-                [
-                    {
-                        "start": a,
-                        "end": b,
-                        "state": names[a],
-                        "probability": float(p[a:b, path[a]].mean()),
-                    }
-                    for a, b in edges
-                ]
-            )
+            rows = [
+                {
+                    "start": a,
+                    "end": b,
+                    "state": names[a],
+                    "probability": float(p[a:b, path[a]].mean()),
+                }
+                for a, b in pairwise([0, *breakpoints(path)])
+            ]
+            tables.append(rows)
         return tables
 
-    def predict(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[Ints]:
-        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
-        return [segment_numbers(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
+    def _ends(self, p: Floats, K: int | None) -> list[int]:
+        return breakpoints(self._path(p, K))
 
-    def predict_breakpoints(
-        self, Xs: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[int]]:
-        """Return the segment ends of each recording, the last being T."""
-        return self.breakpoints_of(self.predict_proba(Xs), n_clusters)
-
-    def breakpoints_of(
-        self, probabilities: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[int]]:
-        """Return the segment ends of recordings of which ``predict_proba`` has said this."""
-        return [breakpoints(path) for path in self._best(probabilities, n_clusters)]
-
-    def _paths(self, Xs: Sequence[Floats], n_clusters: Counts) -> list[Ints]:
-        return self._best(self.predict_proba(Xs), n_clusters)
-
-    def _best(self, probabilities: Sequence[Floats], n_clusters: Counts) -> list[Ints]:
-        """The best path of each recording."""
-        scores = [self._scores(p) for p in probabilities]
-        counts = cluster_counts(n_clusters, [len(L) for L in scores])
-        return [
-            best_path(L, self.price_) if K is None else best_path_of(L, K)
-            for L, K in zip(scores, counts, strict=True)
-        ]
+    def _path(self, p: Floats, K: int | None) -> Ints:
+        """The best states, (T,)."""
+        scores = self._scores(p)
+        return best_path(scores, self.price_) if K is None else best_path_of(scores, K)
 
     def _scores(self, probabilities: Floats) -> Floats:
         return np.asarray(np.log(probabilities + self.smoothing))

@@ -35,11 +35,6 @@ def breakpoints(codes: Ints) -> list[int]:
     return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
 
 
-def segment_numbers(ends: Sequence[int]) -> Ints:
-    """The number of the segment of each sample, 0, 1, ..., given the segment ends."""
-    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)).astype(np.int64)
-
-
 def occurrences(names: Iterable[Iterable[Hashable]]) -> dict[Any, int]:
     """In how many samples each name occurs, given the names of the items of each."""
     counts: dict[Any, int] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.errors import SettingsError
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import uninterrupted
@@ -15,8 +14,6 @@ def best_path(scores: Floats, price: float) -> Ints:
 
     Exact, in O(T C): a state is best reached from itself or from the best of all.
     """
-    if not price >= 0:
-        raise SettingsError(f"the price of a change must be 0 or more, got {price!r}")
     return np.asarray(_path(np.ascontiguousarray(scores, dtype=np.float64), float(price)))
 
 
@@ -25,13 +22,6 @@ def best_path_of(scores: Floats, n_clusters: int) -> Ints:
 
     Exact, in O(T K C) for K segments.
     """
-    T = len(scores)
-    if isinstance(n_clusters, bool) or not isinstance(n_clusters, int | np.integer):
-        raise SettingsError(f"the number of segments must be an integer, got {n_clusters!r}")
-    if not 1 <= n_clusters <= T:
-        raise SettingsError(f"the number of segments must be from 1 to {T}, got {n_clusters}")
-    if n_clusters > 1 and scores.shape[1] < 2:
-        raise SettingsError(f"1 state cannot make {n_clusters} segments")
     return np.asarray(_path_of(np.ascontiguousarray(scores, dtype=np.float64), int(n_clusters)))
 
 
