@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from structsvm.errors import DataError
 from structsvm.support.arrays import Ints
 
-__all__ = ["STATE_SCORES", "UNSEEN", "Confusion", "confusions", "refuse_unseen"]
+__all__ = ["Confusion"]
 
 Names = NDArray[Any]
 
@@ -99,16 +99,9 @@ class Confusion:
 def confusions(
     truths: Sequence[Names], found: Mapping[str, Sequence[Names]], known: Collection[Any]
 ) -> dict[str, list[Confusion]]:
-    """A confusion for each sample, by what named the states, all of the same states.
+    """A confusion for each sample, by what named the states; names are None where there is none.
 
-    Parameters
-    ----------
-    truths : sequence of arrays (T_i,) of object
-        Names, None for items that have none.
-    found : mapping of sequences of arrays (T_i,)
-        The names given by each metric or baseline.
-    known : collection
-        The states that were learned, in their order; other names come after them.
+    The states that were learned come first, in their order.
     """
     others = {name for y in truths for name in y.tolist() if name is not None}
     others |= {name for each in found.values() for y in each for name in np.unique(y).tolist()}
@@ -126,13 +119,7 @@ def confusions(
 
 
 def refuse_unseen(truths: Sequence[Names], known: Collection[Any], whole: str) -> None:
-    """Refuse names of states that were not learned.
-
-    Raises
-    ------
-    DataError
-        Listing the names, and the samples that have them.
-    """
+    """Refuse names of states that were not learned, with the samples that have them."""
     learned, where = set(known), dict[Any, list[int]]()
     for i, y in enumerate(truths):
         for name in {name for name in y.tolist() if name is not None} - learned:

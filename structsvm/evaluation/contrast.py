@@ -11,15 +11,6 @@ from scipy import stats
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = [
-    "LEARNED",
-    "MIN_UNITS",
-    "Contrast",
-    "chosen",
-    "once_each",
-    "standard_error",
-]
-
 CONFIDENCE = 0.95
 LEARNED = "learned"
 SIGNIFICANT = 0.05
@@ -30,15 +21,9 @@ four, a fair coin does so too once in eight."""
 
 
 def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> Floats:
-    """The mean over the copies of each recording.
+    """The mean over the copies of each recording, which have the same number, (N,) all.
 
-    Parameters
-    ----------
-    values : array of shape (N,)
-    numbers : array of shape (N,)
-        As from :func:`structsvm.data.copies.contents`.
-    weights : array of shape (N,), optional
-        Of the copies in their mean; where all of them are 0, the mean is 0.
+    Where all weights of the copies are 0, the mean is 0.
     """
     weights = np.ones(numbers.size) if weights is None else weights
     totals = np.bincount(numbers, weights)
@@ -51,18 +36,9 @@ def standard_error(
 ) -> float:
     """Standard error of the mean when only different units are independent; NaN for a single one.
 
-    With a unit for each recording this is the usual one, ``std / sqrt(N)``.
-
-    Parameters
-    ----------
-    differences : array of shape (N,)
-    units : array of shape (N,)
-        Number of the unit of each, 0, 1, ...
-    weights : array of shape (N,), optional
-        Of the weighted mean; units of weight 0 are none.
-    draws : int
-        How often everything is among the units: the mean over several draws of them is taken to be
-        no more certain than that over a single one.
+    With a unit for each recording this is the usual one, ``std / sqrt(N)``. Units of weight 0 are
+    none. The mean over several draws of the same units is taken to be no more certain than that
+    over a single one.
     """
     weights = np.ones(differences.size) if weights is None else weights
     deviations = weights * (differences - np.average(differences, weights=weights))
@@ -84,24 +60,14 @@ def chosen(
     weights: Floats | None = None,
     kinds: Sequence[str] | None = None,
 ) -> int:
-    """Index of the candidate to take, given losses on held-out recordings.
+    """Index of the candidate to take, given losses on held-out recordings, (N, n_candidates).
 
-    Parameters
-    ----------
-    losses : array of shape (N, n_candidates)
-        The simplest candidate first. A column with NaN is out of the question.
-    units : array of shape (N,)
-        As in :func:`standard_error`.
-    rule : {"one_se", "min"}
-        The simplest whose loss exceeds the smallest by at most one standard error of their paired
-        difference (Breiman et al., 1984), or the one of smallest loss. One that needs no learning
-        is not taken where the best of all is better on most units, beyond chance.
-    weights : array of shape (N,), optional
-        Of the recordings.
-    kinds : sequence of str, optional
-        Kind of each candidate. One standard error is for how strongly a kind is regularized, and
-        for candidates of no kind (""), which need no learning; two kinds are compared by their
-        means, because neither is a simpler form of the other.
+    The simplest candidate is the first; a column with NaN is out of the question. "one_se" takes
+    the simplest whose loss exceeds the smallest by at most one standard error of their paired
+    difference (Breiman et al., 1984), "min" that of smallest loss. One that needs no learning is
+    not taken where the best of all is better on most units, beyond chance. One standard error is
+    for how strongly a kind is regularized, and for candidates of no kind (""), which need no
+    learning; two kinds are compared by their means, because neither is a simpler form of the other.
     """
     usable = np.flatnonzero(~np.isnan(losses).any(axis=0))
     means = np.average(losses[:, usable], axis=0, weights=weights)

@@ -63,18 +63,7 @@ from structsvm.support.tables import Printed, ShortTable
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
 
-__all__ = [
-    "Evaluation",
-    "SampleScores",
-    "Scores",
-    "confusions_of",
-    "evaluate",
-    "found_by_all",
-    "meanings_in_words",
-    "perfect_in_words",
-    "score_titles",
-    "warn_of_new_clusters",
-]
+__all__ = ["Evaluation", "SampleScores", "Scores", "evaluate"]
 
 Scores = Mapping[str, float | None]
 """Scores by name, None where one does not apply: the loss, the adjusted Rand index, what verdicts
@@ -319,10 +308,9 @@ class Evaluation(Printed):
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
-    """What to call the scores of an evaluation, by name, in their order.
+    """What to call the scores of an evaluation, without what the verdict goes by, in their order.
 
-    Without what the verdict goes by, which is one of the others or made of them, and without scores
-    that apply to none of the samples. A score that does not apply to all of them says to how many.
+    A score that does not apply to all samples says to how many.
     """
     titles, counts = {}, evaluation.counts
     for name, count in counts.items():
@@ -596,23 +584,7 @@ def _learned_without(learner: MetricLearner, split: Split, k: int) -> MetricLear
 def confusions_of(
     learner: MetricLearner, samples: Sequence[Sample], ys: Any, found: Found, unseen_states: str
 ) -> dict[str, list[Confusion]]:
-    """The confusion of the states of each sample, by what named them; none without names.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-        Whose labels ``ys`` are.
-    found : mapping of sequences of arrays (T_i,)
-        The names given by each metric or baseline.
-    unseen_states : as for :func:`evaluate`
-
-    Raises
-    ------
-    SettingsError
-        When ``unseen_states`` is neither "refuse" nor "count", or an item has not got a name.
-    DataError
-        When names are mixed with breakpoints, or were not learned.
-    """
+    """The confusion of the states of each sample, by what named them; none without names."""
     refuse_unlisted("unseen_states", unseen_states, UNSEEN)
     words, known = learner.problem_.traits.words, learner.inputs_.states
     if not found:
@@ -678,23 +650,9 @@ def found_by_all(
     n_clusters: Counts | str = None,
     measured: Sequence[Sample] | None = None,
 ) -> tuple[dict[str, list[EquivalenceMatrix]], dict[str, list[NDArray[Any]]]]:
-    """What the learned metric and each of its tuned baselines make of samples.
+    """Partitions by the learned metric and each of its baselines, and names by those that name.
 
-    Parameters
-    ----------
-    learner : MetricLearner
-        Fitted.
-    Xs : samples, or what ``learner.prepare`` made of them
-    truths : their partitions
-    n_clusters : as for :func:`evaluate`, or one for each sample
-    measured : the samples as they were measured, without which baselines that are no metrics are
-        left out
-
-    Returns
-    -------
-    partitions : dict of lists of EquivalenceMatrix
-    names : dict of lists of arrays (T_i,)
-        The names of the states of items; nothing of what names no states.
+    Baselines that are no metrics are left out without the samples as they were ``measured``.
     """
     samples = prepare(learner, Xs)
     counts = _counts(learner, truths, n_clusters)
