@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.words import Words
-from structsvm.diagnosis import fit, leakage, samples
-from structsvm.diagnosis.findings import Diagnosis, Finding
+from structsvm.diagnosis import fit, samples
+from structsvm.diagnosis.findings import Diagnosis, Finding, Found
 from structsvm.diagnosis.samples import Examined
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.columns import partition_of, unscaled, words_of
@@ -21,24 +21,17 @@ from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partial_labels.complete import read_labels
 
-OF_THE_FIT: dict[str, Callable[[MetricLearner], Iterator[Finding]]] = {
-    "certificate": fit.certificate,
-    "price": fit.price,
-    "few labels": fit.few_labels,
-}
-OF_FEATURES: dict[str, Callable[[Examined], Iterator[Finding]]] = {
-    "scale": samples.scale,
-    "spikes": samples.spikes,
-    "codes": samples.codes,
-    "constant": samples.constant,
-    "copied features": samples.copied_features,
-    "copies": leakage.copies,
-    "leakage": leakage.leakage,
-}
-OF_LABELS: dict[str, Callable[[Examined], Iterator[Finding]]] = {
-    "unrelated labels": samples.unrelated_labels,
-    "labels among features": samples.labels_among_features,
-}
+OF_THE_FIT = (fit.certificate, fit.price, fit.few_labels)
+OF_FEATURES = (
+    samples.scale,
+    samples.spikes,
+    samples.codes,
+    samples.constant,
+    samples.copied_features,
+    samples.copies,
+    samples.leakage,
+)
+OF_LABELS = (samples.unrelated_labels, samples.labels_among_features)
 
 
 def diagnose(
@@ -120,16 +113,16 @@ def diagnose_measured(
 ) -> Diagnosis:
     """As :func:`diagnose`, of samples that ``learner.measured`` has checked already."""
     fitted = learner.best_estimator_ if hasattr(learner, "best_estimator_") else learner
-    checks = {name: check(fitted) for name, check in OF_THE_FIT.items()}
+    checks: list[tuple[Callable[[Any], Found], Any]] = [(check, fitted) for check in OF_THE_FIT]
     if hasattr(learner, "best_estimator_"):
-        checks["path"] = fit.path(learner)
+        checks.append((fit.path, learner))
     if measured is not None:
         given = _given(fitted, measured, ys, groups, names, prepared)
-        checks |= {name: check(given) for name, check in OF_FEATURES.items()}
-        if ys is not None:
-            checks |= {name: check(given) for name, check in OF_LABELS.items()}
-    findings = [finding for found in checks.values() for finding in found]
-    return Diagnosis(tuple(findings), tuple(checks))
+        which = OF_FEATURES if ys is None else OF_FEATURES + OF_LABELS
+        checks += [(check, given) for check in which]
+    found = {check.__name__.replace("_", " "): list(check(of)) for check, of in checks}
+    findings = [Finding(kind, *parts) for kind, each in found.items() for parts in each]
+    return Diagnosis(tuple(findings), tuple(found))
 
 
 def _given(

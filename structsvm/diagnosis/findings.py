@@ -14,6 +14,9 @@ __all__ = ["Diagnosis", "Finding"]
 
 WIDTH = 80
 
+Found = Iterator[tuple[str, str, dict[str, Any]]]
+"""What a check finds: what it is, what to do, and the values behind the sentence."""
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from structsvm.diagnosis.findings import Finding
+from structsvm.diagnosis.findings import Found
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.learner import MetricLearner
 from structsvm.model_selection import MetricLearnerCV
@@ -26,22 +24,21 @@ WAYS_OUT = {
 }
 
 
-def certificate(learner: MetricLearner) -> Iterator[Finding]:
+def certificate(learner: MetricLearner) -> Found:
     solution = learner.solution_
     status, gap = solution.status, float(solution.gap)
     wide = learner.problem_.traits.convex and np.isfinite(solution.lower) and gap > OPEN
     if status.converged and status is not Status.NOTHING_TO_LEARN and not wide:
         return
     far = f", and {100 * gap:.2g} % of the best possible gain may be missing" if wide else ""
-    yield Finding(
-        "certificate",
+    yield (
         f"{status.value}{far}",
         WAYS_OUT.get(status, "lower the tolerance, tol= of the solver's Stopping"),
         {"status": status.name, "gap": gap, "lower": solution.lower, "upper": solution.upper},
     )
 
 
-def price(learner: MetricLearner) -> Iterator[Finding]:
+def price(learner: MetricLearner) -> Found:
     calibration = learner.calibration_
     prices = calibration.penalties
     if not learner.problem_.traits.convex or prices.size < 2 * calibration.smoothing + 2:
@@ -65,8 +62,7 @@ def price(learner: MetricLearner) -> Iterator[Finding]:
         f"{part}s (docs/features.md)"
     )
     values = {"price": calibration.penalty, "tried": [float(prices[0]), float(prices[-1])]}
-    yield Finding(
-        "price",
+    yield (
         f"the price of a {part}, {calibration.penalty:.3g}, is among the {end} of those that were "
         f"tried ({prices[0]:.3g} to {prices[-1]:.3g}): {what}",
         remedy,
@@ -74,7 +70,7 @@ def price(learner: MetricLearner) -> Iterator[Finding]:
     )
 
 
-def path(search: MetricLearnerCV) -> Iterator[Finding]:
+def path(search: MetricLearnerCV) -> Found:
     lam, kind = search.best_lam_, search.best_learned_
     assert lam is not None
     lams = sorted(c.lam for c in search.candidates_ if c.name == kind and c.lam is not None)
@@ -87,8 +83,7 @@ def path(search: MetricLearnerCV) -> Iterator[Finding]:
         if low
         else "the labels support little more than the untrained metric"
     )
-    yield Finding(
-        "path",
+    yield (
         f"lam={lam:g} was chosen, the {'smallest' if low else 'largest'} of the {len(lams)} that "
         f"were tried ({lams[0]:g} to {lams[-1]:g}): {meaning}",
         f"try further ones: lams=({', '.join(f'{x:g}' for x in sorted([*lams, further]))})",
@@ -96,15 +91,14 @@ def path(search: MetricLearnerCV) -> Iterator[Finding]:
     )
 
 
-def few_labels(learner: MetricLearner) -> Iterator[Finding]:
+def few_labels(learner: MetricLearner) -> Found:
     data, traits = learner.training_data_, learner.problem_.traits
     P, N, words = len(learner.metric_.factor), len(data), traits.words
     weights = P if learner.metric == "diagonal" else P * (P + 1) // 2
     parts = sum(data.n_clusters) if traits.contiguous else sum(data.n_samples)
     unit = f"{words.part}s" if traits.contiguous else f"{words.item}s"
     if traits.contiguous and N < MIN_UNITS:
-        yield Finding(
-            "few labels",
+        yield (
             f"learned from {words.wholes(N)}: the metric may fit the peculiarities of "
             f"{'it' if N == 1 else 'them'}, and cross-validation needs at least {MIN_UNITS}",
             f"label more {words.whole}s; a few labelled stretches of many are worth more than all "
@@ -113,8 +107,7 @@ def few_labels(learner: MetricLearner) -> Iterator[Finding]:
         )
     if parts < weights:
         less = "metric='diagonal'" if learner.metric != "diagonal" else "fewer features"
-        yield Finding(
-            "few labels",
+        yield (
             f"a {learner.metric} metric of {P} features has {weights} weights, and was learned "
             f"from {parts} {unit}",
             f"learn with {less} or a larger lam, compare both with MetricLearnerCV, or label more",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from structsvm.data.copies import contents
 from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample
 from structsvm.data.samples import is_constant
 from structsvm.data.words import Words
-from structsvm.diagnosis.findings import Finding
+from structsvm.diagnosis.findings import Found
+from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.columns import codes_in, column_names, explained, labels_in
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -35,6 +38,10 @@ BY_CHANCE = 0.05
 """A share of these that do as well from which on labels explain nothing."""
 FEWEST_TO_EXCHANGE = 4
 """Different labellings that can be exchanged often enough to compare with."""
+WINDOW = 8
+"""Consecutive items that two samples must share to have a stretch in common."""
+SHARED = 0.1
+"""A part of the shorter sample from which on an overlap is one."""
 FINE = 100
 """Samples to which recordings are scaled to see whether their labels differ."""
 
@@ -56,6 +63,16 @@ class Examined:
     groups: Sequence[Any] | None
 
     @property
+    def known(self) -> list[tuple[Floats, EquivalenceMatrix]]:
+        """Features and partition of the samples whose partition is known and has several parts."""
+        pairs = zip(self.unscaled, self.truths, strict=True)
+        return [
+            (X, truth)
+            for X, truth in pairs
+            if truth is not None and truth.labels is not None and 1 < truth.n_clusters < len(X)
+        ]
+
+    @property
     def features(self) -> list[str]:
         """The names of the features that the metric sees."""
         return self.learner.metric_feature_names_
@@ -65,7 +82,7 @@ class Examined:
         return [self.features[j] for j in np.asarray(columns).tolist()]
 
 
-def scale(given: Examined) -> Iterator[Finding]:
+def scale(given: Examined) -> Found:
     """A feature that decides alone which partition is best, because of its unit."""
     features = given.learner.inputs_.features
     if features is not None and features.scaled:
@@ -84,8 +101,7 @@ def scale(given: Examined) -> Iterator[Finding]:
         None: "features are not scaled",
         "training": f"it varies more within these {whole}s than in training",
     }.get(kind, f"features are scaled on each {whole}")
-    yield Finding(
-        "scale",
+    yield (
         f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
         f"untrained metric, {shares[largest] / np.median(others):.2g} times the median of the "
         f"others: {why}, and the regularizer assumes features in one unit",
@@ -94,7 +110,7 @@ def scale(given: Examined) -> Iterator[Finding]:
     )
 
 
-def constant(given: Examined) -> Iterator[Finding]:
+def constant(given: Examined) -> Found:
     """Features that do not vary, in all samples or in many."""
     flat = np.array([is_constant(X) for X in given.unscaled])
     share, n, words = flat.mean(axis=0), len(flat), given.words
@@ -102,8 +118,7 @@ def constant(given: Examined) -> Iterator[Finding]:
     often = np.flatnonzero((share >= 0.5) & (share < 1))
     if always.size:
         names = given.called(always)
-        yield Finding(
-            "constant",
+        yield (
             f"constant in every {words.whole}, so without influence: feature {some_of(names)}",
             "leave them out, or check the sensor"
             if len(names) > 1
@@ -113,15 +128,14 @@ def constant(given: Examined) -> Iterator[Finding]:
     if often.size:
         names = given.called(often)
         counts = {name: int(flat[:, j].sum()) for name, j in zip(names, often, strict=True)}
-        yield Finding(
-            "constant",
+        yield (
             f"constant in at least half of the {words.wholes(n)}: feature {some_of(names)}",
             f"check whether the sensor was off; the weight rests on the other {words.whole}s",
             {"constant_in": counts},
         )
 
 
-def spikes(given: Examined) -> Iterator[Finding]:
+def spikes(given: Examined) -> Found:
     """Features whose variance is that of a few values."""
     centred = np.vstack([X - np.median(X, axis=0) for X in given.unscaled])
     n = int(np.ceil(FEW_VALUES * len(centred)))
@@ -134,8 +148,7 @@ def spikes(given: Examined) -> Iterator[Finding]:
     found = np.flatnonzero(share > SPIKY)
     if found.size:
         names = given.called(found)
-        yield Finding(
-            "spikes",
+        yield (
             f"{n} of {len(centred)} {given.words.item}s {'makes' if n == 1 else 'make'} most of "
             f"the variance of feature {some_of(names)}: standardised, all other values are small",
             "clip or interpolate the outliers, or use ranks or a robust transformation",
@@ -143,7 +156,7 @@ def spikes(given: Examined) -> Iterator[Finding]:
         )
 
 
-def codes(given: Examined) -> Iterator[Finding]:
+def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
     found = codes_in([filled(sample.X) for sample in given.measured])
     if not found:
@@ -157,8 +170,7 @@ def codes(given: Examined) -> Iterator[Finding]:
     values: dict[str, list[float]] = {}
     for code in found:
         values.setdefault(names[code.column], []).append(code.value)
-    yield Finding(
-        "codes",
+    yield (
         f"{some_of(told, 3)}, far from all other values",
         "if it stands for a missing value, leave these cells blank (NaN in Python), and use "
         "missing='interpolate' or 'mask'",
@@ -166,7 +178,7 @@ def codes(given: Examined) -> Iterator[Finding]:
     )
 
 
-def copied_features(given: Examined) -> Iterator[Finding]:
+def copied_features(given: Examined) -> Found:
     """Features that say the same as others."""
     P = len(given.features)
     if P < 2:
@@ -184,24 +196,145 @@ def copied_features(given: Examined) -> Iterator[Finding]:
     if not pairs:
         return
     said = [f"{given.features[a]} and {given.features[b]}" for a, b in pairs]
-    yield Finding(
-        "copied features",
+    yield (
         f"always move together: {some_of(said)}; one may take the weight of both",
         "leave out one of each pair, or do not interpret which of them has the weight",
         {"pairs": [[given.features[a], given.features[b]] for a, b in pairs]},
     )
 
 
-def labels_among_features(given: Examined) -> Iterator[Finding]:
+def copies(given: Examined) -> Found:
+    """Samples that are the same, to the last value."""
+    numbers = contents([sample.data for sample in given.measured])
+    places = defaultdict(list)
+    for name, number in zip(given.names, numbers.tolist(), strict=True):
+        places[number].append(name)
+    same = [names for names in places.values() if len(names) > 1]
+    if not same:
+        return
+    extra = sum(len(names) - 1 for names in same)
+    whole = given.words.whole
+    yield (
+        f"{extra} of {given.words.wholes(len(given.names))} "
+        f"{'is a copy of another one' if extra == 1 else 'are copies of others'}: "
+        f"{some_of([' = '.join(names) for names in same])}",
+        f"keep one of each, because a copy counts twice; to weight a {whole}, use sample_weight=",
+        {"copies": same},
+    )
+
+
+def leakage(given: Examined) -> Found:
+    yield from _seen(given)
+    yield from _overlaps(given)
+    if given.groups is not None:
+        yield from _few_groups(given)
+
+
+def _seen(given: Examined) -> Found:
+    data, N = given.learner.training_data_, len(given.measured)
+    seen = [
+        name
+        for name, sample in zip(given.names, given.measured, strict=True)
+        if sample.data in data
+    ]
+    if not seen or len(seen) == N:
+        return  # all of them: these are the samples that were learned from, and nothing is held out
+    yield (
+        f"the metric was learned from {len(seen)} of these {given.words.wholes(N)}: "
+        f"{some_of(seen)}",
+        "evaluate the metric on the others alone",
+        {"learned_from": seen},
+    )
+
+
+def _overlaps(given: Examined) -> Found:
+    """Samples that have stretches in common, across groups where groups are given."""
+    shares = _shared_stretches(given)
+    groups = given.groups
+    across = {
+        pair: share
+        for pair, share in shares.items()
+        if groups is None or groups[pair[0]] != groups[pair[1]]
+    }
+    if not across:
+        return
+    said = [f"{given.names[a]} and {given.names[b]}" for a, b in across]
+    whole, n = given.words.whole, len(across)
+    pairs = f"1 pair of {whole}s shares" if n == 1 else f"{n} pairs of {whole}s share"
+    different = " of different groups" if groups is not None else ""
+    yield (
+        f"{pairs}{different} stretches of the same values: {some_of(said)}",
+        f"cut {whole}s that do not overlap, or put overlapping ones in the same group: a held-out "
+        "one is not independent of the other",
+        {
+            "pairs": [
+                {"first": given.names[a], "second": given.names[b], "share": share}
+                for (a, b), share in across.items()
+            ]
+        },
+    )
+
+
+def _few_groups(given: Examined) -> Found:
+    assert given.groups is not None
+    n = len({str(group) for group in given.groups})
+    if n >= MIN_UNITS:
+        return
+    yield (
+        f"the {given.words.wholes(len(given.names))} are of {n} group{'' if n == 1 else 's'}: the "
+        f"gain on further groups cannot be estimated from fewer than {MIN_UNITS}",
+        "label a little of further groups rather than more of these groups",
+        {"groups": n, "needed": MIN_UNITS},
+    )
+
+
+def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
+    window = WINDOW if given.learner.problem_.traits.contiguous else 1
+    numbers = contents([sample.data for sample in given.measured])
+    runs = _runs([sample.X for sample in given.measured], window)
+    owners = defaultdict(list)
+    for i, own in enumerate(runs):
+        values, counts = np.unique(own, return_counts=True)
+        for value in values[counts == 1].tolist():
+            owners[value].append(i)
+    shared: dict[tuple[int, int], int] = defaultdict(int)
+    for places in owners.values():
+        for a, b in ((a, b) for k, a in enumerate(places) for b in places[k + 1 :]):
+            if numbers[a] != numbers[b] or given.groups is not None:
+                shared[a, b] += 1
+    found = {
+        pair: n / max(1, min(runs[pair[0]].size, runs[pair[1]].size))
+        for pair, n in sorted(shared.items())
+    }
+    return {pair: share for pair, share in found.items() if share >= SHARED}
+
+
+def _runs(Xs: list[Floats], window: int) -> list[Ints]:
+    """A number for each ``window`` consecutive rows of each, the same for the same values."""
+    ends = np.cumsum([len(X) for X in Xs])[:-1]
+    rows = np.unique(np.vstack(Xs), axis=0, return_inverse=True)[1].reshape(-1)
+    ids = np.split(rows.astype(np.int64), ends)
+    if window == 1:
+        return ids
+    views = [
+        np.lib.stride_tricks.sliding_window_view(own, window)
+        if own.size >= window
+        else np.empty((0, window), dtype=np.int64)
+        for own in ids
+    ]
+    numbers = np.unique(np.vstack(views), axis=0, return_inverse=True)[1].reshape(-1)
+    return np.split(numbers.astype(np.int64), np.cumsum([len(view) for view in views])[:-1])
+
+
+def labels_among_features(given: Examined) -> Found:
     """Features that hold the labels: they do not vary within any labelled part."""
-    known = _known(given)
+    known = given.known
     if not known:
         return
     found = labels_in(known)
     if found.size:
         names = given.called(found)
-        yield Finding(
-            "labels among features",
+        yield (
             f"constant within every labelled {given.words.part} and changing between them: "
             f"feature {some_of(names)}",
             "leave it out if it was computed from the labels, which new samples do not have",
@@ -209,9 +342,9 @@ def labels_among_features(given: Examined) -> Iterator[Finding]:
         )
 
 
-def unrelated_labels(given: Examined) -> Iterator[Finding]:
+def unrelated_labels(given: Examined) -> Found:
     """Labels that explain no feature better than others, which belong to none of the samples."""
-    known = _known(given)
+    known = given.known
     if not known:
         return
     rng, contiguous = np.random.default_rng(0), given.learner.problem_.traits.contiguous
@@ -236,8 +369,7 @@ def unrelated_labels(given: Examined) -> Iterator[Finding]:
         score = float(((here - centre) / spread).max())
         beaten = float(np.mean(((elsewhere - centre) / spread).max(axis=1) >= score))
         if beaten > BY_CHANCE:
-            yield Finding(
-                "unrelated labels",
+            yield (
                 f"no feature differs between the labelled {part}s more than by chance: {where} do "
                 f"as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
                 "check that labels and samples belong together and start at the same time, or use "
@@ -245,16 +377,6 @@ def unrelated_labels(given: Examined) -> Iterator[Finding]:
                 {"chance": beaten, "explained": float(here.max())},
             )
             return
-
-
-def _known(given: Examined) -> list[tuple[Floats, EquivalenceMatrix]]:
-    """Features and partition of the samples whose partition is known and has several parts."""
-    pairs = zip(given.unscaled, given.truths, strict=True)
-    return [
-        (X, truth)
-        for X, truth in pairs
-        if truth is not None and truth.labels is not None and 1 < truth.n_clusters < len(X)
-    ]
 
 
 def _shares(known: Sequence[tuple[Floats, EquivalenceMatrix]], labels: Sequence[Any]) -> Floats:
