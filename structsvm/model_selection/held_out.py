@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -14,12 +14,10 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from structsvm.baselines.consensus import nearest_segmentations
-from structsvm.data.words import Words
 from structsvm.errors import LearningError
 from structsvm.evaluation.contrast import Contrast, chosen, once_each, standard_error
 from structsvm.evaluation.splits import Folds, Split
 from structsvm.evaluation.verdict import Verdict
-from structsvm.learner.inputs import are_scores
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.trials import (
@@ -37,10 +35,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage
 
-FIXED, FITTED, SCORED = 0.05, 0.4, 0.8
-"""What part of the time goes into features and the candidates that are not learned, about: without
-slow classifiers among these, with them, and where features are made by classifiers too."""
-
 FEWEST_INNER = 2
 """Folds within folds that a classifier is cross-fitted in, at least."""
 
@@ -52,25 +46,15 @@ Sight = tuple[int, str | None]
 class HeldOut:
     """Losses of all candidates on all recordings, each held out once."""
 
+    split: Split
     candidates: Sequence[Candidate]
     """The simplest first."""
-    folds: Folds
     trials: Sequence[Sequence[Trial]]
     """One for each candidate, in each fold."""
-    losses: Floats
-    """What is judged, (N, n_candidates); NaN where a candidate failed."""
-    criterion: Floats
-    """What is chosen by, of the same shape."""
-    weights: Floats
-    """Weights of the recordings in every mean, (N,)."""
+    judge_with_k: bool
+    choose_with_k: bool
     rule: str
     """How to choose, see :func:`structsvm.evaluation.contrast.chosen`."""
-    words: Words
-    measure: str
-    numbers: Ints
-    """A number for each recording, the same for copies, (N,)."""
-    question: str
-    """What holding these out answers, in a sentence; "" where that goes without saying."""
     blind: Mapping[str, Floats] = field(default_factory=dict)
     """Losses of what is blind to the samples and no candidate, (N,) each."""
 
@@ -101,48 +85,41 @@ class HeldOut:
             for k, training in enumerate(split.training)
         ]
         trials = _tried(settings, single, parts, n_jobs)
-        of = partial(
-            cls._of, split, judge_with_k=judge_with_k, choose_with_k=choose_with_k, rule=rule
-        )
-        found = of(single, trials)
+        found = cls(split, single, trials, judge_with_k, choose_with_k, rule)
         rows = [[found._tried_together(c, part) for c in joint] for part in parts]
         more = [[*row, *together] for row, together in zip(trials, rows, strict=True)]
-        found = of([*single, *joint], more) if joint else found
         losses = {one.name: np.empty(len(split.held_out)) for one in blind}
         for part, one in product(parts, blind):
             of_part = try_baseline(one, part).losses[:, int(judge_with_k)]
             losses[one.name][folds.test(part.number)] = of_part
-        return replace(found, blind=losses)
+        return replace(found, candidates=[*single, *joint], trials=more, blind=losses)
 
-    @classmethod
-    def _of(
-        cls,
-        split: Split,
-        candidates: Sequence[Candidate],
-        trials: Sequence[Sequence[Trial]],
-        *,
-        judge_with_k: bool,
-        choose_with_k: bool,
-        rule: str,
-    ) -> HeldOut:
-        folds, data = split.folds, split.held_out
-        both = np.empty((len(data), len(candidates), 2))
-        for k, row in enumerate(trials):
-            both[folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
-        criterion = both[..., 1] if choose_with_k else both.mean(axis=2)
-        return cls(
-            candidates,
-            folds,
-            trials,
-            both[..., int(judge_with_k)],
-            criterion,
-            data.weights,
-            rule,
-            split.words,
-            data.problem.comparison.measure(data.truths[0]),
-            split.numbers,
-            split.question,
-        )
+    @cached_property
+    def _losses(self) -> Floats:
+        """Without and with K given, (N, n_candidates, 2); NaN where a candidate failed."""
+        losses = np.empty((len(self.split.held_out), len(self.candidates), 2))
+        for k, row in enumerate(self.trials):
+            losses[self.folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
+        return losses
+
+    @property
+    def losses(self) -> Floats:
+        """What is judged, (N, n_candidates)."""
+        return np.asarray(self._losses[..., int(self.judge_with_k)])
+
+    @property
+    def criterion(self) -> Floats:
+        """What is chosen by, of the same shape."""
+        return np.asarray(self._losses[..., 1] if self.choose_with_k else self._losses.mean(axis=2))
+
+    @property
+    def folds(self) -> Folds:
+        return self.split.folds
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the recordings in every mean, (N,)."""
+        return self.split.held_out.weights
 
     @property
     def best(self) -> Candidate:
@@ -226,7 +203,7 @@ class HeldOut:
 
     @property
     def verdict(self) -> Verdict:
-        eligible, folds = self._learned_criterion, self.folds
+        eligible, folds, data = self._learned_criterion, self.folds, self.split.held_out
         honest = np.empty(len(eligible))
         for k in range(len(folds)):
             others, held_out = folds.train(k), folds.test(k)
@@ -240,7 +217,7 @@ class HeldOut:
         } | {name: losses - honest for name, losses in self.blind.items()}
         units, weights = folds.units, self.weights
         counted = weights > 0
-        copies = int(counted.sum()) - int(np.unique(self.numbers[counted]).size)
+        copies = int(counted.sum()) - int(np.unique(self.split.numbers[counted]).size)
         if copies and not folds.grouped:  # groups say themselves what counts how often
             differences = {n: once_each(d, units, weights) for n, d in differences.items()}
             honest = once_each(honest, units, weights)
@@ -256,10 +233,10 @@ class HeldOut:
             loss=float(np.average(honest, weights=weights)),
             best=self.best.name,
             grouped=folds.grouped,
-            words=self.words,
-            measure=self.measure,
+            words=self.split.words,
+            measure=data.problem.comparison.measure(data.truths[0]),
             copies=copies,
-            question=self.question,
+            question=self.split.question,
         )
 
     @property
@@ -353,26 +330,21 @@ def _tried(
     found: dict[tuple[int, Candidate], Trial] = {}
     with Parallel(n_jobs=n_jobs) as parallel:
         # Parts of their own, so that what is told of the progress never falls.
-        scored = any(are_scores(each.features) for each in sights.values())
-        slow = any(c.estimator is not None and not c.estimator.quick for c in baselines)
-        end = SCORED if scored else FITTED if slow else FIXED
-        made = 0.75 * end if scored else end / 3
-        tried = (made + end) / 2 if baselines else end
-        with share("tuning what is not learned", 0.0, made):
+        with share("tuning what is not learned", 0.0, 0.2):
             seen = _seen(parallel, list(sights.values()), parts)
             _refuse_unseen(seen, asked[others[0]])
-        with share("tuning what is not learned", made, tried):
+        with share("tuning what is not learned", 0.2, 0.3):
             tuned = [(c, part) for part in parts for c in others if c.tuned is not None]
             jobs = [(c, seen[part.number, _sight(asked[c])], part) for c, part in tuned]
             trials = parallel(delayed(try_tuned)(*job) for job in stage("metrics", jobs))
-        with share("tuning what is not learned", tried, end):
+        with share("tuning what is not learned", 0.3, 0.5):
             fitted = [(c, part) for part in parts for c in baselines]
             trials += parallel(
                 delayed(try_baseline)(c.estimator, part) for c, part in stage("classifiers", fitted)
             )
         for (c, part), trial in zip([*tuned, *fitted], trials, strict=True):
             found[part.number, c] = trial
-        with share("learning", end, 1.0):
+        with share("learning", 0.5, 1.0):
             paths = [(part, kind) for part in parts for kind in kinds.values()]
             jobs_of_paths = [
                 ([asked[c] for c in kind], seen[part.number, _sight(asked[kind[0]])], part)
