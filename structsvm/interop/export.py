@@ -28,23 +28,6 @@ def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
     ----------
     container : {"pandas", "polars"}
         A pandas frame has the names on both axes, a polars frame in its first column "feature".
-
-    Raises
-    ------
-    SettingsError
-        For any other container.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> from structsvm.interop import metric_frame
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> metric_frame(learner).shape
-    (4, 4)
     """
     names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
     if container == "pandas":
@@ -81,11 +64,13 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str =
     >>> from pathlib import Path
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.interop import export_metric
+    >>> from structsvm.interop import export_metric, metric_frame
     >>> from structsvm.io import arrays_and_labels
     >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> Xs, ys = arrays_and_labels(recordings)
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> metric_frame(learner).shape
+    (4, 4)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     export_metric(learner, Path(folder) / "metric.csv")
     ...     print((Path(folder) / "metric.csv").read_text().splitlines()[0])
