@@ -518,15 +518,16 @@ def _evaluate_parts(
     refuse_unlisted("split", split, (ROWS, CLUSTERS, "auto"))
     if len(samples) != 1:
         raise DataError(f"split={split!r} is for one table, got {len(samples)}")
-    labels = read_labels(learner.problem_, samples, ys)
-    data = TrainingSet(learner.problem_, samples, labels, np.ones(1), given=list(ys))
+    given = labels_of_each(ys, samples, learner.problem_.traits.words)
+    labels = read_labels(learner.problem_, samples, given)
+    data = TrainingSet(learner.problem_, list(samples), labels, np.ones(1), given=given)
     again = samples[0].data in learner.training_data_
     if again and len(learner.training_data_) > 1:
         raise DataError(
             f"the model was learned from this table and {len(learner.training_data_) - 1} more: "
             "judge it by tables it has not seen"
         )
-    warn_of_new_clusters(learner, samples, ys)
+    warn_of_new_clusters(learner, samples, given)
     asked = split
     if split == "auto":
         asked = (learner.question_ if again else None) or ROWS
