@@ -114,7 +114,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
 
         At the first sample, where one always does, it says nothing.
         """
-        return [p[:, 1] for p in super().predict_proba(Xs)]
+        return [p[:, 1] for p in self._probabilities(Xs)]
 
     def _ends(self, p: Floats, K: int | None) -> list[int]:
         sums = sums_of(p, self.spread_)

@@ -149,6 +149,10 @@ class FrameClassifier(FrameSegmenter):
         ]
         return np.array(losses)
 
+    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
+        return self._probabilities(Xs)
+
     def predict_states(self, Xs: Sequence[Floats], n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
 

@@ -40,8 +40,12 @@ class FrameSegmenter(Segmenter):
     model_: Any
     n_features_in_: int
 
+    @abstractmethod
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probabilities at each sample, not smoothed, (T_i, C) each."""
+        """Probabilities at each sample of each recording."""
+
+    def _probabilities(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Those of all classes, (T_i, C) each."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
         found: list[Floats] = self.model_.probabilities(arrays, type(self).__name__)
