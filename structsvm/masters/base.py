@@ -107,13 +107,7 @@ def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:
 
 
 def checked(answer: MasterSolution, risk: Regularized, cuts: WorkingSet) -> MasterSolution:
-    """An answer made to keep the promises of :class:`MasterSolution`, whoever gave it.
-
-    Raises
-    ------
-    MasterError
-        When the weight is not finite, or a shape is wrong.
-    """
+    """An answer made to keep the promises of :class:`MasterSolution`; MasterError if it cannot."""
     w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
     if w.shape != (risk.space.dim,) or alpha.shape != (len(cuts),):
         raise MasterError(

@@ -94,15 +94,7 @@ class EquivalenceMatrix:
 
     @classmethod
     def from_search(cls, labels: Ints, boundaries: Ints) -> EquivalenceMatrix:
-        """The segmentation that a search has found, nothing of which is checked.
-
-        Parameters
-        ----------
-        labels : array of shape (T,)
-            The segment of each sample, from 0 to K - 1.
-        boundaries : array of shape (K + 1,)
-            From 0 to T.
-        """
+        """A segmentation that is not checked: ``labels`` (T,) from 0, ``boundaries`` (K + 1,)."""
         found = object.__new__(cls)  # thousands are made of a batch: less than half the time
         found.__dict__.update(
             labels=_frozen(labels),

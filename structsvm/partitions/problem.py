@@ -172,19 +172,9 @@ class PartitionProblem(Contract):
     def partitions_at_once(
         self, samples: Sequence[Sample], metric: Metric, step: Step | None = None
     ) -> tuple[dict[int, EquivalenceMatrix], dict[int, Sample]]:
-        """What :meth:`partition` finds by the price, in one call of decoders that can do so.
+        """Partitions by the price in one call of decoders that can, by numbers of samples.
 
-        Parameters
-        ----------
-        step : callable, optional
-            What samples are made by before they are partitioned.
-
-        Returns
-        -------
-        partitions : dict
-            By the number of the sample; those that are to be decoded alone are not in it.
-        made : dict
-            What was made of samples whose decoder takes one at a time.
+        And what ``step`` made of the samples whose decoder takes one at a time.
         """
         if type(self).partition is not PartitionProblem.partition or metric.price is None:
             return {}, {}
