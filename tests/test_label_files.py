@@ -194,6 +194,11 @@ class TestLabelStudio:
         path.write_text(json.dumps(tasks))
         assert list(read_intervals(path)) == ["5f3d2c1a-walk", "91aa2c3e-walk"]
 
+    def test_pictures_of_films_are_named(self, tmp_path):
+        made = [{"result": [{"type": "timelinelabels", "value": {}}]}]
+        with pytest.raises(DataError, match="count the pictures of a film"):
+            read_intervals(self.written(tmp_path, annotations=made))
+
     def test_two_labels_of_one_stretch(self, tmp_path):
         made = [{"result": [region("labels", ["a", "b"])]}]
         with pytest.raises(DataError, match="from 0 has the labels 'a', 'b': a sample has one"):

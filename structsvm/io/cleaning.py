@@ -32,6 +32,8 @@ LABELS_ARE = ("states", "changes")
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
+ROWS_OF_A_RECORDING = 5
+"""Rows that the recordings of a long table have at least, on average."""
 FEWEST_ROWS = 10
 """In fewer rows a measurement may rise throughout by chance."""
 IDENTIFIERS = {
@@ -197,10 +199,19 @@ def without_odd_columns(
             "has no header, write one, or a sample is lost",
             DataWarning,
         )
+    whole = _long_table(arrays[0], recordings[0].features) if len(arrays) == 1 else None
+    if whole is not None:
+        number, time = whole
+        warn(
+            f"column {time!r} begins again wherever column {number!r} changes, and both are "
+            f"features now: if every {number!r} is a recording of its own, give "
+            f"recording_column={number!r} and time_column={time!r}",
+            DataWarning,
+        )
     doubtful = [
         name
         for j, name in enumerate(recordings[0].features if arrays else ())
-        if all(_is_doubtful(name, X[:, j]) for X in arrays)
+        if name not in (whole or ()) and all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
         it, first = "it was" if len(doubtful) == 1 else "they were", doubtful[0]
@@ -212,6 +223,20 @@ def without_odd_columns(
             DataWarning,
         )
     return recordings
+
+
+def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, str] | None:
+    """A column that numbers stretches of rows, and one that begins again in each of them."""
+    for j, number in enumerate(features):
+        starts = np.flatnonzero(np.diff(X[:, j])) + 1
+        few = ROWS_OF_A_RECORDING * (starts.size + 1) <= len(X)
+        once = np.unique(X[:, j]).size == starts.size + 1
+        if not (starts.size and few and once and (X[:, j] == np.round(X[:, j])).all()):
+            continue
+        for k, time in enumerate(features):
+            if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
+                return number, time
+    return None
 
 
 def _is_doubtful(name: str, column: Floats) -> bool:

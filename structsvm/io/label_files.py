@@ -320,6 +320,11 @@ def _stretches(
     """The stretches of an annotation; what says something else, such as choices, is left out."""
     for one in result:
         kind = one.get("type")
+        if kind == "timelinelabels":
+            raise DataError(
+                f"{path}: labels of {name!r} count the pictures of a film (timelinelabels): write "
+                "them in seconds, in a table with the columns start, end and label"
+            )
         if kind not in STRETCHES:
             continue
         value = one["value"]
