@@ -17,7 +17,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.values import label_values, refuse_missing
 from structsvm.data.words import TABLES
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.compose import Rows
+from structsvm.features.foreign import Rows
 from structsvm.oracles._clusters.calibrate import calibrate_tree
 from structsvm.oracles._clusters.compression import (
     CompressedData,

@@ -84,7 +84,6 @@ class TestWindows:
             ({"window": 1e-9}, SettingsError, "window and hop must be a sample or more"),
             ({"window": 1e9}, DataError, "the signal has 50 samples, a window has"),
             ({"bands": [(6, 7)]}, SettingsError, "no frequency of a window is from 6"),
-            ({"bands": [3]}, SettingsError, r"a band must be a pair \(low, high\)"),
             ({"statistics": ["mode"]}, SettingsError, "statistics must be some of mean"),
             ({"statistics": []}, SettingsError, "windows need statistics or bands"),
             ({"statistics": [np.sum]}, DataError, "a row for each is needed"),
@@ -201,7 +200,7 @@ class TestTransformersOfOthers:
                 raise RuntimeError("no such kernel")
 
         for stage, message in (
-            (Series(Differences), r"make an instance, Differences\(\)"),
+            (Series(Differences), "Series needs a transformer with fit and transform"),
             (Series(Lags()), "use it without Series"),
             (Series(Differences(), axis=2), "axis of Series must be 0 or 1"),
             (OfWindows(Summary(), width=0), "width of OfWindows must be an integer >= 1"),

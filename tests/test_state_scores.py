@@ -14,7 +14,7 @@ from spy import Spy
 
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Columns, Lags, StateScores
-from structsvm.features.frames import DrawnFolds, FrameRecipe
+from structsvm.features.frames import FrameRecipe
 from structsvm.features.names import States
 
 RECIPE = FrameRecipe(Columns(), None, None, "a test", n_folds=5, random_state=0)
@@ -144,7 +144,7 @@ def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
     Xs = [rng.normal(size=(20, 1)) for _ in range(4)]
     states = States.read([y, y, rare, rare], Xs, "a test")
     recipe = StateScores("logistic", lags=(0,))._recipe()
-    together = DrawnFolds(np.array([0, 1, 2, 2]), 3)
+    together = np.array([0, 1, 2, 2])
     found, _, _ = recipe.cross_fit(Xs, states, together)
     assert [p.shape for p in found] == [(20, 3)] * 4
     assert not found[2][:, 2].any()
@@ -159,7 +159,7 @@ def test_folds_are_drawn_so_that_every_state_is_known_to_each(seed):
     Xs = [np.full((10, 1), i) for i in range(8)]
     states = States.read([y] * 6 + [rare] * 2, Xs, "a test")
     folds = replace(RECIPE, n_folds=2, random_state=seed).draw(Xs, states, None, every_state=True)
-    assert folds.fold[6] != folds.fold[7]
+    assert folds[6] != folds[7]
 
 
 def test_folds_divide_no_group_and_are_even():
@@ -167,10 +167,10 @@ def test_folds_divide_no_group_and_are_even():
     Xs = [np.full((4, 1), i) for i in range(21)]
     same = States(np.array(["a"]), [np.zeros(4, int)] * 21)
     folds = replace(RECIPE, n_folds=3, random_state=1).draw(Xs, same, groups, every_state=True)
-    assert all(len(set(folds.fold[groups == g])) == 1 for g in "abcdefg")
-    assert sorted(np.bincount(folds.fold)) == [6, 6, 9]
+    assert all(len(set(folds[groups == g])) == 1 for g in "abcdefg")
+    assert sorted(np.bincount(folds)) == [6, 6, 9]
     few = States(same.classes, same.codes[:3])
-    assert RECIPE.draw(Xs[:3], few, None, every_state=True).n_folds == 3
+    assert RECIPE.draw(Xs[:3], few, None, every_state=True).max() == 2
 
 
 class Fails(ClassifierMixin, BaseEstimator):
@@ -210,9 +210,9 @@ def test_probabilities_that_are_not_finite_are_refused(rng):
     [
         (StateScores(RidgeClassifier()), "no predict_proba: wrap it, CalibratedClassifierCV"),
         (StateScores(SVC()), "no predict_proba"),
-        (StateScores(LogisticRegression), "is a class: make an instance, LogisticRegression"),
+        (StateScores(LogisticRegression), "must be an instance of a classifier"),
         (StateScores("trees"), r"one of \('logistic', 'boosting', 'forest'\), got 'trees'"),
-        (StateScores(3), "must be a classifier of scikit-learn"),
+        (StateScores(3), "must be an instance of a classifier of scikit-learn"),
         (StateScores(smoothing=0), "smoothing must be between 0 and 1"),
         (StateScores(standardize="rows"), "standardize must be one of"),
         (StateScores("logistic", lags=()), "lags must be different whole numbers"),

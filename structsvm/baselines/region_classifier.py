@@ -20,7 +20,7 @@ from structsvm.features.checks import read_recordings
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
 from structsvm.features.names import UNNAMED, States, is_missing
-from structsvm.features.regions import RegionScores, region_recipe
+from structsvm.features.scores import RegionScores, region_recipe
 from structsvm.graphs.convert import as_graph
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage

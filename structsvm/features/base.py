@@ -6,10 +6,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError
+from structsvm.features.checks import column_names, read_recordings
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import ContractMeta, hook
 
@@ -129,3 +132,45 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     @abstractmethod
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features, made of those of the columns."""
+
+
+class Stage(RecordingTransformer):
+    """A transformer that learns from recordings alone, and looks at each of them by itself."""
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Check the settings and the recordings, and keep what is the same for all of them.
+
+        Raises
+        ------
+        SettingsError
+            When a parameter has a value it cannot have.
+        DataError
+            Naming the recording and what is wrong with it.
+        """
+        arrays = read_recordings(Xs, gaps=self.takes_gaps)
+        self._fit(arrays)
+        self.n_features_in_ = int(arrays[0].shape[1])
+        return self
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """The features of recordings, (T_i, P') each."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_, gaps=self.takes_gaps)
+        return [self._features(X) for X in arrays]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the features, made of those of the columns, (P',)."""
+        check_is_fitted(self)
+        names = column_names(input_features, self.n_features_in_)
+        return np.asarray(self._names(names), dtype=object)
+
+    def _fit(self, arrays: list[Floats]) -> None:
+        """Check the settings and learn."""
+
+    @abstractmethod
+    def _features(self, X: Floats) -> Floats:
+        """The features of a recording."""
+
+    @abstractmethod
+    def _names(self, columns: list[str]) -> Sequence[str]:
+        """Their names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.samples import Standardizer
 from structsvm.data.values import label_values
 from structsvm.errors import DataError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import integers, read_recordings
+from structsvm.features.base import Stage
+from structsvm.features.checks import integers
 from structsvm.features.context import Lags, MovingStatistics
-from structsvm.features.frames import FrameModel, FrameRecipe, held_out_scorers
+from structsvm.features.frames import FrameModel, FrameRecipe
 from structsvm.features.names import UNNAMED, States, is_missing
+from structsvm.features.scores import CrossFitted
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.frames import each_in_order
 from structsvm.support.plain import counted
 
 NEIGHBOURS = (-2, 0, 2)
@@ -61,7 +61,7 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
         return States(states.classes, near)
 
 
-class BoundaryScores(LearnsBoundaries, RecordingTransformer):
+class BoundaryScores(LearnsBoundaries, CrossFitted):
     """Two columns that change at probable boundaries, from a classifier of boundaries.
 
     A metric compares samples, and a boundary is between samples. So the boundaries that are found
@@ -105,86 +105,33 @@ class BoundaryScores(LearnsBoundaries, RecordingTransformer):
     [1.0, -1.0, 1.0]
     """
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Learn the classifier, and how probable a boundary is at its peaks.
-
-        Parameters
-        ----------
-        Xs : sequence of arrays (T_i, P)
-        ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
-            Labels None, "" or NaN, and -1 among numbers, are unknown.
-        groups : sequence of length N, optional
-            Whom or what a recording is of.
-
-        Raises
-        ------
-        SettingsError
-            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
-        DataError
-            When labels cannot be read, nothing changes, or there is only one recording or group.
-        LearningError
-            When the classifier fails, naming the fold.
-        """
-        self._learn(read_recordings(Xs), each_in_order(ys, Xs), groups)
-        return self
-
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
-        """Waves of the training recordings, each by a classifier that has not seen its group.
-
-        Parameters and errors are those of :meth:`fit`.
-        """
-        return [
-            self._wave(p)
-            for p in self._learn(read_recordings(Xs), each_in_order(ys, Xs), groups)[0]
-        ]
-
-    def fit_held_out(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[RecordingTransformer]:
-        """What makes the wave of each training recording, with a classifier that has not seen it.
-
-        Nor has that seen its group. Parameters and errors are those of :meth:`fit`.
-        """
-        return held_out_scorers(
-            self, self._learn(read_recordings(Xs), each_in_order(ys, Xs), groups)[1]
-        )
-
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Waves by the mean of the classifiers, (T_i, 2) each."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        return [self._wave(p[:, 1]) for p in self.model_.probabilities(arrays, "BoundaryScores")]
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the two columns."""
         check_is_fitted(self)
         return np.asarray(["boundary cosine", "boundary sine"], dtype=object)
 
     def _learn(
-        self, arrays: list[Floats], ys: Any, groups: Any
+        self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
     ) -> tuple[list[Floats], list[FrameModel]]:
-        """Fit, and return probabilities of held-out boundaries, (T_i,) each, and whose they are."""
         recipe = self._boundary_recipe()
         states = read_boundaries(ys, arrays, recipe.owner)
         near = self._near(states)
-        folds = recipe.draw(arrays, states, groups, every_state=False)
-        held_out, models, self.model_ = recipe.cross_fit(arrays, near, folds, groups)
-        found = [p[:, 1] for p in held_out]
-        self.slope_, self.intercept_ = _calibrated(found, self._near(states, times=2).codes)
+        fold = recipe.draw(arrays, states, groups, every_state=False)
+        found, models, self.model_ = recipe.cross_fit(arrays, near, fold, groups)
+        near_peaks = self._near(states, times=2).codes
+        self.slope_, self.intercept_ = _calibrated([p[:, 1] for p in found], near_peaks)
         self.n_features_in_ = int(arrays[0].shape[1])
         return found, models
 
-    def _wave(self, p: Floats) -> Floats:
-        where, heights = peaks_of(sums_of(p, SPREAD), DISTANCE)
-        turns = np.zeros(p.size)
+    def _columns(self, probabilities: Floats) -> Floats:
+        where, heights = peaks_of(sums_of(probabilities[:, 1], SPREAD), DISTANCE)
+        turns = np.zeros(len(probabilities))
         turns[where] = expit(self.slope_ * heights + self.intercept_)
         angle = np.pi * np.cumsum(turns)
         return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
-class Surroundings(RecordingTransformer):
+class Surroundings(Stage):
     """What is before and after each sample, how both differ, and the samples next to it."""
 
     def __init__(
@@ -197,32 +144,24 @@ class Surroundings(RecordingTransformer):
     def learns(self) -> bool:
         return self.standardize == "training"
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Learn the scales; parameters as those of every transformer."""
-        self.standardizer_ = Standardizer.fit(self.standardize, Xs)
-        self.lags_ = Lags(NEIGHBOURS).fit(Xs)
-        self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(Xs)
-        self.change_ = MovingStatistics(self.widths, ("before_minus_after",)).fit(Xs)
-        return self
+    def _fit(self, arrays: list[Floats]) -> None:
+        self.standardizer_ = Standardizer.fit(self.standardize, arrays)
+        self.lags_ = Lags(NEIGHBOURS).fit(arrays)
+        self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(arrays)
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The features, (T_i, P') each."""
-        Zs = [self.standardizer_(X) for X in Xs]
-        pairs = zip(self.lags_.transform(Zs), self.sides_.transform(Zs), strict=True)
-        return [np.hstack([near, sides, *self._changes(sides)]) for near, sides in pairs]
+    def _features(self, X: Floats) -> Floats:
+        Z = self.standardizer_(X)
+        (near,), (sides,) = self.lags_.transform([Z]), self.sides_.transform([Z])
+        means = sides.reshape(len(X), self.sides_.windows_.size, 2, -1)
+        change = (means[:, :, 0] - means[:, :, 1]).reshape(len(X), -1)
+        return np.hstack([near, sides, change, np.abs(change)])
 
-    def _changes(self, sides: Floats) -> tuple[Floats, Floats]:
-        """The means before less those after, window by window, and their sizes."""
-        T, n_windows = len(sides), self.sides_.windows_.size
-        means = sides.reshape(T, n_windows, 2, -1)
-        change = (means[:, :, 0] - means[:, :, 1]).reshape(T, -1)
-        return change, np.abs(change)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the features, made of those of the columns."""
-        stages = (self.lags_, self.sides_, self.change_)
-        names = [stage.get_feature_names_out(input_features) for stage in stages]
-        return np.concatenate([*names, [f"size of {name}" for name in names[-1]]])
+    def _names(self, columns: list[str]) -> list[str]:
+        near, sides = (s.get_feature_names_out(columns) for s in (self.lags_, self.sides_))
+        change = [
+            f"{name} before_minus_after {w}" for w in self.sides_.windows_ for name in columns
+        ]
+        return [*near, *sides, *change, *[f"size of {name}" for name in change]]
 
 
 def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
-
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import read_recordings
+from structsvm.features.base import Stage
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole
 
 
-class Components(RecordingTransformer):
+class Components(Stage):
     """The principal components of the standardised features, in their own scale.
 
     Lags of a signal say nearly the same, and a full metric of ``P`` features has ``P (P + 1) / 2``
@@ -59,35 +53,12 @@ class Components(RecordingTransformer):
         self.n_components = n_components
         self.standardize = standardize
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Find the components of all recordings together; errors as :meth:`fit_transform`."""
-        self.fit_transform(Xs)
-        return self
-
-    def fit_held_out(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[RecordingTransformer]:
-        """What makes the features of each recording: itself, as no labels are learned from."""
-        return [self.fit(Xs)] * len(Xs)
-
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
-        """Find the components of all recordings together, and return them, (T_i, n_components).
-
-        Raises
-        ------
-        SettingsError
-            When a parameter has a value it cannot have.
-        DataError
-            When no feature varies, and as every transformer.
-        """
+    def _fit(self, arrays: list[Floats]) -> None:
         n = self.n_components
         if not (is_whole(n) and n >= 1) and not (is_number(n) and 0 < n < 1):
             raise SettingsError(
                 f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
             )
-        arrays = read_recordings(Xs)
         self.standardizer_ = Standardizer.fit(self.standardize, arrays)
         Zs = [self.standardizer_(X) for X in arrays]
         T = sum(len(Z) for Z in Zs)
@@ -104,16 +75,9 @@ class Components(RecordingTransformer):
         kept = vectors[:, :count]
         kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
         self.components_, self.share_ = kept.T.copy(), float(shares[kept.shape[1] - 1])
-        self.n_features_in_ = int(mean.size)
-        return [np.asarray(Z @ self.components_.T) for Z in Zs]
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The components of each sample, (T_i, n_components) each."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        return [np.asarray(self.standardizer_(X) @ self.components_.T) for X in arrays]
+    def _features(self, X: Floats) -> Floats:
+        return np.asarray(self.standardizer_(X) @ self.components_.T)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return ``component 0``, ``component 1``, ..., (n_components,)."""
-        check_is_fitted(self)
-        return np.asarray([f"component {k}" for k in range(len(self.components_))], dtype=object)
+    def _names(self, columns: list[str]) -> list[str]:
+        return [f"component {k}" for k in range(len(self.components_))]

@@ -1,4 +1,4 @@
-"""Stages side by side, one after the other, and transformers of rows from scikit-learn."""
+"""Stages side by side, and one after the other."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import LearningError, SettingsError
+from structsvm.errors import SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.checks import check_features, column_names, read_recordings
 from structsvm.support.arrays import Floats
@@ -81,17 +80,17 @@ class _Composition(RecordingTransformer):
     def fit_held_out(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
-        """What makes the features of each training recording, of the stages of which each does."""
+        """A fitted transformer for each training recording, with its stages held out."""
         arrays, stages = read_recordings(Xs), self._fresh()
         self.n_features_in_ = int(arrays[0].shape[1])
         held_out = self._fit_stages_held_out(stages, arrays, ys, groups)
         self.stages_ = stages
         alike: dict[tuple[int, ...], RecordingTransformer] = {}
         found = []
-        for made_by in zip(*held_out, strict=True):
-            key = tuple(map(id, made_by))
+        for transformers in zip(*held_out, strict=True):
+            key = tuple(map(id, transformers))
             if key not in alike:
-                named = zip(stages, made_by, strict=True)
+                named = zip(stages, transformers, strict=True)
                 alike[key] = copy(self)
                 alike[key].stages_ = [(name, stage) for (name, _), stage in named]
             found.append(alike[key])
@@ -101,17 +100,11 @@ class _Composition(RecordingTransformer):
     def _fit_stages_held_out(
         self, stages: Named, arrays: list[Floats], ys: Any, groups: Any
     ) -> list[list[RecordingTransformer]]:
-        """Fit each stage; what :meth:`fit_held_out` of each returns."""
+        """Fit each stage, and return its transformer of each recording."""
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The features that the fitted stages make, (T_i, P') each."""
         return self.transform_with_states(Xs)[0]
-
-    @abstractmethod
-    def transform_with_states(
-        self, Xs: Sequence[Floats]
-    ) -> tuple[list[Floats], list[Floats] | None]:
-        """The features, and the probabilities of states of the first stage that has some."""
 
     def _named(self) -> Named:
         """Pairs as given, or named after their class, with a number where several are alike."""
@@ -127,11 +120,7 @@ class _Composition(RecordingTransformer):
 
     def _fresh(self) -> Named:
         """Clones of the stages, ready to be fitted."""
-        own = type(self).__name__
-        for stage in self.stages:
-            if isinstance(stage, tuple) and not (len(stage) == 2 and isinstance(stage[0], str)):
-                raise SettingsError(f"{own}: a stage is a transformer or (name, it), got {stage!r}")
-        named = self._named()
+        own, named = type(self).__name__, self._named()
         if not named:
             raise SettingsError(f"{own} needs at least one stage, such as Lags()")
         names = [name for name, _ in named]
@@ -141,7 +130,10 @@ class _Composition(RecordingTransformer):
             )
         for name, stage in named:
             if not isinstance(stage, RecordingTransformer):
-                raise SettingsError(f"{own}: stage {name!r} {_way_out(stage)}")
+                raise SettingsError(
+                    f"{own}: stage {name!r} must be an instance of a transformer of recordings "
+                    f"such as Lags(), or Rows(...) around one of scikit-learn, got {stage!r}"
+                )
         return [(name, clone(stage)) for name, stage in named]
 
 
@@ -308,82 +300,6 @@ class Chain(_Composition):
         return arrays
 
 
-class Rows(RecordingTransformer):
-    """A transformer of rows from scikit-learn, fitted to the rows of all training recordings.
-
-    Parameters
-    ----------
-    transformer : estimator with fit and transform
-        Such as ``StandardScaler()``, ``PCA(5)`` or ``Nystroem()``; one that needs labels is
-        refused, because it would make features of recordings it has learned from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from structsvm.features import Rows
-    >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> Rows(PCA(n_components=2)).fit_transform([X, X[:5]])[1].shape
-    (5, 2)
-    """
-
-    def __init__(self, transformer: Any) -> None:
-        self.transformer = transformer
-
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Fit a clone of the transformer to the rows of the recordings, stacked.
-
-        Raises
-        ------
-        SettingsError
-            When it is no transformer of rows, or one that needs labels.
-        LearningError
-            When it fails.
-        """
-        self._check()
-        arrays = read_recordings(Xs)
-        fitted = clone(self.transformer)
-        try:
-            fitted.fit(np.vstack(arrays))
-        except Exception as error:  # whatever a foreign estimator raises
-            raise LearningError(f"Rows: {self.transformer!r} failed: {error}") from error
-        self.transformer_, self.n_features_in_ = fitted, int(arrays[0].shape[1])
-        return self
-
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """What the transformer makes of the rows of each recording, (T_i, P') each."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        found = [_dense(self.transformer_.transform(X)) for X in arrays]
-        return check_features(found, arrays, f"Rows({self.transformer!r})")
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names that the transformer gives, or numbered ones where it gives none."""
-        check_is_fitted(self)
-        names = column_names(input_features, self.n_features_in_)
-        try:
-            found = self.transformer_.get_feature_names_out(names)
-        except (AttributeError, ValueError):
-            width = _dense(self.transformer_.transform(np.zeros((1, len(names))))).shape[1]
-            kind = type(self.transformer).__name__.lower()
-            found = [f"{kind}{j}" for j in range(width)]
-        return np.asarray(found, dtype=object)
-
-    def _check(self) -> None:
-        given = self.transformer
-        if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "transform")):
-            raise SettingsError(
-                f"Rows needs a transformer of scikit-learn such as StandardScaler(), got {given!r}"
-            )
-        if isinstance(given, RecordingTransformer):
-            raise SettingsError(f"{given!r} is a transformer of recordings: use it without Rows")
-        if isinstance(given, BaseEstimator) and get_tags(given).target_tags.required:
-            raise SettingsError(
-                f"{given!r} needs labels, and its features of the recordings it has learned from "
-                "would be too good: use StateScores with a classifier, which cross-fits"
-            )
-
-
 def _usual_name(stage: Any) -> str:
     if isinstance(stage, tuple):
         return ""
@@ -392,17 +308,3 @@ def _usual_name(stage: Any) -> str:
 
 def _called(name: str) -> str:
     return f"stage {name!r}"
-
-
-def _way_out(stage: Any) -> str:
-    if isinstance(stage, type):
-        return f"is a class: make an instance, {stage.__name__}()"
-    if hasattr(stage, "transform"):
-        return f"is no transformer of recordings: wrap it, Rows({stage!r})"
-    return f"is no transformer of structsvm.features, but {stage!r}"
-
-
-def _dense(found: Any) -> Any:
-    if hasattr(found, "toarray"):
-        return found.toarray()
-    return found if isinstance(found, np.ndarray) else np.asarray(found)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import column_names, integers, read_recordings
+from structsvm.features.base import Stage
+from structsvm.features.checks import integers
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
+from structsvm.support.plain import counted
 
 EDGES = ("repeat", "reflect")
 
@@ -25,7 +21,7 @@ CHUNK = 1 << 20
 """Entries of a recording that are worked on at once, which bounds the memory of the sums."""
 
 
-class Columns(RecordingTransformer):
+class Columns(Stage):
     """All or some columns of a recording as they are, for a union.
 
     Parameters
@@ -42,41 +38,49 @@ class Columns(RecordingTransformer):
     """
 
     takes_gaps = True
+    learns = False
 
     def __init__(self, which: Sequence[int] | None = None) -> None:
         self.which = which
 
-    learns = False
-
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Note the number of columns; nothing else is learned.
-
-        Raises
-        ------
-        SettingsError
-            When ``which`` names a column that there is not.
-        """
-        P = read_recordings(Xs, gaps=True)[0].shape[1]
+    def _fit(self, arrays: list[Floats]) -> None:
+        P = arrays[0].shape[1]
         chosen = range(P) if self.which is None else integers("which", self.which, "[0, 2]", 0)
         if max(chosen) >= P:
             raise SettingsError(f"which names column {max(chosen)}, and there are 0..{P - 1}")
-        self.n_features_in_ = int(P)
         self.columns_ = np.array(chosen, dtype=np.int64)
-        return self
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Return the chosen columns of recordings, (T_i, P') each."""
-        check_is_fitted(self)
-        return [X[:, self.columns_] for X in read_recordings(Xs, self.n_features_in_, gaps=True)]
+    def _features(self, X: Floats) -> Floats:
+        return X[:, self.columns_]
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the chosen columns."""
-        check_is_fitted(self)
-        names = column_names(input_features, self.n_features_in_)
-        return np.asarray([names[j] for j in self.columns_], dtype=object)
+    def _names(self, columns: list[str]) -> list[str]:
+        return [columns[j] for j in self.columns_]
 
 
-class Lags(RecordingTransformer):
+class Deviations(Stage):
+    """The columns, and their differences from their mean over the sample.
+
+    What is bright in one image is dark in another: a classifier of nodes or rows that sees both
+    can tell what stands out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import Deviations
+    >>> Deviations().fit_transform([np.array([[1.0], [3.0]])])[0].tolist()
+    [[1.0, -1.0], [3.0, 1.0]]
+    """
+
+    learns = False
+
+    def _features(self, X: Floats) -> Floats:
+        return np.hstack([X, X - X.mean(axis=0)])
+
+    def _names(self, columns: list[str]) -> list[str]:
+        return [*columns, *[f"{name} less its mean" for name in columns]]
+
+
+class Lags(Stage):
     """The columns of a recording at several lags, side by side.
 
     A metric on them compares stretches of samples instead of single ones. Row ``t`` holds the
@@ -104,53 +108,26 @@ class Lags(RecordingTransformer):
     """
 
     takes_gaps = True
+    learns = False
 
     def __init__(self, lags: Sequence[int] = (-4, -2, 0, 2, 4), edges: str = "repeat") -> None:
         self.lags = lags
         self.edges = edges
 
-    learns = False
-
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Check the settings against the recordings, nothing else is learned.
-
-        Raises
-        ------
-        SettingsError
-            When ``lags`` or ``edges`` have values that they cannot have.
-        DataError
-            When a lag is longer than a recording, naming the recording.
-        """
+    def _fit(self, arrays: list[Floats]) -> None:
         lags = integers("lags", self.lags, "(-4, -2, 0, 2, 4)")
         refuse_unlisted("edges", self.edges, EDGES)
-        arrays = read_recordings(Xs, gaps=True)
         longest = max(lags, key=abs)
         shortest = min(range(len(arrays)), key=lambda i: len(arrays[i]))
         T = len(arrays[shortest])
         if abs(longest) >= T:
             raise DataError(
-                f"recording {shortest} has {T} sample{'s' if T > 1 else ''}, too few for a lag of "
-                f"{longest}: use lags below {T} in size, or leave the recording out"
+                f"recording {shortest} has {counted(T, 'sample')}, too few for a lag of {longest}: "
+                f"use lags below {T} in size, or leave the recording out"
             )
-        self.n_features_in_ = int(arrays[0].shape[1])
         self.lags_ = np.array(lags, dtype=np.int64)
-        return self
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The columns at the first lag, then at the second, ..., (T_i, P n_lags) each."""
-        check_is_fitted(self)
-        return [self._lagged(X) for X in read_recordings(Xs, self.n_features_in_, gaps=True)]
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return ``column``, ``column lag -2``, ..., lag by lag, (P',)."""
-        check_is_fitted(self)
-        names = column_names(input_features, self.n_features_in_)
-        found = [
-            name if lag == 0 else f"{name} lag {lag:+d}" for lag in self.lags_ for name in names
-        ]
-        return np.asarray(found, dtype=object)
-
-    def _lagged(self, X: Floats) -> Floats:
+    def _features(self, X: Floats) -> Floats:
         T, P = X.shape
         found = np.empty((T, P * self.lags_.size))
         for k, lag in enumerate(self.lags_.tolist()):
@@ -161,8 +138,20 @@ class Lags(RecordingTransformer):
                 part[beyond] = X[_inside(beyond + lag, T, self.edges)]
         return found
 
+    def _names(self, columns: list[str]) -> list[str]:
+        return [f"{name} lag {lag:+d}" if lag else name for lag in self.lags_ for name in columns]
 
-class MovingStatistics(RecordingTransformer):
+
+def _inside(t: Ints, T: int, edges: str) -> Ints:
+    """The samples that stand for those beyond the ends."""
+    if edges == "repeat" or T == 1:
+        return np.asarray(np.clip(t, 0, T - 1))
+    period = 2 * (T - 1)
+    folded = np.abs(t) % period
+    return np.asarray(np.minimum(folded, period - folded))
+
+
+class MovingStatistics(Stage):
     """Statistics of every column in windows that move along the recording.
 
     The window of width ``w`` about sample ``t`` holds the samples ``t - (w-1)//2, ..., t + w//2``;
@@ -196,6 +185,8 @@ class MovingStatistics(RecordingTransformer):
     ['speed mean 2', 'speed before_minus_after 2']
     """
 
+    learns = False
+
     def __init__(
         self,
         windows: Sequence[int] = (5,),
@@ -204,216 +195,112 @@ class MovingStatistics(RecordingTransformer):
         self.windows = windows
         self.statistics = statistics
 
-    learns = False
-
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Check the settings, nothing else is learned.
-
-        Raises
-        ------
-        SettingsError
-            When ``windows`` or ``statistics`` have values that they cannot have.
-        """
+    def _fit(self, arrays: list[Floats]) -> None:
         windows = integers("windows", self.windows, "(5, 15)", least=1)
         names = self.statistics
         if isinstance(names, str) or not names or not set(names) <= set(STATISTICS):
             raise SettingsError(f"statistics must be some of {STATISTICS}, got {names!r}")
         if 1 in windows and {"spread", "slope"} & set(names):
             raise SettingsError("a window of 1 sample has no spread and no slope: use 2 or more")
-        self.n_features_in_ = int(read_recordings(Xs)[0].shape[1])
         self.windows_ = np.array(windows, dtype=np.int64)
-        return self
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Window by window, statistic by statistic, column by column, (T_i, P') each."""
-        check_is_fitted(self)
-        return [self._statistics(X) for X in read_recordings(Xs, self.n_features_in_)]
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return ``column mean 5``, ``column spread 5``, ..., (P',)."""
-        check_is_fitted(self)
-        names = column_names(input_features, self.n_features_in_)
-        found = [
-            f"{name} {statistic} {w}"
-            for w in self.windows_
-            for statistic in self.statistics
-            for name in names
-        ]
-        return np.asarray(found, dtype=object)
-
-    def _statistics(self, X: Floats) -> Floats:
+    def _features(self, X: Floats) -> Floats:
+        """Window by window, statistic by statistic, column by column."""
         (T, P), n = X.shape, len(self.statistics)
         found = np.empty((T, self.windows_.size * n, P))
         step = max(1, CHUNK // T)
         for k, w in enumerate(self.windows_.tolist()):
             for columns in (slice(j, j + step) for j in range(0, P, step)):
-                windows = _Windows(T, w, _BlockSums.of(X[:, columns], w))
+                values = _moving_statistics(X[:, columns], w, set(self.statistics))
                 for i, statistic in enumerate(self.statistics):
-                    found[:, k * n + i, columns] = windows.statistic(statistic)
+                    found[:, k * n + i, columns] = values[statistic]
         return found.reshape(T, -1)
 
-
-@dataclass(frozen=True, eq=False)
-class _Windows:
-    """The windows of one width of one recording."""
-
-    n_samples: int
-    width: int
-    sums: _BlockSums
-
-    def statistic(self, name: str) -> Floats:
-        """(T, P)."""
-        if name == "before_minus_after":
-            return self.before - self.after
-        found: Floats = getattr(self if name in ("before", "after") else self.around, name)
-        return found
-
-    @cached_property
-    def before(self) -> Floats:
-        t = np.arange(self.n_samples)
-        found = self.sums.window(np.maximum(t - self.width, 0), np.maximum(t, 1)).mean
-        found[0] = self.after[0]
-        return found
-
-    @cached_property
-    def after(self) -> Floats:
-        t = np.arange(self.n_samples)
-        return self.sums.window(t, np.minimum(t + self.width, self.n_samples)).mean
-
-    @cached_property
-    def around(self) -> _Moments:
-        t, w = np.arange(self.n_samples), self.width
-        start, end = np.maximum(t - (w - 1) // 2, 0), np.minimum(t + w // 2 + 1, self.n_samples)
-        return self.sums.window(start, end)
+    def _names(self, columns: list[str]) -> list[str]:
+        return [
+            f"{name} {statistic} {w}"
+            for w in self.windows_
+            for statistic in self.statistics
+            for name in columns
+        ]
 
 
-@dataclass(frozen=True, eq=False)
-class _BlockSums:
-    """Sums over the beginnings and the ends of blocks of ``width`` samples."""
-
-    width: int
-    first: Floats
-    """The first sample of each block, (n_blocks, P)."""
-    head: Floats
-    """Sums of x, x^2 and k x over a block before its k-th sample, (n_blocks, w + 1, 3 P)."""
-    tail: Floats
-    """The same from the k-th on."""
-
-    @classmethod
-    def of(cls, X: Floats, width: int) -> _BlockSums:
-        T, P = X.shape
-        w = min(width, T)
-        n_blocks = -(-T // w)
-        first = X[::w]
-        x = np.zeros((n_blocks * w, P))
-        x[:T] = X - np.repeat(first, w, axis=0)[:T]
-        x = x.reshape(n_blocks, w, P)
-        terms = np.concatenate([x, x * x, np.arange(w)[None, :, None] * x], axis=2)
-        head = np.zeros((n_blocks, w + 1, 3 * P))
-        np.cumsum(terms, axis=1, out=head[:, 1:])
-        tail = np.zeros((n_blocks, w + 1, 3 * P))
-        np.cumsum(terms[:, ::-1], axis=1, out=tail[:, -2::-1])
-        return cls(w, first, head, tail)
-
-    def window(self, start: Ints, end: Ints) -> _Moments:
-        """The samples ``start, ..., end - 1`` of each window."""
-        w = self.width
-        b, last = start // w, (end - 1) // w
-        only_head = (b == last) & (start % w == 0)
-        only_tail = (b == last) & ~only_head
-        n_tail = np.where(only_head, 0, np.minimum(end, (b + 1) * w) - start)
-        tail = _Part.of(n_tail, start, self.tail[b, start % w], self.first[b], w)
-        n_head = np.where(only_tail, 0, end - last * w)
-        head = _Part.of(n_head, last * w, self.head[last, n_head], self.first[last], w)
-        return _Moments(tail, head)
+def _moving_statistics(X: Floats, width: int, names: set[str]) -> dict[str, Floats]:
+    """Statistics of the windows of one width, (T, P) each."""
+    T, found = len(X), {}
+    t, blocks = np.arange(T), _block_sums(X, width, names)
+    around = names & {"mean", "spread", "slope"}
+    if around:
+        start, end = np.maximum(t - (width - 1) // 2, 0), np.minimum(t + width // 2 + 1, T)
+        found = _window_statistics(*blocks, start, end, around)
+    if names - around:
+        after = _window_statistics(*blocks, t, np.minimum(t + width, T), {"mean"})["mean"]
+        start, end = np.maximum(t - width, 0), np.maximum(t, 1)
+        before = _window_statistics(*blocks, start, end, {"mean"})["mean"]
+        before[0] = after[0]
+        found |= {"before": before, "after": after, "before_minus_after": before - after}
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The samples of each window that are of one block."""
+def _block_sums(X: Floats, width: int, names: set[str]) -> tuple[Floats, Floats, Floats]:
+    """Sums over the beginnings and the ends of blocks of ``width`` samples.
 
-    n: Floats
-    """How many, (T, 1); the rest says nothing where there are none."""
-    time: Floats
-    """Mean of their numbers, (T, 1)."""
-    k: Floats
-    """The same within the block."""
-    sums: Floats
-    """Of x, x^2 and k x, (T, 3 P); x is counted from ``first``."""
-    first: Floats
-
-    @classmethod
-    def of(cls, count: Ints, start: Ints, sums: Floats, first: Floats, w: int) -> _Part:
-        n = count[:, None].astype(np.float64)
-        time = start[:, None] + (n - 1) / 2
-        k = (start % w)[:, None] + (n - 1) / 2
-        return cls(n, time, k, np.where(n > 0, sums, 0.0), first)
-
-    @cached_property
-    def mean(self) -> Floats:
-        return np.asarray(self.first + self._x / np.maximum(self.n, 1.0))
-
-    @property
-    def scatter(self) -> Floats:
-        """Sum of the squared differences from the mean."""
-        xx = self.sums[:, self._P : 2 * self._P]
-        return np.asarray(np.maximum(xx - self._x**2 / np.maximum(self.n, 1.0), 0.0))
-
-    @property
-    def product(self) -> Floats:
-        """Sum of the products of the differences of x and of the number from their means."""
-        return np.asarray(self.sums[:, 2 * self._P :] - self.k * self._x)
-
-    @property
-    def _P(self) -> int:
-        return int(self.first.shape[1])
-
-    @property
-    def _x(self) -> Floats:
-        return self.sums[:, : self._P]
+    The first sample x_0 of each block, (n_blocks, P), and the sums of x - x_0 before the k-th
+    sample of a block and from it on, (n_blocks, width + 1, P) each. For a spread or a slope also
+    those of (x - x_0)^2 and of k (x - x_0), behind the others, (n_blocks, width + 1, 3 P).
+    """
+    T, P = X.shape
+    w = min(width, T)
+    n_blocks = -(-T // w)
+    first = X[::w]
+    x = np.zeros((n_blocks * w, P))
+    x[:T] = X - np.repeat(first, w, axis=0)[:T]
+    terms = x.reshape(n_blocks, w, P)
+    if names & {"spread", "slope"}:
+        times = np.arange(w)[None, :, None] * terms
+        terms = np.concatenate([terms, terms * terms, times], axis=2)
+    head = np.zeros((n_blocks, w + 1, terms.shape[2]))
+    np.cumsum(terms, axis=1, out=head[:, 1:])
+    tail = np.zeros_like(head)
+    np.cumsum(terms[:, ::-1], axis=1, out=tail[:, -2::-1])
+    return first, head, tail
 
 
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """Windows made of two parts (Chan, Golub and LeVeque, 1983); each statistic is (T, P)."""
+def _window_statistics(
+    first: Floats, head: Floats, tail: Floats, start: Ints, end: Ints, names: set[str]
+) -> dict[str, Floats]:
+    """Statistics of the samples ``start, ..., end - 1`` of each window, (T, P) each.
 
-    one: _Part
-    two: _Part
-
-    @property
-    def mean(self) -> Floats:
-        return np.asarray(self.one.mean + self._step * (self.two.n / self._n))
-
-    @property
-    def spread(self) -> Floats:
-        between = self._step**2 * self._weight
-        return np.asarray(np.sqrt((self.one.scatter + self.two.scatter + between) / self._n))
-
-    @property
-    def slope(self) -> Floats:
-        """Of the least-squares line, 0 for a single sample."""
-        between = self._step * (self.two.time - self.one.time) * self._weight
-        rise = self.one.product + self.two.product + between
-        n = self._n
-        return np.asarray(rise / np.where(n > 1, n * (n * n - 1) / 12, 1.0))
-
-    @cached_property
-    def _n(self) -> Floats:
-        return self.one.n + self.two.n
-
-    @cached_property
-    def _step(self) -> Floats:
-        return self.two.mean - self.one.mean
-
-    @cached_property
-    def _weight(self) -> Floats:
-        return np.asarray(self.one.n * self.two.n / self._n)
-
-
-def _inside(t: Ints, T: int, edges: str) -> Ints:
-    """The samples that stand for those beyond the ends."""
-    if edges == "repeat" or T == 1:
-        return np.asarray(np.clip(t, 0, T - 1))
-    period = 2 * (T - 1)
-    folded = np.abs(t) % period
-    return np.asarray(np.minimum(folded, period - folded))
+    A window is the end of one block and the beginning of the next, whose moments are put together
+    as by Chan, Golub and LeVeque (1983); one of both may be empty.
+    """
+    w, P = head.shape[1] - 1, first.shape[1]
+    b, last = start // w, (end - 1) // w
+    only_head = (b == last) & (start % w == 0)
+    only_tail = (b == last) & ~only_head
+    n_tail = np.where(only_head, 0, np.minimum(end, (b + 1) * w) - start)
+    n_head = np.where(only_tail, 0, end - last * w)
+    n1, n2 = n_tail[:, None].astype(np.float64), n_head[:, None].astype(np.float64)
+    n = n1 + n2
+    width = P if names == {"mean"} else 3 * P
+    sums1 = np.where(n1 > 0, tail[b, start % w, :width], 0.0)
+    sums2 = np.where(n2 > 0, head[last, n_head, :width], 0.0)
+    x1, x2 = sums1[:, :P], sums2[:, :P]
+    mean1 = first[b] + x1 / np.maximum(n1, 1.0)
+    step = first[last] + x2 / np.maximum(n2, 1.0) - mean1
+    found = {}
+    if "mean" in names:
+        found["mean"] = mean1 + step * (n2 / n)
+    if "spread" in names:
+        scatter1 = np.maximum(sums1[:, P : 2 * P] - x1**2 / np.maximum(n1, 1.0), 0.0)
+        scatter2 = np.maximum(sums2[:, P : 2 * P] - x2**2 / np.maximum(n2, 1.0), 0.0)
+        between = step**2 * (n1 * n2 / n)
+        found["spread"] = np.sqrt((scatter1 + scatter2 + between) / n)
+    if "slope" in names:  # of the least-squares line, 0 for a single sample
+        time1, time2 = (n1 - 1) / 2, (n2 - 1) / 2  # the mean number of a sample
+        product1 = sums1[:, 2 * P :] - ((start % w)[:, None] + time1) * x1
+        product2 = sums2[:, 2 * P :] - time2 * x2
+        between = step * ((last * w)[:, None] + time2 - (start[:, None] + time1)) * (n1 * n2 / n)
+        rise = product1 + product2 + between
+        found["slope"] = rise / np.where(n > 1, n * (n * n - 1) / 12, 1.0)
+    return found

@@ -1,23 +1,118 @@
-"""Transformers of series and of collections of series, as sktime, aeon and their kind have them."""
+"""Transformers of rows, of series and of collections of series from other libraries."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import LearningError, SettingsError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import check_features, column_names, read_recordings
+from structsvm.features.base import RecordingTransformer, Stage
+from structsvm.features.checks import check_features, read_recordings
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole, refuse_below
+from structsvm.support.checks import refuse_below
 
 
-class Series(RecordingTransformer):
+class _Wrapper(Stage):
+    """Features by a transformer of another library, which are checked."""
+
+    transformer: Any
+    n_features_out_: int
+
+    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """What the transformer makes of each recording, (T_i, P') each."""
+        check_is_fitted(self)
+        arrays = read_recordings(Xs, self.n_features_in_)
+        owner = f"{type(self).__name__}({self.transformer!r})"
+        return check_features([self._features(X) for X in arrays], arrays, owner)
+
+    def _fit(self, arrays: list[Floats]) -> None:
+        given, owner = self.transformer, type(self).__name__
+        if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "transform")):
+            raise SettingsError(
+                f"{owner} needs a transformer with fit and transform, such as StandardScaler(), "
+                f"got {given!r}"
+            )
+        if isinstance(given, RecordingTransformer):
+            raise SettingsError(f"{given!r} is a transformer of recordings: use it without {owner}")
+        self._fit_transformer(arrays)
+
+    @abstractmethod
+    def _fit_transformer(self, arrays: list[Floats]) -> None:
+        """Check the other settings, and fit a clone of the transformer."""
+
+    def _names(self, columns: list[str]) -> Sequence[str]:
+        kind = type(self.transformer).__name__.lower()
+        if self.n_features_out_ == len(columns):
+            return [f"{name} {kind}" for name in columns]
+        return [f"{kind}{j}" for j in range(self.n_features_out_)]
+
+    def _call(self, transformer: Any, method: str, X: Floats) -> Any:
+        try:
+            return getattr(transformer, method)(X)
+        except Exception as error:  # whatever a foreign transformer raises
+            raise LearningError(
+                f"{type(self).__name__}: {self.transformer!r} failed: {error}"
+            ) from error
+
+    def _fit_and_call(self, transformer: Any, X: Floats) -> Any:
+        if hasattr(transformer, "fit_transform"):
+            return self._call(transformer, "fit_transform", X)
+        return self._call(self._call(transformer, "fit", X), "transform", X)
+
+
+class Rows(_Wrapper):
+    """A transformer of rows from scikit-learn, fitted to the rows of all training recordings.
+
+    Parameters
+    ----------
+    transformer : estimator with fit and transform
+        Such as ``StandardScaler()``, ``PCA(5)`` or ``Nystroem()``; one that needs labels is
+        refused, because it would make features of recordings it has learned from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from structsvm.features import Rows
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> Rows(PCA(n_components=2)).fit_transform([X, X[:5]])[1].shape
+    (5, 2)
+    """
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    def _fit_transformer(self, arrays: list[Floats]) -> None:
+        given = self.transformer
+        if isinstance(given, BaseEstimator) and get_tags(given).target_tags.required:
+            raise SettingsError(
+                f"{given!r} needs labels, and its features of the recordings it has learned from "
+                "would be too good: use StateScores with a classifier, which cross-fits"
+            )
+        self.transformer_ = clone(given)
+        self._call(self.transformer_, "fit", np.vstack(arrays))
+
+    def _features(self, X: Floats) -> Floats:
+        found = self.transformer_.transform(X)
+        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+    def _names(self, columns: list[str]) -> Sequence[str]:
+        """Those that the transformer gives, or numbered ones."""
+        try:
+            return list(self.transformer_.get_feature_names_out(columns))
+        except (AttributeError, ValueError):
+            kind = type(self.transformer).__name__.lower()
+            width = self._features(np.zeros((1, len(columns)))).shape[1]
+            return [f"{kind}{j}" for j in range(width)]
+
+
+class Series(_Wrapper):
     """A transformer of single series, which is fitted to each recording separately.
 
     For those of sktime, which take and give a series with a row for each sample, and those of
@@ -40,52 +135,25 @@ class Series(RecordingTransformer):
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
+    learns = False
+
     def __init__(self, transformer: Any, axis: int = 0) -> None:
         self.transformer = transformer
         self.axis = axis
 
-    learns = False
-
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Check the settings, and how many features come out; nothing else is kept.
-
-        Raises
-        ------
-        SettingsError
-            When it is no transformer, or ``axis`` is neither 0 nor 1.
-        LearningError
-            When it fails.
-        """
-        _check(self.transformer, "Series")
-        if not is_whole(self.axis) or self.axis not in (0, 1):
+    def _fit_transformer(self, arrays: list[Floats]) -> None:
+        if self.axis not in (0, 1):
             raise SettingsError(f"axis of Series must be 0 or 1, got {self.axis!r}")
-        first = read_recordings(Xs)[0]
-        self.n_features_in_ = int(first.shape[1])
-        made = self._of(first)
-        self.n_features_out_ = int(made.shape[1]) if made.ndim == 2 else 1
-        return self
+        self.n_features_out_ = int(self._features(arrays[0]).shape[1])
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """What it makes of each recording, (T_i, P') each."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        return check_features([self._of(X) for X in arrays], arrays, f"Series({self.transformer})")
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Those of the columns if there are as many, or numbered ones, after the transformer."""
-        check_is_fitted(self)
-        names = column_names(input_features, self.n_features_in_)
-        return _names(self.transformer, names, self.n_features_out_)
-
-    def _of(self, X: Floats) -> Floats:
-        fitted = clone(self.transformer)
+    def _features(self, X: Floats) -> Floats:
         series = X if self.axis == 0 else np.ascontiguousarray(X.T)
-        made = np.asarray(_run(fitted, series, fit=True, owner="Series"))
+        made = np.asarray(self._fit_and_call(clone(self.transformer), series))
         made = made[:, None] if made.ndim == 1 else made
         return np.asarray(made if self.axis == 0 else made.T, dtype=np.float64)
 
 
-class OfWindows(RecordingTransformer):
+class OfWindows(_Wrapper):
     """A transformer of collections of series, given a window about each sample.
 
     For those that describe a series by a row of features, as those of tsfresh and Catch22 in sktime
@@ -122,43 +190,19 @@ class OfWindows(RecordingTransformer):
         self.width = width
         self.hop = hop
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Fit a clone of the transformer to the windows of all recordings.
-
-        Raises
-        ------
-        SettingsError
-            When it is no transformer, or ``width`` or ``hop`` is no whole number above 0.
-        LearningError
-            When it fails.
-        """
-        _check(self.transformer, "OfWindows")
+    def _fit_transformer(self, arrays: list[Floats]) -> None:
         for name in ("width", "hop"):
             refuse_below(1, f"{name} of OfWindows", getattr(self, name))
-        arrays = read_recordings(Xs)
-        fitted = clone(self.transformer)
-        made = _run(fitted, np.concatenate([self._stack(X) for X in arrays]), True, "OfWindows")
-        self.transformer_, self.n_features_in_ = fitted, int(arrays[0].shape[1])
-        self.n_features_out_ = int(np.asarray(made).reshape(len(made), -1).shape[1])
-        return self
+        self.transformer_ = clone(self.transformer)
+        stack = np.concatenate([self._stack(X) for X in arrays])
+        made = np.asarray(self._fit_and_call(self.transformer_, stack))
+        self.n_features_out_ = int(made.reshape(len(made), -1).shape[1])
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """The features of the window about each sample, (T_i, P') each."""
-        check_is_fitted(self)
-        arrays = read_recordings(Xs, self.n_features_in_)
-        found = []
-        for X in arrays:
-            made = np.asarray(_run(self.transformer_, self._stack(X), False, "OfWindows"))
-            rows = made.reshape(len(made), -1).astype(np.float64)
-            nearest = np.minimum((np.arange(len(X)) + self.hop // 2) // self.hop, len(rows) - 1)
-            found.append(rows[nearest])
-        return check_features(found, arrays, f"OfWindows({self.transformer})")
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Those of the columns if there are as many, or numbered ones, after the transformer."""
-        check_is_fitted(self)
-        names = column_names(input_features, self.n_features_in_)
-        return _names(self.transformer, names, self.n_features_out_)
+    def _features(self, X: Floats) -> Floats:
+        made = np.asarray(self._call(self.transformer_, "transform", self._stack(X)))
+        rows = made.reshape(len(made), -1).astype(np.float64)
+        nearest = np.minimum((np.arange(len(X)) + self.hop // 2) // self.hop, len(rows) - 1)
+        return np.asarray(rows[nearest])
 
     def _stack(self, X: Floats) -> Floats:
         """The windows of a recording, inside of it as far as it is long enough, (n, P, width)."""
@@ -167,32 +211,3 @@ class OfWindows(RecordingTransformer):
         starts = np.clip(middles - (w - 1) // 2, 0, max(T - w, 0))
         rows = np.minimum(starts[:, None] + np.arange(w), T - 1)
         return np.ascontiguousarray(np.swapaxes(X[rows], 1, 2))
-
-
-def _check(given: Any, owner: str) -> None:
-    if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "transform")):
-        way_out = f": make an instance, {given.__name__}()" if isinstance(given, type) else ""
-        raise SettingsError(
-            f"{owner} needs a transformer with fit and transform, got {given!r}{way_out}"
-        )
-    if isinstance(given, RecordingTransformer):
-        raise SettingsError(f"{given!r} is a transformer of recordings: use it without {owner}")
-
-
-def _run(transformer: Any, X: Floats, fit: bool, owner: str) -> Any:
-    try:
-        if not fit:
-            return transformer.transform(X)
-        if hasattr(transformer, "fit_transform"):
-            return transformer.fit_transform(X)
-        return transformer.fit(X).transform(X)
-    except Exception as error:  # whatever a foreign transformer raises
-        raise LearningError(f"{owner}: {transformer!r} failed: {error}") from error
-
-
-def _names(transformer: Any, columns: Sequence[str], n: int) -> NDArray[Any]:
-    kind = type(transformer).__name__.lower()
-    found = [f"{name} {kind}" for name in columns]
-    if n != len(columns):
-        found = [f"{kind}{j}" for j in range(n)]
-    return np.asarray(found, dtype=object)

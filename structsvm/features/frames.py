@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 
@@ -40,14 +39,10 @@ def _classifier(estimator: Any, usual: str, random_state: int | None, owner: str
     estimator = usual if estimator is None else estimator
     if isinstance(estimator, str):
         estimator = _named_classifier(estimator)
-    if isinstance(estimator, type):
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
         raise SettingsError(
-            f"estimator of {owner} is a class: make an instance, {estimator.__name__}()"
-        )
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
-        raise SettingsError(
-            f"estimator of {owner} must be a classifier of scikit-learn or one of {CLASSIFIERS}, "
-            f"got {estimator!r}"
+            f"estimator of {owner} must be an instance of a classifier of scikit-learn or one of "
+            f"{CLASSIFIERS}, got {estimator!r}"
         )
     if not hasattr(estimator, "predict_proba"):
         raise SettingsError(
@@ -112,20 +107,16 @@ class FrameModel:
     n_classes: int
     """C, of which it may know fewer."""
 
-    def made(self, Xs: Sequence[Floats]) -> list[Floats] | None:
-        """The features of recordings, where they are alike for all models of a recipe."""
-        return None if self.features.learns else self.features.transform(Xs)
-
     def probabilities(
         self,
         Xs: Sequence[Floats],
         owner: str,
         words: Words = RECORDINGS,
-        made: Sequence[Floats] | None = None,
+        rows: Sequence[Floats] | None = None,
     ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each."""
         found = []
-        for i, F in enumerate(self.features.transform(Xs) if made is None else made):
+        for i, F in enumerate(self.features.transform(Xs) if rows is None else rows):
             with _threads_for(F):
                 given = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
             if given.shape != (len(F), self.known.size) or not np.isfinite(given).all():
@@ -157,8 +148,9 @@ class FrameModels:
         self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
     ) -> list[Floats]:
         """As those of a :class:`FrameModel`."""
-        made = self.models[0].made(Xs)
-        found = [model.probabilities(Xs, owner, words, made) for model in self.models]
+        features = self.models[0].features  # alike in all models where they learn nothing
+        rows = None if features.learns else features.transform(Xs)
+        found = [model.probabilities(Xs, owner, words, rows) for model in self.models]
         return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 
@@ -271,15 +263,14 @@ class FrameRecipe:
         learned = states if near is None else near
         if len(units_of(groups, len(Xs))[0]) < 2:
             return None, self.fit(Xs, learned, groups)
-        folds = self.draw(Xs, states, groups, every_state=False)
-        held_out, _, model = self.cross_fit(Xs, learned, folds, groups)
+        fold = self.draw(Xs, states, groups, every_state=False)
+        held_out, _, model = self.cross_fit(Xs, learned, fold, groups)
         return held_out, model
 
-    def draw(
-        self, Xs: Sequence[Floats], states: States, groups: Any, every_state: bool
-    ) -> DrawnFolds:
-        """Folds of recordings, or of groups of them, drawn so that states are known in all of
-        them.
+    def draw(self, Xs: Sequence[Floats], states: States, groups: Any, every_state: bool) -> Ints:
+        """The fold of each recording, (N,): drawn so that states are known in all folds.
+
+        Recordings of a group, and copies of each other, are in the same one.
         """
         if not (is_whole(self.n_folds) and self.n_folds >= 2):
             raise SettingsError(
@@ -299,24 +290,8 @@ class FrameRecipe:
             )
         occurs = np.zeros((n_units, states.n_classes), dtype=bool)
         np.logical_or.at(occurs, units, states.occurs())
-        if every_state:
-            self._refuse_lonely(occurs, states, names, noun)
-        n, rng = min(int(self.n_folds), n_units), np.random.default_rng(self.random_state)
-        draws = (rng.permutation(np.arange(n_units) % n) for _ in range(DRAWS))
-        best, fewest = next(draws), None
-        for drawn in (best, *draws):
-            unseen = sum(int((~occurs[drawn != k].any(axis=0)).sum()) for k in range(n))
-            if fewest is None or unseen < fewest:
-                best, fewest = drawn, unseen
-            if fewest == 0:
-                break
-        return DrawnFolds(best[units].astype(np.int64), n)
-
-    def _refuse_lonely(
-        self, occurs: NDArray[np.bool_], states: States, names: list[Any], noun: str
-    ) -> None:
         lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
-        if lonely.size:
+        if every_state and lonely.size:
             shown = [
                 f"{states.classes[c]!s} only in {noun} {names[int(occurs[:, c].argmax())]!r}"
                 for c in lonely.tolist()
@@ -327,17 +302,27 @@ class FrameRecipe:
                 f"{named} has to occur in two {noun}s: {'; '.join(shown)}. Label that {named} in "
                 f"another {noun}, give it the name of a similar one, or leave the {noun} out"
             )
+        n, rng = min(int(self.n_folds), n_units), np.random.default_rng(self.random_state)
+        draws = (rng.permutation(np.arange(n_units) % n) for _ in range(DRAWS))
+        best, fewest = next(draws), None
+        for drawn in (best, *draws):
+            unseen = sum(int((~occurs[drawn != k].any(axis=0)).sum()) for k in range(n))
+            if fewest is None or unseen < fewest:
+                best, fewest = drawn, unseen
+            if fewest == 0:
+                break
+        return np.asarray(best[units], dtype=np.int64)
 
     def cross_fit(
-        self, Xs: Sequence[Floats], states: States, folds: DrawnFolds, groups: Any = None
+        self, Xs: Sequence[Floats], states: States, fold: Ints, groups: Any = None
     ) -> tuple[list[Floats], list[FrameModel], FrameModel | FrameModels]:
         """Probabilities of the states of each recording by a model that has not seen its fold."""
         found: list[Any] = [None] * len(Xs)
         models = []
         made = None if self.features.learns else clone(self.features).fit_transform(Xs)
-        for k in range(folds.n_folds):
-            test = np.flatnonzero(folds.fold == k).tolist()
-            train = np.flatnonzero(folds.fold != k).tolist()
+        for k in range(int(fold.max()) + 1):
+            test = np.flatnonzero(fold == k).tolist()
+            train = np.flatnonzero(fold != k).tolist()
             noun = self.words.whole + ("s" if len(test) > 1 else "")
             where = f" in fold {k}, which holds out {noun} " + (", ".join(map(str, test)))
             some = States(states.classes, [states.codes[i] for i in train])
@@ -349,7 +334,7 @@ class FrameRecipe:
                 found[i] = p
             models.append(model)
         whole = self.fit(Xs, states, groups, made=made)
-        of_each = [models[k] for k in folds.fold.tolist()]
+        of_each = [models[k] for k in fold.tolist()]
         return found, of_each, FrameModels([*models, whole]) if self.averaged else whole
 
 
@@ -368,12 +353,3 @@ def held_out_scorers(scorer: Scorer, models: Sequence[FrameModel]) -> list[Score
 def _at(values: Any, which: Sequence[int]) -> Any:
     """Some of what there is one of for each recording; None for none."""
     return None if values is None else [values[i] for i in which]
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnFolds:
-    """Which recordings are scored by the same model, one that has seen none of them."""
-
-    fold: Ints
-    """Fold of each recording, (N,)."""
-    n_folds: int

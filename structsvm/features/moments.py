@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
-
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import column_names, read_recordings
+from structsvm.features.base import Stage
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole
 
@@ -48,7 +42,7 @@ def robust_scale(X: Floats) -> tuple[Floats, Floats]:
     return location, np.where(sigma > tiny, sigma, 1.0)
 
 
-class HermiteMoments(RecordingTransformer):
+class HermiteMoments(Stage):
     """The first robust Hermite moments of every channel of a recording.
 
     A change of the distribution of a channel, of its mean, scale or shape, is a change of the mean
@@ -77,44 +71,24 @@ class HermiteMoments(RecordingTransformer):
     [(30, 6)]
     """
 
+    learns = False
+
     def __init__(self, n_moments: int = 5) -> None:
         self.n_moments = n_moments
 
-    learns = False
-
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Check the settings, and keep the scales of the channels of these recordings.
-
-        Raises
-        ------
-        SettingsError
-            When ``n_moments`` is not from 1 to 50.
-        DataError
-            Naming the recording and what is wrong with it.
-        """
+    def _fit(self, arrays: list[Floats]) -> None:
         n = self.n_moments
         if not (is_whole(n) and 1 <= n <= 50):
             raise SettingsError(f"n_moments must be from 1 to 50, got {n!r}")
-        arrays = read_recordings(Xs)
         scales = [robust_scale(X) for X in arrays]
-        self.n_features_in_ = int(arrays[0].shape[1])
         self.location_ = np.stack([location for location, _ in scales])
         self.scale_ = np.stack([sigma for _, sigma in scales])
-        return self
 
-    def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """``psi_1, ..., psi_r`` of every channel, channel by channel, (T_i, P r) each."""
-        check_is_fitted(self)
-        return [self._moments(X) for X in read_recordings(Xs, self.n_features_in_)]
+    def _names(self, columns: list[str]) -> list[str]:
+        return [f"{name} psi{i + 1}" for name in columns for i in range(self.n_moments)]
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return ``channel psi1``, ``channel psi2``, ..., (P',)."""
-        check_is_fitted(self)
-        names = column_names(input_features, self.n_features_in_)
-        found = [f"{name} psi{i + 1}" for name in names for i in range(self.n_moments)]
-        return np.asarray(found, dtype=object)
-
-    def _moments(self, X: Floats) -> Floats:
+    def _features(self, X: Floats) -> Floats:
+        """``psi_1, ..., psi_r`` of every channel, channel by channel."""
         location, sigma = robust_scale(X)
         found = hermite_functions((X - location) / sigma, self.n_moments)
         for j, column in enumerate(X.T):

@@ -22,32 +22,12 @@ CHUNK = 2**21
 """Values of windows that are computed with at a time."""
 
 
-def _mean(stack: Floats) -> Floats:
-    return np.asarray(stack.mean(axis=1))
-
-
-def _spread(stack: Floats) -> Floats:
-    return np.asarray(stack.std(axis=1))
-
-
-def _least(stack: Floats) -> Floats:
-    return np.asarray(stack.min(axis=1))
-
-
-def _most(stack: Floats) -> Floats:
-    return np.asarray(stack.max(axis=1))
-
-
-def _rms(stack: Floats) -> Floats:
-    return np.asarray(np.sqrt((stack**2).mean(axis=1)))
-
-
-STATISTICS: dict[str, Callable[[Floats], Floats]] = {
-    "mean": _mean,
-    "spread": _spread,
-    "min": _least,
-    "max": _most,
-    "rms": _rms,
+STATISTICS: dict[str, Callable[[Floats], Any]] = {
+    "mean": lambda stack: stack.mean(axis=1),
+    "spread": lambda stack: stack.std(axis=1),
+    "min": lambda stack: stack.min(axis=1),
+    "max": lambda stack: stack.max(axis=1),
+    "rms": lambda stack: np.sqrt((stack**2).mean(axis=1)),
 }
 """Of windows (n, W, P), one value for each column, (n, P)."""
 
@@ -247,42 +227,40 @@ def windows(
         raise DataError(
             f"the signal has {counted(len(signal), 'sample')}, a window has {W}: give a shorter one"
         )
-    makers = [_maker(given) for given in statistics] + [_band(band, rate, W) for band in bands]
+    makers = [_statistic(given) for given in statistics] + [_band(band, rate, W) for band in bands]
     if not makers:
         raise SettingsError("windows need statistics or bands: give at least one")
     starts = np.arange(0, len(signal) - W + 1, H)
-    found = _features(signal, starts, W, [make for _, make in makers])
-    told = []
-    for (name, make), values in zip(makers, found, strict=True):
-        if values.shape[1] == len(columns):
-            told += [f"{column} {name}" for column in columns]
-        else:
-            told += [f"{name} {j}" for j in range(values.shape[1])]
+    features, feature_names = [], []
+    for (name, make), values in zip(makers, _features(signal, starts, W, makers), strict=True):
         if not np.isfinite(values).all():
             raise DataError(f"{name} of a window is not finite: {make!r} must return numbers")
-    return Windows(np.hstack(found), tuple(told), starts, W, len(signal), float(rate))
+        if values.shape[1] == len(columns):
+            feature_names += [f"{column} {name}" for column in columns]
+        else:
+            feature_names += [f"{name} {j}" for j in range(values.shape[1])]
+        features.append(values)
+    X = np.hstack(features)
+    return Windows(X, tuple(feature_names), starts, W, len(signal), float(rate))
 
 
 Maker = tuple[str, Callable[[Floats], Any]]
 
 
-def _maker(given: Any) -> Maker:
+def _statistic(given: Any) -> Maker:
     """A statistic by its name, or one of the user's own."""
     if callable(given):
         return getattr(given, "__name__", type(given).__name__), given
-    if not isinstance(given, str) or given not in STATISTICS:
+    if given not in STATISTICS:
         raise SettingsError(
             f"statistics must be some of {', '.join(STATISTICS)} or functions, got {given!r}"
         )
     return given, STATISTICS[given]
 
 
-def _band(band: Any, rate: float, W: int) -> Maker:
+def _band(band: tuple[float, float], rate: float, W: int) -> Maker:
     """The logarithm of the power between two frequencies."""
-    try:
-        low, high = (float(value) for value in band)
-    except (TypeError, ValueError):
-        raise SettingsError(f"a band must be a pair (low, high) in Hz, got {band!r}") from None
+    low, high = band
     frequencies = np.fft.rfftfreq(W, 1 / rate)
     inside = (frequencies >= low) & (frequencies < high)
     if not inside.any():
@@ -298,15 +276,13 @@ def _band(band: Any, rate: float, W: int) -> Maker:
     return f"power {low:g}-{high:g} Hz", power
 
 
-def _features(
-    signal: Floats, starts: Ints, W: int, makers: Sequence[Callable[[Floats], Any]]
-) -> list[Floats]:
+def _features(signal: Floats, starts: Ints, W: int, makers: Sequence[Maker]) -> list[Floats]:
     views = sliding_window_view(signal, W, axis=0)  # (T - W + 1, P, W), no copy
     step = max(1, CHUNK // (W * signal.shape[1]))
     parts: list[list[Floats]] = [[] for _ in makers]
     for first in range(0, len(starts), step):
         stack = np.moveaxis(views[starts[first : first + step]], 2, 1)
-        for make, found in zip(makers, parts, strict=True):
+        for (_, make), found in zip(makers, parts, strict=True):
             values = np.asarray(make(stack), dtype=np.float64)
             if values.shape[:1] != stack.shape[:1]:
                 raise DataError(

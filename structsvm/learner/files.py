@@ -23,13 +23,12 @@ from structsvm.data.words import Words
 from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
 from structsvm.features.boundaries import BoundaryScores, Surroundings
 from structsvm.features.components import Components
-from structsvm.features.compose import Chain, Rows, Union
-from structsvm.features.context import Columns, Lags, MovingStatistics
-from structsvm.features.foreign import OfWindows, Series
+from structsvm.features.compose import Chain, Union
+from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
+from structsvm.features.foreign import OfWindows, Rows, Series
 from structsvm.features.frames import FrameModel, FrameModels
 from structsvm.features.moments import HermiteMoments
-from structsvm.features.regions import Deviations, RegionScores
-from structsvm.features.scores import StateScores
+from structsvm.features.scores import RegionScores, StateScores
 from structsvm.features.trees import STORED, Trees
 from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.baselines import MetricBaseline, estimators_in
