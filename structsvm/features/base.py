@@ -152,6 +152,7 @@ class Stage(RecordingTransformer):
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
 
+    @hook
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The features of recordings, (T_i, P') each."""
         check_is_fitted(self)
@@ -164,6 +165,7 @@ class Stage(RecordingTransformer):
         names = column_names(input_features, self.n_features_in_)
         return np.asarray(self._names(names), dtype=object)
 
+    @hook
     def _fit(self, arrays: list[Floats]) -> None:
         """Check the settings and learn."""
 

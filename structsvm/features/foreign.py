@@ -22,7 +22,6 @@ class _Wrapper(Stage):
     """Features by a transformer of another library, which are checked."""
 
     transformer: Any
-    n_features_out_: int
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """What the transformer makes of each recording, (T_i, P') each."""
@@ -45,12 +44,6 @@ class _Wrapper(Stage):
     @abstractmethod
     def _fit_transformer(self, arrays: list[Floats]) -> None:
         """Check the other settings, and fit a clone of the transformer."""
-
-    def _names(self, columns: list[str]) -> Sequence[str]:
-        kind = type(self.transformer).__name__.lower()
-        if self.n_features_out_ == len(columns):
-            return [f"{name} {kind}" for name in columns]
-        return [f"{kind}{j}" for j in range(self.n_features_out_)]
 
     def _call(self, transformer: Any, method: str, X: Floats) -> Any:
         try:
@@ -107,9 +100,8 @@ class Rows(_Wrapper):
         try:
             return list(self.transformer_.get_feature_names_out(columns))
         except (AttributeError, ValueError):
-            kind = type(self.transformer).__name__.lower()
             width = self._features(np.zeros((1, len(columns)))).shape[1]
-            return [f"{kind}{j}" for j in range(width)]
+            return _numbered(self.transformer, width)
 
 
 class Series(_Wrapper):
@@ -145,6 +137,9 @@ class Series(_Wrapper):
         if self.axis not in (0, 1):
             raise SettingsError(f"axis of Series must be 0 or 1, got {self.axis!r}")
         self.n_features_out_ = int(self._features(arrays[0]).shape[1])
+
+    def _names(self, columns: list[str]) -> Sequence[str]:
+        return _after_columns(self.transformer, columns, self.n_features_out_)
 
     def _features(self, X: Floats) -> Floats:
         series = X if self.axis == 0 else np.ascontiguousarray(X.T)
@@ -198,6 +193,9 @@ class OfWindows(_Wrapper):
         made = np.asarray(self._fit_and_call(self.transformer_, stack))
         self.n_features_out_ = int(made.reshape(len(made), -1).shape[1])
 
+    def _names(self, columns: list[str]) -> Sequence[str]:
+        return _after_columns(self.transformer, columns, self.n_features_out_)
+
     def _features(self, X: Floats) -> Floats:
         made = np.asarray(self._call(self.transformer_, "transform", self._stack(X)))
         rows = made.reshape(len(made), -1).astype(np.float64)
@@ -211,3 +209,14 @@ class OfWindows(_Wrapper):
         starts = np.clip(middles - (w - 1) // 2, 0, max(T - w, 0))
         rows = np.minimum(starts[:, None] + np.arange(w), T - 1)
         return np.ascontiguousarray(np.swapaxes(X[rows], 1, 2))
+
+
+def _numbered(transformer: Any, n: int) -> list[str]:
+    return [f"{type(transformer).__name__.lower()}{j}" for j in range(n)]
+
+
+def _after_columns(transformer: Any, columns: list[str], n: int) -> list[str]:
+    """Names of n features: those of the columns if there are as many, or numbered ones."""
+    if n != len(columns):
+        return _numbered(transformer, n)
+    return [f"{name} {type(transformer).__name__.lower()}" for name in columns]
