@@ -17,7 +17,6 @@ from structsvm.support.contract import missing_definitions
 from structsvm.support.settings import settings_in
 
 if TYPE_CHECKING:
-    from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.problem import Problem
 
@@ -50,20 +49,21 @@ def problem_names() -> list[str]:
 
 def problem_class(name: str) -> type[PartitionProblem]:
     """The problem that is declared under a name."""
-    found: type[PartitionProblem] = _load(PROBLEMS, _point(PROBLEMS, name))
+    found: type[PartitionProblem] = plugin_class(PROBLEMS, name)
     return found
 
 
-def structured_problem_class(name: str) -> type[Problem]:
-    """The problem of :class:`structsvm.StructuredSVM` that is declared under a name."""
-    found: type[Problem] = _load(STRUCTURED, _point(STRUCTURED, name))
-    return found
-
-
-def oracle_class(name: str) -> type[Oracle]:
-    """The oracle that is declared under a name."""
-    found: type[Oracle] = _load(ORACLES, _point(ORACLES, name))
-    return found
+def plugin_class(group: str, name: str) -> Any:
+    """The class that is declared under a name in a group of entry points."""
+    what = WHAT[group]
+    points = {point.value: point for point in entry_points(group=group) if point.name == name}
+    if not points:
+        known = ", ".join(_names(group)) or "none"
+        raise PluginError(f"no {what} is called {name!r}; installed are {known}")
+    if len(points) > 1:
+        claims = " and ".join(f"{p.value} of {_distribution(p)}" for p in points.values())
+        raise PluginError(f"two distributions declare a {what} {name!r}: {claims}; remove one")
+    return _load(group, next(iter(points.values())))
 
 
 def problem_name(problem: PartitionProblem | Problem) -> str:
@@ -80,19 +80,10 @@ def problem_name(problem: PartitionProblem | Problem) -> str:
     )
 
 
-def problems() -> list[Plugin]:
-    """Every declared problem, by name; those that cannot be used say why."""
-    return _listed(PROBLEMS)
-
-
-def structured_problems() -> list[Plugin]:
-    """Every declared problem that is not of partitions; those that cannot be used say why."""
-    return _listed(STRUCTURED)
-
-
-def oracles() -> list[Plugin]:
-    """Every declared oracle, by name; those that cannot be used say why."""
-    return _listed(ORACLES)
+def plugins(group: str) -> list[Plugin]:
+    """Everything declared in a group, by name; what cannot be used says why."""
+    points = sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
+    return [_described(group, point) for point in points]
 
 
 def entry_points(group: str) -> EntryPoints:
@@ -117,37 +108,22 @@ def _names(group: str) -> list[str]:
     return sorted({point.name for point in entry_points(group=group)})
 
 
-def _point(group: str, name: str) -> EntryPoint:
-    """The entry point of a name, which is one."""
-    what = WHAT[group]
-    found = {point.value: point for point in entry_points(group=group) if point.name == name}
-    if not found:
-        known = ", ".join(_names(group)) or "none"
-        raise PluginError(f"no {what} is called {name!r}; installed are {known}")
-    if len(found) > 1:
-        claims = " and ".join(f"{p.value} of {_distribution(p)}" for p in found.values())
-        raise PluginError(f"two distributions declare a {what} {name!r}: {claims}; remove one")
-    return next(iter(found.values()))
-
-
 def _load(group: str, point: EntryPoint) -> Any:
-    """The class of an entry point, which keeps its contract as far as its shape tells."""
-    what, contract = WHAT[group], _contract(group)
+    """The class of an entry point, if it can be used."""
+    called, contract = f"{WHAT[group]} {point.name!r} ({point.value})", _contract(group)
     try:
         found: object = point.load()
     except (Exception, SystemExit) as error:  # a script ends the program when it is imported
         said = f"{type(error).__name__}: {error}"
-        raise PluginError(
-            f"{what} {point.name!r} ({point.value}) cannot be loaded: {said}"
-        ) from error
+        raise PluginError(f"{called} cannot be loaded: {said}") from error
     if not (isinstance(found, type) and issubclass(found, contract)):
-        raise PluginError(f"{what} {point.name!r} ({point.value}) is no {contract.__name__}")
+        raise PluginError(f"{called} is no {contract.__name__}")
     missing = missing_definitions(found)
     if missing:
-        raise PluginError(f"{what} {point.name!r} ({point.value}): {missing}")
+        raise PluginError(f"{called}: {missing}")
     parameters = getattr(found, "__dataclass_params__", None)
     if group != ORACLES and (parameters is None or not parameters.frozen):
-        raise PluginError(f"{what} {point.name!r} ({point.value}) must be a frozen dataclass")
+        raise PluginError(f"{called} must be a frozen dataclass")
     return found
 
 
@@ -157,11 +133,6 @@ def _contract(group: str) -> type:
     from structsvm.problem import Problem
 
     return {PROBLEMS: PartitionProblem, ORACLES: Oracle, STRUCTURED: Problem}[group]
-
-
-def _listed(group: str) -> list[Plugin]:
-    points = sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
-    return [_described(group, point) for point in points]
 
 
 def _described(group: str, point: EntryPoint) -> Plugin:

@@ -22,12 +22,13 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Oracle, Quality
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import Traits
 from structsvm.plugins import (
-    oracle_class,
-    oracles,
+    ORACLES,
+    PROBLEMS,
+    plugin_class,
+    plugins,
     problem_class,
     problem_name,
     problem_names,
-    problems,
 )
 from structsvm.testing import check_problem
 
@@ -93,18 +94,18 @@ def test_every_declared_problem_is_one() -> None:
 
 
 def test_every_declared_oracle_is_one() -> None:
-    names = [plugin.name for plugin in oracles()]
+    names = [plugin.name for plugin in plugins(ORACLES)]
     assert "sequential" in names
     for name in names:
-        assert issubclass(oracle_class(name), Oracle)
+        assert issubclass(plugin_class(ORACLES, name), Oracle)
 
 
 def test_own_plugins_can_be_used_and_say_what_they_are() -> None:
-    for plugin in [*problems(), *oracles()]:
+    for plugin in [*plugins(PROBLEMS), *plugins(ORACLES)]:
         assert plugin.error is None
         assert plugin.summary.endswith(".")
         assert plugin.distribution
-    (change_point,) = (p for p in problems() if p.name == "change-point")
+    (change_point,) = (p for p in plugins(PROBLEMS) if p.name == "change-point")
     assert change_point.value == "structsvm.problems.change_point:ChangePoint"
     assert change_point.settings["segment_count"] == "unknown"
 
@@ -113,7 +114,7 @@ def test_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(PluginError, match=r"no problem is called 'spam'; installed are .*change-p"):
         problem_class("spam")
     with pytest.raises(PluginError, match=r"no oracle is called 'spam'; installed are .*sequentia"):
-        oracle_class("spam")
+        plugin_class(ORACLES, "spam")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_what_is_no_problem_is_refused_and_listed_as_such(installed, found, mess
         problem_class("theirs")
     with pytest.raises(PluginError, match="ChangePoint has no name"):
         problem_name(ChangePoint())
-    (listed,) = problems()
+    (listed,) = plugins(PROBLEMS)
     assert (listed.name, listed.distribution) == ("theirs", "their-package 2.0")
     with pytest.raises(PluginError, match=message):
         raise PluginError(listed.error)
@@ -156,7 +157,7 @@ class Undecided(Segments):
 
 def test_a_default_that_cannot_be_made_is_listed_as_such(installed) -> None:
     installed(Entry(Undecided))
-    (listed,) = problems()
+    (listed,) = plugins(PROBLEMS)
     assert listed.error == "Undecided: the default of longest raised ZeroDivisionError: not today"
 
 
@@ -196,7 +197,7 @@ class Undescribed(Segments):
 
 def test_a_class_without_a_docstring_is_not_described_by_its_signature(installed):
     installed(Entry(Undescribed))
-    assert problems()[0].summary == "It has no docstring."
+    assert plugins(PROBLEMS)[0].summary == "It has no docstring."
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ def test_a_problem_that_is_no_frozen_dataclass_is_refused(installed) -> None:
 def test_what_is_no_oracle_is_refused(installed) -> None:
     installed(Entry(ChangePoint))
     with pytest.raises(PluginError, match=r"oracle 'theirs' .* is no Oracle"):
-        oracle_class("theirs")
+        plugin_class(ORACLES, "theirs")
 
 
 def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:

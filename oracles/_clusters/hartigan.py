@@ -24,7 +24,7 @@ import numpy as np
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.interrupts import pieces
 
 MOST_WORK = 4e9
 """Products after which no further sweep begins: reached when clusters cost nothing and there are
@@ -125,7 +125,6 @@ def clusters_of(objective: GroupedObjective, labels: Ints, room: int) -> Cluster
     return Clusters(sums, table, table.sum(axis=1), h)
 
 
-@uninterrupted
 @compiled()
 def _add_rows(Z: Floats, labels: Ints, sums: Floats) -> None:
     """``sums[labels[t]] += Z[t]``."""
@@ -159,14 +158,12 @@ def _slots(objective: GroupedObjective, c: Clusters) -> _Slots:
     return _Slots(sums, table, c.sizes, c.h, 1.0 / (c.sizes + 1.0), worth)
 
 
-@uninterrupted
 @compiled()
 def _scale(h: Floats, sizes: Floats, shift: float) -> float:
     """The size of the values, of which a gain has to be more than rounding."""
     return float(np.sum(np.abs(h) / np.maximum(sizes, 1.0)) + abs(shift))
 
 
-@uninterrupted
 @compiled()
 def _sweep(
     o: GroupedObjective,

@@ -20,7 +20,6 @@ from structsvm.oracles._clusters.hartigan import GroupedObjective
 from structsvm.partitions.oracle import Constraint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import uninterrupted
 
 
 class Chunks(NamedTuple):
@@ -179,7 +178,6 @@ def _h(signs: Floats, price: Floats, sums: Floats, table: Floats) -> float:
     return total
 
 
-@uninterrupted
 @compiled()
 def _sweep(
     signs: Floats,

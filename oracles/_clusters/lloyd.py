@@ -17,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import uninterrupted
 from structsvm.support.quiet import without_warnings
 
 MOST = 300_000
@@ -55,7 +54,6 @@ def _uniform(seed: int, *shape: int) -> Floats:
     return numbers
 
 
-@uninterrupted
 @compiled()
 def run(X: Floats, weights: Floats, centers: Floats, tolerance: float) -> tuple[Ints, float]:
     """Lloyd's iterations: the cluster of each sample, and the sum of squared distances."""
@@ -78,7 +76,6 @@ def run(X: Floats, weights: Floats, centers: Floats, tolerance: float) -> tuple[
     return labels, inertia
 
 
-@uninterrupted
 @compiled()
 def _seeds(X: Floats, weights: Floats, K: int, trials: int, numbers: Floats) -> Floats:
     """K-means++: of some samples drawn by their distance, the one that lessens it most, (K, r)."""
@@ -186,7 +183,6 @@ def _fill(
         sizes[k] = weights[t]
 
 
-@uninterrupted
 @compiled()
 def _is_finer(labels: Ints, others: Ints, K: int) -> bool:
     within = np.full(K, -1)

@@ -11,7 +11,6 @@ from structsvm.oracles._clusters.lloyd import lloyd
 from structsvm.oracles._clusters.ward import ward_tree
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled
-from structsvm.support.interrupts import uninterrupted
 
 MOST_LEAVES = 8_000
 """Ward's tree stands on single samples up to here."""
@@ -120,7 +119,6 @@ def _numbered(labels: NDArray[np.integer]) -> Ints:
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.int64)
 
 
-@uninterrupted
 @compiled()
 def _level_values(o: GroupedObjective, leaves: Clusters, merges: Ints) -> Floats:
     """The objective, up to a constant, after the first i merges of a tree, (L,)."""

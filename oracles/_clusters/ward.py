@@ -18,7 +18,7 @@ import numpy as np
 
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.interrupts import pieces
 
 OVERHEAD = 8
 """So many more columns would cost what a distance costs without any."""
@@ -62,7 +62,6 @@ def ward_tree(centers: Floats, weights: Floats) -> WardTree:
     return WardTree(_relabelled(pairs[order], weights.size), costs[order])
 
 
-@uninterrupted
 @compiled()
 def _chains(
     centers: Floats,
@@ -118,7 +117,7 @@ def _nearest(
     return best, best_cost
 
 
-@compiled(fastmath={"reassoc", "contract", "nsz"})
+@inner(fastmath={"reassoc", "contract", "nsz"})
 def _cost(centers: Floats, weights: Floats, a: int, b: int) -> float:
     """``Delta(a, b)``."""
     square = 0.0
@@ -127,7 +126,6 @@ def _cost(centers: Floats, weights: Floats, a: int, b: int) -> float:
     return float(weights[a] * weights[b] / (weights[a] + weights[b]) * square)
 
 
-@uninterrupted
 @compiled()
 def _relabelled(pairs: Ints, n_leaves: int) -> Ints:
     """Merges of leaves to merges of clusters, cluster ``L + i`` being made by merge i."""
@@ -140,7 +138,6 @@ def _relabelled(pairs: Ints, n_leaves: int) -> Ints:
     return merges
 
 
-@uninterrupted
 @compiled()
 def _cut(merges: Ints, n_leaves: int) -> Ints:
     """Number the clusters that remain after ``merges`` by their first leaf."""

@@ -41,7 +41,7 @@ from structsvm.oracles._segments.windows import windows
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled
-from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.interrupts import pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,6 @@ def _path(graph: _Graph, best: Floats, K: int) -> Ints | None:
     return np.asarray(graph.position[_trace(graph, best, K)])
 
 
-@uninterrupted
 @compiled(fastmath=FAST)
 def _extend(graph: _Graph, best: Floats, begin: int, end: int) -> None:
     """Best values of the nodes ``begin, ..., end - 1`` in every layer."""
@@ -146,7 +145,6 @@ def _extend(graph: _Graph, best: Floats, begin: int, end: int) -> None:
             best[k, v] = _largest_sum(best, max(k - 1, 0), out, a, b) + shift
 
 
-@uninterrupted
 @compiled(fastmath=FAST)
 def _trace(graph: _Graph, best: Floats, k: int) -> Ints:
     """The nodes of the best path, each the first of the best ones."""

@@ -39,7 +39,7 @@ from structsvm.oracles._segments.vectors import (
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.columns import add_rows
-from structsvm.support.compiled import compiled, inner
+from structsvm.support.compiled import inner
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 
@@ -242,7 +242,7 @@ def end_scores(
         write(share, scores, k)
 
 
-@compiled(fastmath=FAST)
+@inner(no_cpython_wrapper=False, fastmath=FAST)
 def sum_of_scores(table: SegmentTable, path: Ints) -> float:
     """Sum of the segment scores between the knots of ``path``, without shift and constant."""
     row, nothing, total = np.empty(table.sums.shape[1]), np.zeros((table.sums.shape[0], LANES)), 0.0
@@ -281,7 +281,7 @@ def _level_offsets(n_knots: int) -> Ints:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
 
-@compiled()
+@inner(no_cpython_wrapper=False)
 def _fill(
     Z: Floats,
     rank: int,

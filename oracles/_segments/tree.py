@@ -48,7 +48,7 @@ from structsvm.oracles._segments.vectors import (
     write,
 )
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.compiled import compiled
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces, uninterrupted
 from structsvm.support.progress import tell
 
@@ -101,7 +101,7 @@ def stage_scan(
     return F, previous
 
 
-@compiled(fastmath=FAST)
+@inner(no_cpython_wrapper=False, fastmath=FAST)
 def compiled_scan(
     table: SegmentTable,
     positions: Floats,
@@ -173,7 +173,6 @@ def compiled_scan(
 _scan = uninterrupted(compiled_scan)
 
 
-@uninterrupted
 @compiled()
 def backtrack(previous: Ints) -> Ints:
     """The knots of the best segmentation, from 0 to m."""
@@ -210,7 +209,6 @@ def _begin(
         _close_runs(table, positions, value, s, row)
 
 
-@uninterrupted
 @compiled()
 def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
     """No knot from ``begin`` to ``end - 1`` is a start any more."""

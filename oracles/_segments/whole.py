@@ -40,7 +40,7 @@ from structsvm.oracles._segments.vectors import (
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.columns import add_squares
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.interrupts import pieces
 from structsvm.support.plain import read_only
 from structsvm.support.stack import Stack, offsets
 
@@ -168,7 +168,6 @@ def loss_curves(Zs: Iterable[Floats], bounds: Iterable[Ints], prices: Floats) ->
 # ---- one price
 
 
-@uninterrupted
 @compiled()
 def _by_pelt(
     recordings: Recordings,
@@ -198,7 +197,6 @@ def _by_pelt(
             counts[i] = _finish(table, previous, mean, total, path, found, numbers[i])
 
 
-@uninterrupted
 @compiled()
 def _by_tree(
     recordings: Recordings,
@@ -299,7 +297,6 @@ def _label(path: Ints, n: int, labels: Ints) -> None:
 # ---- many prices
 
 
-@uninterrupted
 @compiled()
 def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: Ints) -> None:
     """Fill the boundaries of the best segmentation at every price in, and their numbers."""
@@ -423,7 +420,6 @@ def _trace_back(gains: Floats, F: Floats, k: int, top: Floats, first: Ints, prev
         t = previous[k, t]
 
 
-@uninterrupted
 @compiled()
 def _write_losses(truth: Ints, ends: Ints, counts: Ints, losses: Floats) -> None:
     for k in range(losses.size):

@@ -6,7 +6,6 @@ import numpy as np
 
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import uninterrupted
 
 
 def best_path(scores: Floats, price: float) -> Ints:
@@ -25,7 +24,6 @@ def best_path_of(scores: Floats, n_clusters: int) -> Ints:
     return np.asarray(_path_of(np.ascontiguousarray(scores, dtype=np.float64), int(n_clusters)))
 
 
-@uninterrupted
 @compiled()
 def _path(scores: Floats, price: float) -> Ints:
     T, C = scores.shape
@@ -60,7 +58,6 @@ def _two_best(value: Floats) -> tuple[int, int]:
     return first, second
 
 
-@uninterrupted
 @compiled()
 def _path_of(scores: Floats, K: int) -> Ints:
     T, C = scores.shape

@@ -10,15 +10,15 @@ from rich.text import Text
 
 from structsvm.cli.settings import flat
 from structsvm.cli.terminal import Terminal, facts
-from structsvm.plugins import Plugin, oracles, problems, structured_problems
+from structsvm.plugins import ORACLES, PROBLEMS, STRUCTURED, Plugin, plugins
 from structsvm.support.plain import finite
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """List them; those that cannot be used are warnings."""
-    groups = {"oracles": oracles()}
+    groups = {"oracles": plugins(ORACLES)}
     if args.command == "problems":
-        groups = {"problems": problems(), "structured_problems": structured_problems()}
+        groups = {"problems": plugins(PROBLEMS), "structured_problems": plugins(STRUCTURED)}
     plain: dict[str, Any] = {}
     shown: list[Any] = []
     for name, found in groups.items():

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from structsvm.errors import ModelFileError
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled
-from structsvm.support.interrupts import uninterrupted
 
 STORED = {
     "ExtraTreesClassifier": "sklearn.ensemble",
@@ -112,7 +111,6 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
 
-@uninterrupted
 @compiled()
 def _arrivals(
     rows: Floats, root: int, feature: Ints, left: Ints, right: Ints, threshold: Floats

@@ -44,7 +44,7 @@ from structsvm.partitions.kept import KeptPartition
 from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import problem_class, problem_name, setting_groups, structured_problem_class
+from structsvm.plugins import PROBLEMS, STRUCTURED, plugin_class, problem_name, setting_groups
 from structsvm.problem import Problem
 from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solution import History, HistoryEntry, Solution, SupportLabelling
@@ -121,7 +121,7 @@ def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
             return _estimator(rest)
         if not kind:
             return trusted[name]
-        cls = (problem_class if kind == "problem" else structured_problem_class)(rest)
+        cls: type = plugin_class(PROBLEMS if kind == "problem" else STRUCTURED, rest)
         trust_settings(cls)
         return cls
 

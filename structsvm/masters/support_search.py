@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import uninterrupted
 
 Mask = NDArray[np.bool_]
 
@@ -52,7 +51,6 @@ class _Program(NamedTuple):
     """(d,)."""
 
 
-@uninterrupted
 @compiled(error_model="numpy")
 def ascend(
     R: Floats,

@@ -68,7 +68,6 @@ def _rows(X: Floats) -> Floats:
     return rows
 
 
-@uninterrupted
 @compiled(error_model="numpy")
 def _standardize(
     rows: Floats,
@@ -101,32 +100,14 @@ def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
     return _scales(T, spread, mean, scale)
 
 
-@uninterrupted
-@compiled(error_model="numpy")
-def _sum_rows(X: Floats, total: Floats) -> None:
-    _add_each(X, total)
-
-
-@uninterrupted
-@compiled(error_model="numpy")
-def _sum_scatter(X: Floats, mean: Floats, total: Floats) -> None:
-    _add_scatter(X, mean, total)
-
-
-@uninterrupted
-@compiled(error_model="numpy")
-def _scaled(T: int, spread: float, mean: Floats, scale: Floats) -> bool:
-    return _scales(T, spread, mean, scale)
-
-
-@inner(error_model="numpy")
+@inner(error_model="numpy", no_cpython_wrapper=False)
 def _add_each(X: Floats, total: Floats) -> None:
     for t in range(X.shape[0]):
         for j in range(total.size):
             total[j] += X[t, j]
 
 
-@inner(error_model="numpy")
+@inner(error_model="numpy", no_cpython_wrapper=False)
 def _add_scatter(X: Floats, mean: Floats, total: Floats) -> None:
     for t in range(X.shape[0]):
         for j in range(total.size):
@@ -134,7 +115,7 @@ def _add_scatter(X: Floats, mean: Floats, total: Floats) -> None:
             total[j] += away * away
 
 
-@inner(error_model="numpy")
+@inner(error_model="numpy", no_cpython_wrapper=False)
 def _scales(T: int, spread: float, mean: Floats, scale: Floats) -> bool:
     """Turn sums of squares into one over the deviations; whether all columns clearly vary."""
     for j in range(mean.size):
@@ -145,7 +126,6 @@ def _scales(T: int, spread: float, mean: Floats, scale: Floats) -> bool:
     return True
 
 
-@uninterrupted
 @compiled(error_model="numpy")
 def _are_within(
     rows: Floats, first: Ints, share: float, mean: Floats, moment: Floats, within: Bools
@@ -189,3 +169,8 @@ def add_squares(X: Floats, level: Floats, total: Floats) -> None:
     for t in range(fours, T):
         for j in range(total.size):
             total[j] += (X[t, j] - level[j]) ** 2
+
+
+_sum_rows = uninterrupted(_add_each)
+_sum_scatter = uninterrupted(_add_scatter)
+_scaled = uninterrupted(_scales)

@@ -1,5 +1,7 @@
 """How functions are compiled: kept on disk, without the lock, and as little as will do.
 
+SIGINT does not interrupt a compiled function that Python calls: it is answered right after.
+
 The wrappers through which C and Python call a function take up to a third of its compilation. Where
 nothing can be kept on disk, as in a container without a home or on a full disk, each process
 compiles for itself.
@@ -17,6 +19,8 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 
+from structsvm.support.interrupts import uninterrupted
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 logger = logging.getLogger("structsvm.compiled")
@@ -24,7 +28,16 @@ logger = logging.getLogger("structsvm.compiled")
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
     """Decorate a function that Python calls; the options are those of :func:`numba.njit`."""
-    always: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
+
+    def decorate(function: Function) -> Function:
+        return cast(Function, uninterrupted(inner(no_cpython_wrapper=False, **options)(function)))
+
+    return decorate
+
+
+def inner(**options: Any) -> Callable[[Function], Function]:
+    """Decorate a function that compiled ones alone call."""
+    always = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
     def decorate(function: Function) -> Function:
         found: Any = njit(**(always | options))(function)
@@ -35,11 +48,6 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-def inner(**options: Any) -> Callable[[Function], Function]:
-    """Decorate a function that compiled ones alone call."""
-    return compiled(no_cpython_wrapper=True, **options)
-
-
 def _keep(function: Any) -> None:
     """Let what is compiled be kept on disk, and go on where that fails."""
     try:
@@ -47,10 +55,7 @@ def _keep(function: Any) -> None:
     except RuntimeError:  # no folder that can be written to
         _tell("there is no folder that can be written to")
         return
-    kept: Any = getattr(function, "_cache", None)  # numba has no other way in
-    save = getattr(kept, "save_overload", None)
-    if save is None:
-        return
+    save = function._cache.save_overload  # numba has no other way in
 
     def saved(*compiled: Any) -> None:
         _tell_of_the_first()
@@ -59,7 +64,7 @@ def _keep(function: Any) -> None:
         except OSError as error:
             _tell(str(error))
 
-    kept.save_overload = saved
+    function._cache.save_overload = saved
 
 
 @cache

@@ -10,7 +10,6 @@ import numpy as np
 
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 
 LANES = 8
@@ -40,7 +39,6 @@ def _flat(X: Floats) -> Floats:
     return read_only(np.asarray(X, np.float64, order="C").reshape(-1))
 
 
-@uninterrupted
 @compiled()
 def _segment_sums(X: Floats, boundaries: Ints, room: Floats, sums: Floats) -> None:
     ends = np.empty(DEPTH, np.int64)
@@ -48,7 +46,6 @@ def _segment_sums(X: Floats, boundaries: Ints, room: Floats, sums: Floats) -> No
         _sum_rows(X, boundaries[k], boundaries[k + 1], room, ends, sums[k])
 
 
-@uninterrupted
 @compiled()
 def _squared_sums(X: Floats, boundaries: Ints, room: Floats, squares: Floats) -> None:
     P = squares.size
@@ -110,7 +107,6 @@ def _add(numbers: Floats, total: Floats) -> None:
         total[i] += numbers[i]
 
 
-@uninterrupted
 @compiled()
 def overlap(mine: Ints, theirs: Ints) -> float:
     """``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` of the boundaries of two segmentations."""

@@ -20,49 +20,41 @@ class Snapshot:
         self._value = copy.deepcopy(value)
 
     def still_holds(self, now: Any) -> bool:
-        return _same(self._value, now)
+        return _difference(self._value, now) is None
 
     def changed_attribute(self, now: Any) -> str:
         """Which attribute is another one, such as ``Oracle.count``; empty if that has no name."""
-        return _changed_attribute(self._value, now)
+        return _difference(self._value, now) or ""
 
 
-def _same(before: Any, now: Any) -> bool:
+def _difference(before: Any, now: Any, name: str = "") -> str | None:
+    """The name of an attribute that is another one; None if all is the same."""
     if before is now:
-        return True
+        return None
     if type(before) is not type(now):
-        return False
+        return name
     if isinstance(before, np.ndarray):
-        return _same_array(before, now)
+        if before.dtype != object:
+            same = np.array_equal(before, now, equal_nan=before.dtype.kind in "fc")
+            return None if same else name
+        if before.shape != now.shape:
+            return name
+        before, now = before.tolist(), now.tolist()
+    state = getattr(before, "__dict__", None)
     if isinstance(before, list | tuple):
-        return len(before) == len(now) and all(map(_same, before, now))
-    if isinstance(before, dict):
-        return before.keys() == now.keys() and all(_same(before[key], now[key]) for key in before)
-    state = getattr(before, "__dict__", None)
-    if isinstance(state, dict):
-        later = vars(now)
-        return all(name in later and _same(value, later[name]) for name, value in state.items())
-    return _equal(before, now)
-
-
-def _changed_attribute(before: Any, now: Any) -> str:
-    if isinstance(before, tuple):
-        found = (_changed_attribute(*pair) for pair in zip(before, now, strict=False))
-        return next(filter(None, found), "")
-    state = getattr(before, "__dict__", None)
-    if type(before) is not type(now) or not isinstance(state, dict):
-        return ""
-    for name, value in state.items():
-        later = vars(now).get(name)
-        if not _same(value, later):
-            return _changed_attribute(value, later) or f"{type(before).__name__}.{name}"
-    return ""
-
-
-def _same_array(before: Any, now: Any) -> bool:
-    if before.dtype == object:
-        return before.shape == now.shape and _same(before.tolist(), now.tolist())
-    return np.array_equal(before, now, equal_nan=before.dtype.kind in "fc")
+        if len(before) != len(now):
+            return name
+        found = [_difference(a, b, name) for a, b in zip(before, now, strict=True)]
+    elif isinstance(before, dict):
+        if before.keys() != now.keys():
+            return name
+        found = [_difference(value, now[key], name) for key, value in before.items()]
+    elif isinstance(state, dict):  # whose later attributes are caches
+        kind, later = type(before).__name__, vars(now)
+        found = [_difference(a, later.get(key), f"{kind}.{key}") for key, a in state.items()]
+    else:
+        return None if _equal(before, now) else name
+    return next((one for one in found if one is not None), None)
 
 
 def _equal(before: Any, now: Any) -> bool:
