@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from structsvm.cli.inputs import Inputs, takes_images
+from structsvm.cli.inputs import InputData, takes_images
 from structsvm.cli.settings import Reading
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import SettingsError
@@ -66,7 +66,7 @@ def on_cluster(args: argparse.Namespace) -> Iterator[None]:
         yield
 
 
-def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Inputs:
+def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
     """The labelled files that ``args.paths`` name, none of which is read here."""
     found = find_recordings(args.paths)
     options = Reading.of(args).options(in_order=problem.traits.contiguous)
@@ -77,4 +77,4 @@ def files_of(args: argparse.Namespace, terminal: Terminal, problem: PartitionPro
         Recording(name, nothing, None, (), source=str(path))
         for name, path in zip(found.names, found.files, strict=True)
     ]
-    return Inputs(items, problem, (), files)
+    return InputData(items, problem, (), files)

@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.cli.evaluate import readable
 from structsvm.cli.fit import learn
-from structsvm.cli.inputs import Inputs
+from structsvm.cli.inputs import InputData
 from structsvm.cli.outputs import check_outputs
 from structsvm.cli.plot import new_figure, save_figure
 from structsvm.cli.terminal import Terminal
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     terminal.note(f"{INTRODUCTION}\n")
 
     learner = MetricLearner(ChangePoint(), metric="diagonal")
-    inputs = Inputs.of(train, ChangePoint())
+    inputs = InputData.of(train, ChangePoint())
     training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
     learn(learner, training, terminal, inputs, output=model)
     result = evaluate(learner, *arrays_and_labels(test), names=[r.name for r in test])

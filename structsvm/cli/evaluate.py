@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from structsvm.cli.inputs import (
-    Inputs,
+    InputData,
     groups_of,
     measured,
     read_for,
@@ -76,7 +76,7 @@ def _judged(
     args: argparse.Namespace,
     terminal: Terminal,
     learner: MetricLearner,
-    inputs: Inputs,
+    inputs: InputData,
     about: dict[str, Any],
 ) -> Any:
     with inputs.named(), terminal.working("partitioning"):
@@ -94,7 +94,7 @@ def _evaluate_rows(
     args: argparse.Namespace,
     terminal: Terminal,
     learner: MetricLearner,
-    inputs: Inputs,
+    inputs: InputData,
     sample: Sample,
 ) -> None:
     """Compare by groups of rows, or of clusters, of a single table."""

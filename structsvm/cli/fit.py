@@ -13,7 +13,7 @@ from pathlib import Path
 from structsvm.cli.cluster import files_of, on_cluster, reads_later
 from structsvm.cli.evaluate import can_be_split, refuse_split
 from structsvm.cli.inputs import (
-    Inputs,
+    InputData,
     checking,
     groups_of,
     read,
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         return _learn(args, terminal, learner, inputs)
 
 
-def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Inputs:
+def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
     some = args.regions is not None or "chunk_column" in Reading.of(args).typed
     inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
     inputs = replace(inputs, ys=labels_of(inputs, args.regions))
@@ -80,7 +80,7 @@ def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProble
 
 
 def _learn(
-    args: argparse.Namespace, terminal: Terminal, learner: MetricLearner, inputs: Inputs
+    args: argparse.Namespace, terminal: Terminal, learner: MetricLearner, inputs: InputData
 ) -> int:
     typed = assigned(args, "problem")
     learner.set_params(problem=with_counts(inputs.problem, typed, inputs, terminal))
@@ -118,7 +118,7 @@ def learn(
     learner: MetricLearner,
     training: TrainingSet,
     terminal: Terminal,
-    inputs: Inputs,
+    inputs: InputData,
     *,
     checkpoint: Path | None = None,
     output: Path,
@@ -178,7 +178,7 @@ def _learn_rates(
 def _chosen(
     learner: MetricLearner,
     training: TrainingSet,
-    inputs: Inputs,
+    inputs: InputData,
     terminal: Terminal,
     args: argparse.Namespace,
 ) -> TrainingSet:
@@ -242,7 +242,7 @@ def _resumed(args: argparse.Namespace) -> bool:
 def _tell(
     learner: MetricLearner,
     training: TrainingSet,
-    inputs: Inputs,
+    inputs: InputData,
     args: argparse.Namespace,
     terminal: Terminal,
     interrupted: bool,

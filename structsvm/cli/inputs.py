@@ -44,7 +44,7 @@ from structsvm.support.progress import stage
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class InputData:
     """Recordings, tables or images to learn from, to judge by or to partition."""
 
     items: Sequence[Recording | LabelledImage]
@@ -55,7 +55,7 @@ class Inputs:
     """What reads the recordings, of which the items have the names alone."""
 
     @classmethod
-    def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> Inputs:
+    def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> InputData:
         ys = [item.y if isinstance(item, Recording) else item.labels for item in items]
         return cls(items, problem, ys)
 
@@ -143,13 +143,15 @@ def read(
     need_labels: bool = True,
     blanks: bool = False,
     learner: MetricLearner | None = None,
-) -> Inputs:
+) -> InputData:
     """Read what ``args.paths`` name, for a problem, as its learner did if there is one."""
     reading = Reading.of(args, learner)
     refuse_foreign_options(reading, problem)
     if takes_images(problem):
         with terminal.working("reading images"):
-            return Inputs.of(read_images(args.paths, args.labels, need_labels=need_labels), problem)
+            return InputData.of(
+                read_images(args.paths, args.labels, need_labels=need_labels), problem
+            )
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
     apart, in_order = args.labels is not None, problem.traits.contiguous
     options = reading.options(
@@ -169,7 +171,7 @@ def read(
     if in_order:
         learned = getattr(learner, "steps_", {})
         warn_about_times([r.name for r in recordings], [r.time for r in recordings], learned)
-    return Inputs.of(recordings, problem)
+    return InputData.of(recordings, problem)
 
 
 def read_for(
@@ -179,7 +181,7 @@ def read_for(
     *,
     need_labels: bool,
     blanks: bool = False,
-) -> Inputs:
+) -> InputData:
     """Read what ``args.paths`` name, with the features of the model ``args.model``, in its order.
 
     Raises
@@ -212,7 +214,7 @@ def read_for(
     return inputs
 
 
-def measured(learner: MetricLearner, inputs: Inputs, terminal: Terminal) -> list[Sample]:
+def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> list[Sample]:
     """The samples that were read, checked once; graphs are made of images here."""
     with inputs.named(), terminal.working(checking(inputs.problem)):
         return as_measured(learner, inputs.Xs)
@@ -257,7 +259,7 @@ def _recordings(
     return recordings
 
 
-def groups_of(inputs: Inputs, pattern: str | None) -> list[str] | None:
+def groups_of(inputs: InputData, pattern: str | None) -> list[str] | None:
     """The part of each name that the pattern finds: whom or what it is of."""
     if pattern is None:
         return None
@@ -274,7 +276,7 @@ def groups_of(inputs: Inputs, pattern: str | None) -> list[str] | None:
     return groups
 
 
-def taken_to_be_independent(inputs: Inputs) -> str:
+def taken_to_be_independent(inputs: InputData) -> str:
     return (
         f"{inputs.words.whole}s are taken to be independent: if several are of one person or "
         "machine, say so with --groups, a pattern that finds whose they are in their names"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.cli.inputs import Inputs, takes_images
+from structsvm.cli.inputs import InputData, takes_images
 from structsvm.cli.terminal import Terminal
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.label_files import read_regions
@@ -23,7 +23,7 @@ LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
 """Classes whose names elsewhere mean that there is none, in lower case."""
 
 
-def labels_of(inputs: Inputs, regions: Path | None) -> list[Any]:
+def labels_of(inputs: InputData, regions: Path | None) -> list[Any]:
     """The labels of each sample, with what is known of regions and chunks of recordings."""
     times = dict(zip(inputs.names, inputs.times, strict=True))
     known = {} if regions is None else read_regions(regions, times)
@@ -49,7 +49,7 @@ def labels_of(inputs: Inputs, regions: Path | None) -> list[Any]:
 
 
 def with_counts(
-    problem: PartitionProblem, typed: Collection[str], inputs: Inputs, terminal: Terminal
+    problem: PartitionProblem, typed: Collection[str], inputs: InputData, terminal: Terminal
 ) -> PartitionProblem:
     """The problem with its number of clusters unknown where images differ in it."""
     settled = "cluster_count" in typed or "cluster_count" not in settings_in(problem)
@@ -65,7 +65,7 @@ def with_counts(
     return replace(problem, cluster_count="unknown")  # type: ignore[type-var]
 
 
-def unlabelled_samples(inputs: Inputs) -> int:
+def unlabelled_samples(inputs: InputData) -> int:
     # What is read later has labels, if it is known by now.
     sizes = [0] * len(inputs.ys) if inputs.files is not None else _sizes(inputs)
     ys = [y.labels if isinstance(y, PartialLabels) else y for y in inputs.ys]
@@ -75,7 +75,7 @@ def unlabelled_samples(inputs: Inputs) -> int:
     )
 
 
-def tell_unlabelled(inputs: Inputs, terminal: Terminal) -> None:
+def tell_unlabelled(inputs: InputData, terminal: Terminal) -> None:
     n = unlabelled_samples(inputs)
     labels = [y for y in inputs.ys if y is not None and np.ndim(y) == 1]
     if n:
@@ -101,7 +101,7 @@ def _stand_alone(known: Sequence[NDArray[np.bool_]]) -> bool:
     return several and not any((there[1:] & there[:-1]).any() for there in known)
 
 
-def _sizes(inputs: Inputs) -> list[int]:
+def _sizes(inputs: InputData) -> list[int]:
     """The number of samples, rows or pixels of each."""
     images = takes_images(inputs.problem)
     return [int(np.prod(np.shape(X)[:2])) if images else len(X) for X in inputs.Xs]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structsvm.cli.inputs import Inputs, read_for, takes_images
+from structsvm.cli.inputs import InputData, read_for, takes_images
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
@@ -65,7 +65,9 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _draw(args: argparse.Namespace, learner: MetricLearner, inputs: Inputs, figure: Figure) -> None:
+def _draw(
+    args: argparse.Namespace, learner: MetricLearner, inputs: InputData, figure: Figure
+) -> None:
     """A recording with its segments, a table with its clusters, or an image with its parts."""
     (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
     K, whole = args.n_clusters, inputs.words.whole

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from structsvm.cli.inputs import Inputs, measured, names_before_reading, read_for, takes_images
+from structsvm.cli.inputs import InputData, measured, names_before_reading, read_for, takes_images
 from structsvm.cli.outputs import (
     Answer,
     Clusters,
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _tell_counts(
-    answers: Sequence[Answer], inputs: Inputs, learner: MetricLearner, terminal: Terminal
+    answers: Sequence[Answer], inputs: InputData, learner: MetricLearner, terminal: Terminal
 ) -> None:
     """Say how many clusters were found where nobody said how many there are."""
     if learner.problem_.traits.contiguous:
@@ -110,7 +110,7 @@ def _tell_counts(
 
 def answers_of(
     learner: MetricLearner,
-    inputs: Inputs,
+    inputs: InputData,
     measured: list[Sample],
     *,
     baseline: str | None = None,
@@ -150,7 +150,7 @@ def answers_of(
     ]
 
 
-def _rules(args: argparse.Namespace, inputs: Inputs) -> Rules:
+def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
     """Which partitions were allowed on the command line."""
     contiguous, words = inputs.problem.traits.contiguous, inputs.words
     if (args.must_link or args.cannot_link) and (contiguous or len(inputs) != 1):
@@ -168,7 +168,7 @@ def _rules(args: argparse.Namespace, inputs: Inputs) -> Rules:
             raise SettingsError(f"--regions is for recordings, not {words.whole}s")
         recordings = [item for item in inputs.items if isinstance(item, Recording)]
         unlabelled = [replace(recording, y=None, chunks=None) for recording in recordings]
-        rules["known"] = labels_of_regions(Inputs.of(unlabelled, inputs.problem), args.regions)
+        rules["known"] = labels_of_regions(InputData.of(unlabelled, inputs.problem), args.regions)
     return rules  # type: ignore[no-any-return]
 
 

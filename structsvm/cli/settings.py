@@ -273,21 +273,9 @@ class Reading:
 def _several(name: str, text: str) -> Any:
     """A parameter of reading, those of which commas separate several as a list."""
     if name == "skip_lines":
-        return line_numbers(text)
+        lines = value_of(text)
+        return lines if isinstance(lines, tuple | list) else [lines]
     return text.split(",") if name in ("features", "missing_labels") else text
-
-
-def line_numbers(text: str) -> list[int]:
-    """Read numbers of lines, ``1-3,5``; 0 alone stands for none."""
-    lines: list[int] = []
-    for part in text.split(",") if text.strip() not in ("", "0") else ():
-        found = re.fullmatch(r"\s*([1-9]\d{0,5})(?:-([1-9]\d{0,5}))?\s*", part)
-        if not found or int(found[2] or found[1]) < int(found[1]):
-            raise SettingsError(
-                f"lines to skip are numbers from 1 on, such as 2 or 1-3,5, got {text!r}"
-            )
-        lines += range(int(found[1]), int(found[2] or found[1]) + 1)
-    return lines
 
 
 def as_typed(text: str, args: argparse.Namespace) -> str:

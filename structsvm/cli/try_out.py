@@ -20,11 +20,10 @@ from sklearn.model_selection import train_test_split
 
 from structsvm.cli.evaluate import readable, refuse_groups, refuse_split
 from structsvm.cli.inputs import (
-    Inputs,
+    InputData,
     checking,
     groups_of,
     read,
-    refuse_foreign_options,
     taken_to_be_independent,
     takes_images,
 )
@@ -77,13 +76,13 @@ ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= 
 class Checked:
     """What was read, or a part of it, and the same as it was checked."""
 
-    inputs: Inputs
+    inputs: InputData
     data: TrainingSet
 
     def at(self, which: Ints) -> Checked:
         """Some of the samples, as they were checked."""
         items = [self.inputs.items[i] for i in which]
-        return Checked(Inputs.of(items, self.data.problem), self.data.at(which))
+        return Checked(InputData.of(items, self.data.problem), self.data.at(which))
 
     def rows(self, which: Ints, name: str) -> Checked:
         """Some of the rows of the only table, as they were checked."""
@@ -91,14 +90,13 @@ class Checked:
         assert isinstance(table, Recording)
         X, y = table.X[which], np.asarray(table.y)[which]
         part = replace(table, name=name, X=X, y=y, time=None, source=None, origin=None)
-        return Checked(Inputs.of([part], self.data.problem), self.data.cut([(0, which)]))
+        return Checked(InputData.of([part], self.data.problem), self.data.cut([(0, which)]))
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do."""
     refuse_settings(args, "problem", "files")
     problem = typed_problem(args)
-    refuse_foreign_options(Reading.of(args), problem)
     names = {"model": "model.structsvm", "report": "report.html", "predictions": "predicted"}
     places = {what: args.output / name for what, name in names.items()}
     check_outputs(args, [places["model"], places["report"]])
@@ -147,7 +145,7 @@ def _checked(args: argparse.Namespace, terminal: Terminal, problem: PartitionPro
 
 
 def _check_predictions(
-    args: argparse.Namespace, terminal: Terminal, held_out: Inputs, folder: Path
+    args: argparse.Namespace, terminal: Terminal, held_out: InputData, folder: Path
 ) -> None:
     """Refuse predictions that exist, as other outputs, and name those of other recordings."""
     places = writer_for(held_out.problem).places(folder, held_out.names)
@@ -262,12 +260,12 @@ def _verdict(search: MetricLearnerCV, held_out: Verdict, way: str) -> tuple[Verd
     return verdict.with_notes(notes, contrast=gain.told), "cross-validation"
 
 
-def _is_one_table(inputs: Inputs) -> bool:
+def _is_one_table(inputs: InputData) -> bool:
     problem = inputs.problem
     return len(inputs) == 1 and not (problem.traits.contiguous or takes_images(problem))
 
 
-def _split(inputs: Inputs, args: argparse.Namespace) -> str | None:
+def _split(inputs: InputData, args: argparse.Namespace) -> str | None:
     """What the verdict is about, if it is not about further samples."""
     split: str | None = args.split
     if split is not None:

@@ -59,7 +59,10 @@ def test_moments_are_features_of_change_points(run, tmp_path):
             "reading has no such parameter, it has",
         ),
         ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
-        ("change-point train --set files.skip_lines=x", "lines to skip are numbers from 1 on"),
+        (
+            "change-point train --set files.skip_lines=x",
+            "lines to skip are counted from 1, got 'x'",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(refused, tmp_path, line, message):
