@@ -486,7 +486,7 @@ OF_CLASSES = {
     "no space": ({"weight_space": lambda self: "R^6"}, r"weight_space returned 'R\^6'"),
     "short": ({"joint_feature": lambda self, x, y: np.zeros(5)}, "has dimension 6"),
     "infinite": ({"joint_feature": lambda self, x, y: np.full(6, np.inf)}, "finite floats"),
-    "writes": ({"joint_feature": doubles}, "joint_feature modified its input"),
+    "writes": ({"joint_feature": doubles}, "changed the sample that it was given"),
     "truth costs": ({"loss": lambda self, y, z: 1.0}, "the truth must not cost anything"),
     "negative": ({"loss": lambda self, y, z: -float(y != z)}, "a loss must not be negative"),
     "no number": ({"loss": lambda self, y, z: "much"}, "loss returned 'much'.*return a f"),
@@ -499,7 +499,7 @@ OF_CLASSES = {
         {"separate": lambda self, w, x, y: Separation(y, 1.0, Quality.EXACT)},
         "return 0, or another quality",
     ),
-    "no loss": ({"separate": without_the_loss}, "worse than the truth|worth more"),
+    "no loss": ({"separate": without_the_loss}, "is worth .* more|worse than the truth"),
     "decodes wrongly": ({"predict": lambda self, w, x: 0}, "predict reached the score"),
     "not linear": (
         {

@@ -192,9 +192,9 @@ def test_an_exact_oracle_is_exact_at_any_scale_of_the_losses(scale: float) -> No
 @pytest.mark.parametrize(
     ("broken", "complaint"),
     [
-        ("no slack", "separate has slack None: it is an upper"),
-        ("another feature", "separate returned the feature array"),
-        ("another loss", r"separate returned the loss 3\.0, and that of its labelling is 1\.0"),
+        ("no slack", "separate returned the slack None: it is how far"),
+        ("another feature", "separate returned the feature .* where joint_feature gives its"),
+        ("another loss", r"separate returned the loss 3\.0 where loss gives its labelling 1\.0"),
     ],
 )
 def test_the_check_of_a_problem_looks_at_all_of_its_answer(broken: str, complaint: str) -> None:

@@ -20,6 +20,7 @@ from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracl
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats
+from structsvm.testing.oracle import check_value, size_of
 from structsvm.testing.separation import TOLERANCE
 
 QUESTIONS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
@@ -49,16 +50,15 @@ class GivenSample:
     where: str
     rng: np.random.Generator
     members: dict[EquivalenceMatrix, None] = field(default_factory=dict)
-    answers: list[tuple[Floats, TraceObjective, Constraint, Argmax]] = field(default_factory=list)
-    """The samples in some metric, what was asked of them and what was answered."""
+    answers: list[tuple[TraceObjective, Constraint, Argmax]] = field(default_factory=list)
 
     def check(self) -> int:
         """Ask, and compare; how many partitions there were to compare with."""
         self.members[self.truth] = None
+        X = self.sample.X
         for scale, shift in QUESTIONS:
-            self._ask(scale * self.sample.X, shift, UNCONSTRAINED)
-        X, free = self.sample.X, list(self.members)
-        for constraint in self._constraints(free):
+            self._ask(scale * X, shift, UNCONSTRAINED)
+        for constraint in list(self._constraints()):
             self._ask(X, -1.0, constraint)
         for M in self._neighbours():
             if len(self.members) >= MOST_MEMBERS:
@@ -66,13 +66,11 @@ class GivenSample:
             if M not in self.members and self._is_member(M):
                 self.members[M] = None
         for M in self._to_plant():
-            Z = PLANTED * M.factor()
-            self._ask_one(Z, TraceObjective(Z, shift=-1.0), UNCONSTRAINED)
+            self._ask_one(TraceObjective(PLANTED * M.factor(), shift=-1.0), UNCONSTRAINED)
         self._compare()
         return len(self.members)
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Check one promise of the oracle at this sample."""
         if not kept:
             name = f"{type(self.problem).__name__}, {type(self.oracle).__name__}"
             raise PluginError(f"{name}: {complaint} [{self.where}]")
@@ -80,9 +78,9 @@ class GivenSample:
     def _ask(self, Z: Floats, shift: float, constraint: Constraint) -> None:
         """A question without and with the loss."""
         for truth, weight in ((None, 0.0), (self.truth, 2.0)):
-            self._ask_one(Z, TraceObjective(Z, truth, weight, shift, gaps=True), constraint)
+            self._ask_one(TraceObjective(Z, truth, weight, shift, gaps=True), constraint)
 
-    def _ask_one(self, Z: Floats, objective: TraceObjective, constraint: Constraint) -> None:
+    def _ask_one(self, objective: TraceObjective, constraint: Constraint) -> None:
         """One question; some member keeps the constraint, so that there is an answer."""
         try:
             answer = self.oracle.ask(objective, constraint)
@@ -94,84 +92,62 @@ class GivenSample:
         except PluginError as error:
             error.add_note(self.where)
             raise
-        M = answer.y
-        if M.is_partition:
+        if answer.y.is_partition:
             self.require(
-                self._round_trip(M) == M,
-                f"the answer {_in_short(M)} to {constraint} is no partition of this family: encode "
-                "refuses it, or makes another of decode(M)",
+                self._is_member(answer.y),
+                f"the answer {_in_short(answer.y)} to {constraint} is no partition of this family: "
+                "encode refuses it, or makes another of decode(M)",
             )
-            self.members[M] = None
-        slack = self._slack(objective)
-        value = objective.value(M)
-        self.require(
-            abs(answer.value - value) <= slack,
-            f"value is {answer.value!r} but Tr(A M) at y is {value!r}: return objective.value(y)",
-        )
-        self.require(
-            answer.upper_bound >= answer.value - slack,
-            f"upper_bound {answer.upper_bound!r} is below value {answer.value!r}: return value if "
-            "the answer is exact, math.inf if no bound is known",
-        )
-        self.answers.append((Z, objective, constraint, answer))
+            self.members[answer.y] = None
+        check_value(self.require, objective, answer, _slack(objective))
+        self.answers.append((objective, constraint, answer))
 
     def _compare(self) -> None:
         """No member that keeps the constraint is better than the answer may say."""
-        members = list(self.members)
-        counts = np.array([M.n_clusters for M in members])
-        shared = np.array([M.inner(self.truth) for M in members])
-        scatters: dict[int, Floats] = {}  # of samples that are asked about several times
-        for Z, objective, constraint, answer in self.answers:
+        for objective, constraint, answer in self.answers:
             exact = answer.quality is Quality.EXACT
             most = answer.value if exact else answer.upper_bound
-            if not np.isfinite(most):
-                continue
-            if id(Z) not in scatters:
-                scatters[id(Z)] = np.array([M.gram_diagonal(Z).sum() for M in members])
-            values = objective.shift * counts + scatters[id(Z)] - objective.truth_weight * shared
-            for k in np.flatnonzero(values > most + self._slack(objective)):
-                M = members[k]
+            for M in self.members if np.isfinite(most) else ():
                 if constraint.violation(M) is not None:
                     continue
+                value = objective.value(M)
                 self.require(
-                    False,
+                    value <= most + _slack(objective),
                     f"declared {'exact' if exact else 'an upper bound'} with {most:.6g}, but "
-                    f"{_in_short(M)}, which encode accepts, has {values[k]:.6g} (shift "
+                    f"{_in_short(M)}, which encode accepts, has {value:.6g} (shift "
                     f"{objective.shift:g}, truth_weight {objective.truth_weight:g}, {constraint}): "
                     "fix the search, or declare Quality.HEURISTIC with math.inf as its bound",
                 )
 
-    def _constraints(self, free: list[EquivalenceMatrix]) -> Iterator[Constraint]:
+    def _constraints(self) -> Iterator[Constraint]:
         """Constraints that are kept by some member that is known."""
-        takes = self.oracle.takes
+        takes, contiguous = self.oracle.takes, self.problem.traits.contiguous
         if "n_clusters" in takes:
-            for K in sorted({M.n_clusters for M in free if M.is_partition})[:4]:
+            for K in sorted({M.n_clusters for M in self.members if M.is_partition})[:4]:
                 yield Constraint(n_clusters=K)
         labels = self.truth.labels
         assert labels is not None
         T, at = labels.size, np.flatnonzero(np.diff(labels)) + 1
-        if self.problem.traits.contiguous and "boundaries" in takes and T > 1:
-            forced = self.rng.permutation(at)[:2].tolist()
-            others = np.setdiff1d(np.arange(1, T), at)
-            forbidden = self.rng.permutation(others)[: max(1, T // 4)].tolist()
-            yield Constraint(forced=tuple(sorted(forced)))
-            yield Constraint(forbidden=tuple(sorted(forbidden)))
-            yield Constraint(forced=tuple(sorted(forced)), forbidden=tuple(sorted(forbidden)))
+        if contiguous and "boundaries" in takes and T > 1:
+            others = self.rng.permutation(np.setdiff1d(np.arange(1, T), at))
+            forced = tuple(sorted(self.rng.permutation(at)[:2].tolist()))
+            forbidden = tuple(sorted(others[: max(1, T // 4)].tolist()))
+            yield Constraint(forced=forced)
+            yield Constraint(forbidden=forbidden)
+            yield Constraint(forced=forced, forbidden=forbidden)
             ends = [0, *at.tolist(), T]
             k = int(np.argmax(np.diff(ends)))
             if ends[k] + 1 < ends[k + 1]:
                 yield Constraint(regions=(Region(ends[k] + 1, ends[k + 1], 0),))
-        if self.problem.traits.contiguous and "regions" in takes and at.size:
+        if contiguous and "regions" in takes and at.size:
             a, b = max(0, int(at[0]) - 3), min(T, int(at[0]) + 3)
             n = int(np.count_nonzero((at >= a) & (at < b)))
             yield Constraint(regions=(Region(a, b, n),))
             yield Constraint(regions=(Region(a, b, 1, or_more=True),))
-        if not self.problem.traits.contiguous and "links" in takes:
-            i, j = self.rng.permutation(T)[:2].tolist() if T > 1 else (0, 0)
-            if labels[i] == labels[j] and i != j:
-                yield Constraint(together=((i, j),))
-            elif i != j:
-                yield Constraint(apart=((i, j),))
+        if not contiguous and "links" in takes and T > 1:
+            i, j = self.rng.permutation(T)[:2].tolist()
+            same = labels[i] == labels[j]
+            yield Constraint(together=((i, j),)) if same else Constraint(apart=((i, j),))
 
     def _to_plant(self) -> list[EquivalenceMatrix]:
         """Members whose clusters are the smallest, and some others: answers if samples are theirs.
@@ -187,13 +163,13 @@ class GivenSample:
     def _neighbours(self) -> Iterator[EquivalenceMatrix]:
         """Merges, splits and moves of the members that are known."""
         known = list(self.members)
-        for M in self.rng.permutation(len(known)):
-            labels = known[M].labels
+        for k in self.rng.permutation(len(known)):
+            labels = known[k].labels
             assert labels is not None
-            yield from self._merged(labels)
-            yield from self._split_and_moved(labels)
+            for changed in (*self._merged(labels), *self._split_and_moved(labels)):
+                yield EquivalenceMatrix.from_labels(changed)
 
-    def _merged(self, labels: NDArray[np.int64]) -> Iterator[EquivalenceMatrix]:
+    def _merged(self, labels: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """Clusters that touch put together, one pair after the other."""
         merged = labels.copy()
         for _ in range(NEIGHBOURS):
@@ -201,43 +177,36 @@ class GivenSample:
             if not at.size:
                 return
             t = int(self.rng.choice(at))
-            once, (a, b) = labels.copy(), (labels[t], labels[t + 1])
-            once[once == b] = a
-            yield EquivalenceMatrix.from_labels(once)
+            yield np.where(labels == labels[t + 1], labels[t], labels)
             merged[merged == merged[t + 1]] = merged[t]
-            yield EquivalenceMatrix.from_labels(merged)
+            yield merged.copy()
 
-    def _split_and_moved(self, labels: NDArray[np.int64]) -> Iterator[EquivalenceMatrix]:
+    def _split_and_moved(self, labels: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         """Stretches made clusters, clusters cut, stretches given to the neighbour."""
-        T = labels.size
+        T, new = labels.size, labels.max() + 1
         changes = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), T]
         for _ in range(NEIGHBOURS):
             start, end = sorted(self.rng.integers(0, T + 1, 2).tolist())
             stretch, cut, moved = labels.copy(), labels.copy(), labels.copy()
-            stretch[start:end] = labels.max() + 1
+            stretch[start:end] = new
             k = int(self.rng.integers(0, len(changes) - 1))
             # Near the end of the cluster as often as anywhere in it: a rule about lengths shows
             # where they are just long enough.
             first = max(changes[k], changes[k + 1] - int(self.rng.choice([NEAR, T])))
             middle = int(self.rng.integers(first, changes[k + 1]))
-            cut[middle : changes[k + 1]] = labels.max() + 1
+            cut[middle : changes[k + 1]] = new
             moved[middle : changes[k + 1]] = labels[min(changes[k + 1], T - 1)]
-            for changed in (stretch, cut, moved):
-                yield EquivalenceMatrix.from_labels(changed)
+            yield from (stretch, cut, moved)
 
     def _is_member(self, M: EquivalenceMatrix) -> bool:
-        return self._round_trip(M) == M
-
-    def _round_trip(self, M: EquivalenceMatrix) -> EquivalenceMatrix | None:
         try:
-            return self.problem.encode(self.problem.decode(M, self.sample), self.sample)
+            return self.problem.encode(self.problem.decode(M, self.sample), self.sample) == M
         except DataError:
-            return None
+            return False
 
-    def _slack(self, objective: TraceObjective) -> float:
-        size = float(np.nansum(objective.Z**2))
-        size += (abs(objective.shift) + objective.truth_weight) * objective.n_samples
-        return TOLERANCE * (1.0 + size)
+
+def _slack(objective: TraceObjective) -> float:
+    return TOLERANCE * (1.0 + size_of(objective))
 
 
 def _in_short(M: EquivalenceMatrix) -> str:

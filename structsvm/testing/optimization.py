@@ -14,7 +14,6 @@ from structsvm.masters.base import Master, Request, acceptable
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Problem, Regularized, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
@@ -283,7 +282,10 @@ def check_solver(solver: Solver, n_samples: int = 12, seed: int = 0) -> None:
     except SettingsError as error:
         raise PluginError(f"{type(solver).__name__} refuses a convex risk: {error}") from error
     least = _minimum(risk)
-    solution, again = _solved(solver, risk), _solved(solver, risk)
+    try:
+        solution, again = solver.solve(risk), solver.solve(risk)
+    except (LearningError, AssertionError) as error:
+        raise PluginError(f"{type(solver).__name__} finds no weight: {error}") from error
     reached, slack = _objective(risk, solution.w), ACCURACY * (1.0 + abs(least))
     for kept, complaint in (
         (solution.lower <= least + slack, f"lower is {solution.lower}, the minimum is {least}"),
@@ -303,13 +305,6 @@ def check_solver(solver: Solver, n_samples: int = 12, seed: int = 0) -> None:
     uppers = [entry.upper for entry in solution.history.entries]
     rises = lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True)
     _require(solver, rises, "bounds of the history are those of the best so far")
-
-
-def _solved(solver: Solver, risk: RegularizedRisk) -> Solution:
-    try:
-        return solver.solve(risk)
-    except (LearningError, AssertionError) as error:
-        raise PluginError(f"{type(solver).__name__} finds no weight: {error}") from error
 
 
 def _worths(risk: RegularizedRisk, x: Any, y: int) -> list[tuple[float, Floats]]:

@@ -1,22 +1,33 @@
-"""Does an oracle keep its contract: many small questions, answered by enumeration as well."""
+"""Checks of an oracle: many small questions, answered by enumeration as well."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from types import FunctionType
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from structsvm.errors import OracleError, PluginError
-from structsvm.partitions.oracle import Argmax, ConstraintKind, Oracle, Quality
+from structsvm.oracles.exhaustive import all_partitions, all_segmentations
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.oracle import Argmax, Constraint, ConstraintKind, Oracle, Quality, Region
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.plain import shown
-from structsvm.testing._instances import MOST, Family, Instance, Kind, random_instances
+
+Family = Callable[[int], Iterable[ArrayLike]]
+"""T to one vector of labels for each partition of T samples that an oracle searches."""
+
+MOST = 8
+"""Items of the largest question."""
+
+TOLERANCE = 1e-9
+"""Rounding allowed, as a fraction of the size of the objective."""
 
 
 def check_oracle(
@@ -77,50 +88,178 @@ def check_oracle(
     oracle_of: Callable[[int], Oracle | None]
     oracle_of = given if isinstance(given, FunctionType) else lambda _: given
     rng = np.random.default_rng(seed)
-    oracles = [oracle for oracle in map(oracle_of, range(1, MOST + 1)) if oracle is not None]
+    oracles = [asked for asked in map(oracle_of, range(1, MOST + 1)) if asked is not None]
     if not oracles:
         return
     takes = frozenset.intersection(*map(_takes, oracles))
-    boundaries = contiguous and "boundaries" in takes if boundaries is None else boundaries
-    known_k = known_k and "n_clusters" in takes
-    regions, links = contiguous and "regions" in takes, not contiguous and "links" in takes
-    kind = Kind(contiguous, known_k, unknown_k, boundaries, family, regions, links)
-    instances = [
-        replace(instance, oracle=oracle_of(instance.objective.n_samples))
-        for instance in random_instances(rng, n_instances, kind, negative_signs)
-        if oracle_of(instance.objective.n_samples) is not None
+    rows = family or (all_segmentations if contiguous else all_partitions)
+    draw = _Questions(
+        rng,
+        contiguous=contiguous,
+        partitions=cache(lambda T: [_partition(row) for row in rows(T)]),
+        known_k=known_k and "n_clusters" in takes,
+        unknown_k=unknown_k,
+        boundaries=contiguous and "boundaries" in takes if boundaries is None else boundaries,
+        regions=contiguous and "regions" in takes,
+        links=not contiguous and "links" in takes,
+    )
+    questions = [
+        replace(question, oracle=asked)
+        for question in draw.questions(n_instances, negative_signs)
+        if (asked := oracle_of(question.objective.n_samples)) is not None
     ]
-    settings = [_pickled(oracle) for oracle in oracles]
-    for instance in instances:
-        if not instance.candidates:
-            _check_impossible(instance)
-    instances = [instance for instance in instances if instance.candidates]
-    answers = []
-    for instance in instances:
-        answer = _answer(instance)
-        answers.append(answer)
-        _check_answer(instance, answer)
-        _check_against_enumeration(instance, answer)
-        _check_against_simple_answers(rng, instance, answer)
+    settings = [_pickled(asked) for asked in oracles]
+    for question in questions:
+        if not question.candidates:
+            _check_impossible(question)
+    questions = [question for question in questions if question.candidates]
+    answers = [_checked_answer(rng, question) for question in questions]
     for asked, before in zip(oracles, settings, strict=True):
         if _pickled(asked) != before:
             raise PluginError(
                 f"{asked!r} keeps something of a call: store settings only, and return results"
             )
-    _check_same(instances, answers, "on a second call: seed every random choice")
-    _check_many(instances, answers)
     with ThreadPoolExecutor(4) as pool:
-        _check_same(instances, answers, "in threads: share no scratch memory between calls", pool)
-    copies = [replace(i, oracle=pickle.loads(pickle.dumps(i.oracle))) for i in instances]
-    _check_same(copies, answers, "after pickling: keep settings that can be pickled")
+        in_threads = list(pool.map(_answer, questions))
+    copies = [replace(q, oracle=pickle.loads(pickle.dumps(q.oracle))) for q in questions]
+    for answered, where in (
+        (map(_answer, questions), "on a second call: seed every random choice"),
+        (in_threads, "in threads: share no scratch memory between calls"),
+        (map(_answer, copies), "after pickling: keep settings that can be pickled"),
+    ):
+        for question, first, second in zip(questions, answers, answered, strict=True):
+            question.require(first == second, f"the answer differs {where}")
+    for question, first in zip(questions, answers, strict=True):
+        if question.constraint.says_nothing:
+            (second,) = question.oracle.ask_all([question.objective])
+            question.require(first == second, "the answer of maximize_all is another one")
 
 
-def _check_many(instances: list[Instance], answers: list[Argmax]) -> None:
-    """What is asked at once is answered as one after another."""
-    for instance, first in zip(instances, answers, strict=True):
-        if instance.constraint.says_nothing and instance.oracle is not None:
-            (second,) = instance.oracle.ask_all([instance.objective])
-            instance.require(first == second, "the answer of maximize_all is another one")
+@dataclass(frozen=True)
+class _Question:
+    """A small question to an oracle, and every partition that may answer it."""
+
+    name: str
+    objective: TraceObjective
+    constraint: Constraint
+    partitions: list[EquivalenceMatrix]
+    """All that the oracle searches."""
+    oracle: Any = None
+
+    @cached_property
+    def candidates(self) -> list[EquivalenceMatrix]:
+        return [M for M in self.partitions if self.constraint.violation(M) is None]
+
+    @property
+    def slack(self) -> float:
+        return TOLERANCE * max(1.0, size_of(self.objective))
+
+    def __str__(self) -> str:
+        A = self.objective
+        truth = None if A.truth is None else A.truth.labels
+        return (
+            f"{self.name}: T={A.n_samples}, r={A.Z.shape[1]}, truth={truth}, "
+            f"truth_weight={A.truth_weight}, shift={A.shift}, {self.constraint}"
+        )
+
+    def require(self, kept: bool, complaint: str) -> None:
+        if not kept:
+            raise PluginError(f"{complaint} [{self}]")
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """Draws questions of the kinds that an oracle answers."""
+
+    rng: np.random.Generator
+    contiguous: bool
+    partitions: Callable[[int], list[EquivalenceMatrix]]
+    known_k: bool
+    unknown_k: bool
+    boundaries: bool
+    regions: bool
+    links: bool
+
+    def __post_init__(self) -> None:
+        """Some question must be left."""
+        if not (self.known_k or self.unknown_k):
+            raise PluginError("an oracle answers for known K or for unknown K: set one of the two")
+
+    def questions(self, n: int, negative_signs: bool) -> list[_Question]:
+        """Some of them once more, with negative signs and with regions or links."""
+        plain = [self._plain(number) for number in range(n)]
+        signed = [self._with_signs(question) for question in plain[::4] if negative_signs]
+        return plain + signed + [q for one in plain[1::4] for q in self._with_counts_or_links(one)]
+
+    def _plain(self, number: int) -> _Question:
+        """Gaussian samples, integers with ties, offsets and null metrics in turn."""
+        rng = self.rng
+        T, r = int(rng.integers(1, MOST + 1 if self.contiguous else 7)), int(rng.integers(0, 4))
+        name, Z = [
+            ("gaussian samples", rng.standard_normal((T, r))),
+            ("integer samples with ties", rng.integers(-1, 2, (T, r)).astype(np.float64)),
+            ("samples with a large offset", rng.standard_normal((T, r)) + 1e4),
+            ("a null metric", np.zeros((T, r))),
+        ][number // 2 % 4]
+        partitions, truth = self.partitions(T), None
+        if partitions and rng.random() < 0.7:
+            truth = partitions[int(rng.integers(len(partitions)))]
+        weight = 0.0 if truth is None else float(rng.choice([0.5, 2.0]))
+        objective = TraceObjective(Z, truth, weight, float(rng.choice([-1.0, -0.3, 0.0, 0.6])))
+        at = [int(t) for t in rng.permutation(np.arange(1, T))]
+        some = rng.integers(0, 3, 2) if self.boundaries and number % 3 == 0 else (0, 0)
+        forced, forbidden = tuple(at[: some[0]]), tuple(at[some[0] :][: some[1]])
+        fix_k = self.known_k and (not self.unknown_k or number % 2 == 1)
+        K = int(rng.integers(len(forced) + 1, T - len(forbidden) + 1)) if fix_k else None
+        return _Question(name, objective, Constraint(K, forced, forbidden), partitions)
+
+    def _with_signs(self, question: _Question) -> _Question:
+        signs = self.rng.choice([-1.0, 1.0], question.objective.Z.shape[1])
+        objective = replace(question.objective, signs=signs)
+        return replace(question, name=f"{question.name}, negative signs", objective=objective)
+
+    def _with_counts_or_links(self, question: _Question) -> list[_Question]:
+        """One that some partition keeps, if there is one."""
+        T, partitions = question.objective.n_samples, question.partitions
+        if T < 3 or not partitions or not (self.regions or self.links) or not self.unknown_k:
+            return []
+        M = partitions[int(self.rng.integers(len(partitions)))]
+        i, j = sorted(self.rng.permutation(T)[:2].tolist())
+        if self.regions:
+            n = int(np.count_nonzero((M.boundaries >= max(i, 1)) & (M.boundaries < j + 1)))
+            some = n > 0 and bool(self.rng.random() < 0.5)
+            constraint = Constraint(regions=(Region(i, j + 1, 1 if some else n, or_more=some),))
+        else:
+            assert M.labels is not None
+            same = M.labels[i] == M.labels[j]
+            constraint = Constraint(together=((i, j),)) if same else Constraint(apart=((i, j),))
+        name = f"{question.name}, regions or links"
+        return [replace(question, name=name, constraint=constraint)]
+
+
+def size_of(A: TraceObjective) -> float:
+    """The size of the terms of an objective, which rounding is a fraction of."""
+    return float(np.nansum(A.Z**2)) + (abs(A.shift) + A.truth_weight) * A.n_samples
+
+
+def check_value(
+    require: Callable[[bool, str], None], A: TraceObjective, answer: Argmax, slack: float
+) -> None:
+    """An answer is worth what it says, and no more than its bound."""
+    value = A.value(answer.y)
+    require(
+        abs(answer.value - value) <= slack,
+        f"value is {answer.value!r} but Tr(A M) at y is {value!r}: return objective.value(y)",
+    )
+    require(
+        answer.upper_bound >= answer.value - slack,
+        f"upper_bound {answer.upper_bound!r} is below value {answer.value!r}: return value if the "
+        "answer is exact, math.inf if no bound is known",
+    )
+
+
+def _partition(row: ArrayLike) -> EquivalenceMatrix:
+    return EquivalenceMatrix.from_labels(np.asarray(row, np.int64))
 
 
 def _takes(oracle: Oracle) -> frozenset[ConstraintKind]:
@@ -145,107 +284,64 @@ def _pickled(oracle: Oracle) -> bytes:
         ) from error
 
 
-def _check_impossible(instance: Instance) -> None:
+def _check_impossible(question: _Question) -> None:
     """A question that no partition of the family answers must be refused with an OracleError."""
     try:
-        answer = instance.ask()
+        answer = question.oracle.ask(question.objective, question.constraint)
     except OracleError:
         return
-    instance.require(
+    question.require(
         False, f"no partition of the family answers this, but {answer!r} came: raise OracleError"
     )
 
 
-def _answer(instance: Instance) -> Argmax:
-    """The answer, given without a change to the question."""
-    held = [part.copy() for part in _arrays(instance.objective)]
+def _answer(question: _Question) -> Argmax:
     try:
-        answer = instance.ask()
+        answer: Argmax = question.oracle.ask(question.objective, question.constraint)
     except PluginError as error:
-        raise PluginError(f"{error} [{instance.described()}]") from error
+        raise PluginError(f"{error} [{question}]") from error
     except OracleError as error:
         raise PluginError(
-            f"the oracle failed on {instance.described()}: {error}; answer it, or switch off this "
-            "kind of question (known_k, unknown_k, boundaries, negative_signs)"
+            f"the oracle failed on {question}: {error}; answer it, or switch off this kind of "
+            "question (known_k, unknown_k, boundaries, negative_signs)"
         ) from error
-    instance.require(
-        all(np.array_equal(a, b) for a, b in zip(held, _arrays(instance.objective), strict=True)),
-        "the oracle modified its input: copy an array before writing to it",
-    )
     return answer
 
 
-def _arrays(objective: TraceObjective) -> list[NDArray[np.generic]]:
-    found: list[NDArray[np.generic]] = [objective.Z]
-    if objective.truth is not None and objective.truth.labels is not None:
-        found.append(objective.truth.labels)
-    if objective.signs is not None:
-        found.append(objective.signs)
-    return found
-
-
-def _check_answer(instance: Instance, answer: Argmax) -> None:
-    y = answer.y
-    actual = instance.objective.value(y)
-    instance.require(
-        abs(answer.value - actual) <= instance.slack,
-        f"value is {answer.value!r} but Tr(A M) at y is {actual!r}: return objective.value(y)",
-    )
-    instance.require(
-        answer.upper_bound >= answer.value - instance.slack,
-        f"upper_bound {answer.upper_bound!r} is below value {answer.value!r}: "
-        "return value if the answer is exact, math.inf if no bound is known",
-    )
-    instance.require(
-        instance.allows(y),
-        f"y = {y.labels if y.is_partition else 'a projector'} with {y.n_clusters} clusters "
-        f"violates {instance.constraint} of {instance.kind}: obey the constraint",
-    )
-    instance.require(
-        y.is_partition or answer.quality is Quality.RELAXATION,
-        f"y is no partition, yet the quality is {answer.quality}: declare Quality.RELAXATION",
-    )
-
-
-def _check_against_enumeration(instance: Instance, answer: Argmax) -> None:
-    best = instance.best()
-    instance.require(
-        answer.upper_bound >= best - instance.slack,
+def _checked_answer(rng: np.random.Generator, question: _Question) -> Argmax:
+    answer, slack = _answer(question), question.slack
+    check_value(question.require, question.objective, answer, slack)
+    y, exact = answer.y, answer.quality is Quality.EXACT
+    if y.is_partition:
+        question.require(
+            y in question.candidates,
+            f"y = {y.labels} violates the constraint, or is none of the family: search that alone",
+        )
+    else:
+        question.require(
+            answer.quality is Quality.RELAXATION,
+            f"y is no partition, yet the quality is {answer.quality}: declare Quality.RELAXATION",
+        )
+    A = question.objective.dense()
+    best = max(float(np.sum(A * M.dense())) for M in question.candidates)
+    question.require(
+        answer.upper_bound >= best - slack,
         f"upper_bound {answer.upper_bound!r} is below the maximum {best!r}: return a valid bound, "
         "or math.inf",
     )
-    if answer.quality is Quality.EXACT:
-        instance.require(
-            answer.value >= best - instance.slack,
-            f"declared exact with value {answer.value!r}, but the maximum is {best!r}: "
-            "fix the search or declare Quality.HEURISTIC",
-        )
-
-
-def _check_against_simple_answers(
-    rng: np.random.Generator, instance: Instance, answer: Argmax
-) -> None:
-    """The truth and random partitions: an answer worse than these makes cuts that cut nothing."""
-    candidates = instance.candidates
-    simple = [candidates[int(i)] for i in rng.integers(0, len(candidates), 3)]
-    truth = instance.objective.truth
-    if truth is not None and instance.allows(truth):
-        simple.append(truth)
-    for M in simple:
-        reached = instance.objective.value(M)
-        instance.require(
-            answer.value >= reached - instance.slack,
+    question.require(
+        not exact or answer.value >= best - slack,
+        f"declared exact with value {answer.value!r}, but the maximum is {best!r}: fix the search "
+        "or declare Quality.HEURISTIC",
+    )
+    simple = [question.candidates[i] for i in rng.integers(0, len(question.candidates), 3)]
+    if question.objective.truth in question.candidates:
+        simple.append(question.objective.truth)
+    for M in simple:  # an answer worse than these makes cuts that cut nothing
+        reached = question.objective.value(M)
+        question.require(
+            answer.value >= reached - slack,
             f"value {answer.value!r} is below {reached!r}, reached by labels {M.labels}: "
             "compare with objective.truth and with simple partitions before returning",
         )
-
-
-def _check_same(
-    instances: list[Instance],
-    answers: list[Argmax],
-    where: str,
-    pool: ThreadPoolExecutor | None = None,
-) -> None:
-    again = (pool.map if pool else map)(_answer, instances)
-    for instance, first, second in zip(instances, answers, again, strict=True):
-        instance.require(first == second, f"the answer differs {where}")
+    return answer

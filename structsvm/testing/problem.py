@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from structsvm.errors import PluginError
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.problem import Problem, Separation
+from structsvm.problem import Problem
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.testing.partition import Report, check_partition_problem
-from structsvm.testing.separation import TOLERANCE, Asked, Known, check_separation, random_weights
+from structsvm.testing.separation import (
+    TOLERANCE,
+    Answer,
+    Asked,
+    Known,
+    check_separation,
+    random_weights,
+)
 
 Labellings = Callable[[Any], Iterable[Any]]
 
@@ -92,50 +98,23 @@ def check_problem(
     >>> type(report).__name__
     'Report'
     """
-    return _check(problem, Xs, ys, labellings, complete, exact_inference, seed)
-
-
-@singledispatch
-def _check(problem: Any, *_: Any) -> Report:
-    """Check what has promised a contract by the class it derives from."""
+    if isinstance(problem, PartitionProblem):
+        return check_partition_problem(problem, Xs, ys, seed)
     if isinstance(problem, type) and issubclass(problem, Problem | PartitionProblem):
         raise PluginError(f"{problem.__name__} is a class: make an instance, {problem.__name__}()")
-    raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
-
-
-@_check.register
-def _check_partitions(
-    problem: PartitionProblem,
-    Xs: Sequence[Any],
-    ys: Sequence[Any],
-    _labellings: Labellings | None,
-    _complete: bool,
-    _exact_inference: bool,
-    seed: int,
-) -> Report:
-    return check_partition_problem(problem, Xs, ys, seed)
-
-
-@_check.register
-def _check_structured(
-    problem: Problem,
-    Xs: Sequence[Any],
-    ys: Sequence[Any],
-    labellings: Labellings | None,
-    complete: bool,
-    exact_inference: bool,
-    seed: int,
-) -> Report:
+    if not isinstance(problem, Problem):
+        raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
     if len(Xs) == 0 or len(Xs) != len(ys):
         raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(seed))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
-        extra = [] if labellings is None else [(m, "one of labellings(x)") for m in labellings(x)]
-        family = [m for m, _ in extra] if complete and labellings is not None else None
-        sample = Asked(problem, x, y, f"sample {i}", family=family)
+        listed = None if labellings is None else list(labellings(x))
+        extra = [(one, "one of labellings(x)") for one in listed or ()]
+        family = listed if complete else None
+        sample = Asked(problem, x, y, i, f"sample {i}", type(problem).__name__, family)
         sample.require_member(y, "the label given")
-        separations = check_separation(sample, weights, extra)
-        _check_inference(sample, weights, exact_inference, separations, extra)
+        answers = check_separation(sample, weights, extra)
+        _check_inference(sample, weights, exact_inference, answers, extra)
     return Report(unlisted=labellings is None)
 
 
@@ -143,50 +122,46 @@ def _check_inference(
     sample: Asked,
     weights: Sequence[Floats],
     exact: bool,
-    separations: Sequence[Separation],
+    answers: Sequence[Answer],
     extra: Sequence[Known],
 ) -> None:
-    predicted = [sample.unmodified("predict", w, sample.x) for w in weights]
+    predicted = [sample.call("predict", w, sample.x) for w in weights]
     for y in predicted:
         sample.require_member(y, "the answer of predict")
-    known = [(sample.y, "the truth"), *extra]
-    known += [(y, "predicted at another weight") for y in predicted]
-    known += [
-        (s.y, "found by separate") for s in separations if s.quality is not Quality.RELAXATION
+    features = [sample.feature(y) for y in predicted]
+    scores = [float(w @ feature) for w, feature in zip(weights, features, strict=True)]
+    rooms = [
+        sample.tolerance(w) + TOLERANCE * abs(score)
+        for w, score in zip(weights, scores, strict=True)
     ]
-    for w, y in zip(weights, predicted, strict=True):
-        again = sample.feature(sample.unmodified("predict", w, sample.x))
+    for w, y, feature, score, room in zip(weights, predicted, features, scores, rooms, strict=True):
+        again = sample.feature(sample.call("predict", w, sample.x))
         sample.require(
-            np.array_equal(again, sample.feature(y)),
+            np.array_equal(again, feature),
             "predict differs on a second call: seed its random choices",
         )
         if exact:
-            _check_linear(sample, w, y)
-    if exact:
-        _check_predictions(sample, list(zip(weights, predicted, strict=True)), known)
-
-
-def _check_linear(sample: Asked, w: Floats, y: Any) -> None:
-    """A hundred times the weight has the same maximisers."""
-    score = float(w @ sample.feature(y))
-    larger = float(w @ sample.feature(sample.unmodified("predict", 100.0 * w, sample.x)))
-    sample.require(
-        abs(larger - score) <= sample.tolerance(w) + TOLERANCE * abs(score),
-        f"predict gives a labelling of score {score!r} at w, and one of {larger!r} at 100 w: the "
-        "score it maximises is not linear in w, so it is not <w, joint_feature(x, y)>",
-    )
-
-
-def _check_predictions(
-    sample: Asked, predicted: Sequence[tuple[Floats, Any]], known: Sequence[Known]
-) -> None:
-    """No labelling that is known has a larger score."""
-    scores = [float(w @ sample.feature(y)) for w, y in predicted]
+            larger = float(w @ sample.feature(sample.call("predict", 100.0 * w, sample.x)))
+            sample.require(
+                abs(larger - score) <= room,
+                f"predict gives a labelling of score {score!r} at w, and one of {larger!r} at "
+                "100 w: the score it maximises is not linear in w, so it is not "
+                "<w, joint_feature(x, y)>",
+            )
+    if not exact:
+        return
+    known = [(sample.y, "the truth"), *extra]
+    known += [(y, "predicted at another weight") for y in predicted]
+    known += [
+        (answer.labelling.y, "found by separate")
+        for answer in answers
+        if answer.separation.quality is not Quality.RELAXATION
+    ]
     for other, origin in known:
-        feature = sample.feature(other)
-        for (w, _), score in zip(predicted, scores, strict=True):
-            reached = float(w @ feature)
-            if reached > score + sample.tolerance(w) + TOLERANCE * abs(score):
+        own = sample.feature(other)
+        for w, score, room in zip(weights, scores, rooms, strict=True):
+            reached = float(w @ own)
+            if reached > score + room:
                 sample.require(
                     False,
                     f"predict reached the score {score!r}, but the labelling {other!r}, {origin}, "

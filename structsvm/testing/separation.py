@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from structsvm.errors import PluginError
+from structsvm.errors import PluginError, StructSVMError
 from structsvm.problem import Problem, Separation
-from structsvm.solvers.first_answer import ALIKE
+from structsvm.solvers.first_answer import (
+    check_feature,
+    check_first_answer,
+    check_loss,
+    unchanged,
+)
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number
+from structsvm.support.contract import asked
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
 from structsvm.weights import WeightSpace
@@ -31,8 +36,6 @@ STEPS = 24
 BEYOND = 4.0
 """Roundings by which the worth of two answers differs beside the weight at which they tie."""
 
-AT_ANOTHER = "found by separate at another weight"
-
 Known = tuple[Any, str]
 """A labelling, and where it comes from."""
 
@@ -45,13 +48,10 @@ class Labelling:
     origin: str
     loss: float
     """``loss(y_i, y)``."""
-    feature: Floats
-    """``phi(x, y)``."""
     slope: Floats
     """``phi(x, y) - phi(x, y_i)``."""
 
     def worth(self, w: Floats) -> float:
-        """``loss(y_i, y) + <w, phi(x, y) - phi(x, y_i)>``."""
         return self.loss + float(w @ self.slope)
 
 
@@ -71,19 +71,18 @@ class Asked:
     problem: Problem
     x: Any
     y: Any
+    number: int
     where: str
-    name: str = ""
-    """What the problem is called in messages; that of its class by default."""
+    name: str
+    """What the problem is called in messages."""
     family: Sequence[Any] | None = None
     """All labellings of the sample, if they are known."""
 
     def require(self, kept: bool, complaint: str) -> None:
-        """Check one promise of the problem at this sample and weight."""
         if not kept:
-            raise PluginError(f"{self.called}: {complaint} [{self.where}]")
+            raise PluginError(f"{self.name}: {complaint} [{self.where}]")
 
     def require_member(self, y: Any, what: str) -> None:
-        """Check that a labelling is one of the family."""
         if self.family is not None and not any(_alike(y, other) for other in self.family):
             self.require(
                 False,
@@ -91,67 +90,61 @@ class Asked:
                 "say complete=False if labellings lists only some)",
             )
 
-    @property
-    def called(self) -> str:
-        return self.name or type(self.problem).__name__
+    def call(self, method: str, *arguments: Any) -> Any:
+        """What a method answers that leaves the sample as it was."""
+        with (
+            asked(self.problem, method, self.where),
+            unchanged(self.problem, self.x, self.y, self.number),
+        ):
+            return getattr(self.problem, method)(*arguments)
 
     def feature(self, y: Any) -> Floats:
-        """``phi(x, y)``, of the shape it has to have."""
-        phi = self.unmodified("joint_feature", self.x, y)
         dim = self.problem.weight_space().dim
+        phi = self.call("joint_feature", self.x, y)
+        phi = check_feature(self.problem, phi, dim, self.number).copy()
         self.require(
-            isinstance(phi, np.ndarray) and phi.shape == (dim,),
-            f"joint_feature returned {_shape(phi)} where weight_space() has dimension {dim}: "
-            f"return one vector ({dim},)",
+            bool(np.isfinite(phi).all()), f"joint_feature is not a vector of finite floats: {phi!r}"
         )
-        self.require(
-            bool(np.issubdtype(phi.dtype, np.floating)),
-            f"joint_feature returned a vector of {phi.dtype}: return floats, .astype(float)",
-        )
-        if not np.isfinite(phi).all():
-            self.require(False, f"joint_feature is not a vector of finite floats: {phi!r}")
-        return np.asarray(phi, dtype=np.float64)
+        return phi
 
     @cached_property
     def feature_of_truth(self) -> Floats:
-        """``phi(x, y_i)``, asked for once."""
-        return self.feature(self.y).copy()
-
-    def loss(self, y: Any) -> float:
-        """``loss(y_i, y)``, which must not be negative."""
-        loss = self.unmodified("loss", self.y, y)
-        fits = isinstance(loss, float | int | np.floating) and math.isfinite(loss)
-        self.require(fits, f"loss returned {loss!r}: return a finite float")
-        negative = not self.problem.signed_losses and loss < -TOLERANCE
-        self.require(not negative, f"loss is {loss!r}: a loss must not be negative")
-        return float(loss)
+        return self.feature(self.y)
 
     def labelling(self, y: Any, origin: str) -> Labelling:
-        """A labelling with its loss and its joint feature, asked for once."""
-        feature = self.feature(y).copy()
-        return Labelling(y, origin, self.loss(y), feature, feature - self.feature_of_truth)
+        loss = check_loss(self.problem, self.call("loss", self.y, y), self.number)
+        self.require(math.isfinite(loss), f"loss returned {loss!r}: return a finite float")
+        return Labelling(y, origin, loss, self.feature(y) - self.feature_of_truth)
 
     def tolerance(self, w: Floats) -> float:
         return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
 
-    def unmodified(self, method: str, *arguments: Any) -> Any:
-        """The answer of a method that leaves its input, and the problem, as they were."""
-        before = Snapshot((vars(self.problem), arguments))
-        try:
-            answer = getattr(self.problem, method)(*arguments)
-        except Exception as error:
-            raise PluginError(
-                f"{self.called}.{method} failed with {type(error).__name__}: {error} [{self.where}]"
-            ) from error
-        after = (vars(self.problem), arguments)
-        holds = before.still_holds(after)
-        attribute = "" if holds else before.changed_attribute(after)
+    def separate(self, w: Floats) -> Answer:
+        """What is found at a weight, with all that one answer promises checked."""
+        with self._named():
+            answer = check_first_answer(self.problem, self.x, self.y, self.number, w)
+        if answer.quality is not Quality.RELAXATION:
+            self.require_member(answer.y, "the answer of separate")
         self.require(
-            holds,
-            f"{method} modified its input or the problem{f', {attribute}' if attribute else ''}: "
-            "copy before writing, store nothing",
+            answer.quality is not Quality.EXACT or answer.slack <= self.tolerance(w),
+            f"separate is exact with slack {answer.slack!r}: return 0, or another quality",
         )
-        return answer
+        found = Answer(w, answer, self.labelling(answer.y, "found by separate at another weight"))
+        value = found.labelling.worth(w)
+        self.require(
+            value >= -self.tolerance(w),
+            f"separate found a labelling of value {value!r}, worse than the truth, which has 0: "
+            "maximise loss(y, y') + <w, joint_feature(x, y')>, both terms, and compare with the "
+            "truth",
+        )
+        return found
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except StructSVMError as error:
+            raise PluginError(f"{self.name}: {error} [{self.where}]") from error
 
 
 def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
@@ -167,31 +160,66 @@ def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
 
 def check_separation(
     sample: Asked, weights: Sequence[Floats], extra: Sequence[Known] = ()
-) -> list[Separation]:
-    """The loss, and loss-augmented inference at every weight against all labellings known."""
-    first = sample.feature(sample.y)
-    held = first.copy()
-    at_truth = sample.loss(sample.y)
-    sample.require(
-        abs(at_truth) <= TOLERANCE, f"loss(y, y) is {at_truth!r}: the truth must not cost anything"
-    )
-    separations = [_separation(sample, w) for w in weights]
-    answers = []
-    for w, separation in zip(weights, separations, strict=True):
-        answers.append(Answer(w, separation, sample.labelling(separation.y, AT_ANOTHER)))
-        sample.require(
-            np.array_equal(first, held),
-            "joint_feature writes to an array that it returned before: return a new one each time",
-        )
+) -> list[Answer]:
+    """Loss-augmented inference at every weight against all labellings known."""
+    before = Snapshot(sample.problem)
+    sample.labelling(sample.y, "the truth")
+    answers = [sample.separate(w) for w in weights]
     _check_again(sample, answers)
-    for answer in answers:
-        _check_truth(sample, answer)
-    known = (sample.labelling(y, origin) for y, origin in extra)
-    for other in chain((answer.labelling for answer in answers), known):
+    others = [answer.labelling for answer in answers]
+    others += [sample.labelling(y, origin) for y, origin in extra]
+    for other in others:
         for answer in answers:
-            _check_worth(sample, answer, other)
+            check_worth(sample, answer, other)
     _check_at_a_tie(sample, answers[0])
-    return separations
+    changed = before.changed_attribute(sample.problem)
+    sample.require(
+        before.still_holds(sample.problem), f"it modified itself, {changed}: store nothing"
+    )
+    return answers
+
+
+def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
+    """The same answers on a second call, after pickling, and where samples are asked in turn."""
+    try:
+        copied = replace(sample, problem=pickle.loads(pickle.dumps(sample.problem)))
+    except Exception as error:
+        raise PluginError(
+            f"{sample.name} cannot be pickled ({error}), so it cannot work in several processes: "
+            "keep plain settings, and define the class in a module"
+        ) from error
+    for answer in answers:
+        w, first = answer.w, answer.labelling
+        (in_turn,) = sample.call("separate_all", w, [(sample.x, sample.y)])
+        sample.require(
+            isinstance(in_turn, Separation), f"separate_all returned {in_turn!r}: yield Separations"
+        )
+        for when, second in (
+            ("on a second call", sample.separate(w).labelling),
+            ("after pickling", copied.separate(w).labelling),
+            ("from separate_all than from separate", sample.labelling(in_turn.y, "")),
+        ):
+            sample.require(
+                first.loss == second.loss and np.array_equal(first.slope, second.slope),
+                f"separate gives another labelling {when}: seed every random choice in the "
+                "settings",
+            )
+
+
+def check_worth(sample: Asked, answer: Answer, other: Labelling) -> None:
+    """No labelling is worth more than an answer may say."""
+    w, slack = answer.w, answer.separation.slack
+    if answer.separation.quality is Quality.HEURISTIC and math.isinf(slack):
+        return
+    value, reached = answer.labelling.worth(w), other.worth(w)
+    if reached > value + slack + sample.tolerance(w):
+        sample.require(
+            False,
+            f"separate reached {value!r} with slack {slack!r}, so that no labelling should be "
+            f"worth more than their sum, but {other.y!r}, {other.origin}, is worth {reached!r}; "
+            "check that it maximises the same loss and the same joint_feature that are declared, "
+            "or return Quality.HEURISTIC with slack math.inf",
+        )
 
 
 def _check_at_a_tie(sample: Asked, first: Answer) -> None:
@@ -210,16 +238,14 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
     found = [low]
 
     def ask(w: Floats) -> Labelling:
-        answer = Answer(w, _separation(sample, w), low)
-        answer = replace(answer, labelling=sample.labelling(answer.separation.y, AT_ANOTHER))
-        _check_truth(sample, answer)
+        answer = sample.separate(w)
         for other in found:
-            _check_worth(sample, answer, other)
+            check_worth(sample, answer, other)
         found.append(answer.labelling)
         return answer.labelling
 
     high = ask(start + way)
-    _check_worth(sample, first, high)
+    check_worth(sample, first, high)
     for _ in range(STEPS):
         lead, gained = low.worth(start) - high.worth(start), float(way @ (high.slope - low.slope))
         if high.loss == low.loss or not 0.0 <= lead <= gained or gained == 0.0:
@@ -237,110 +263,6 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
     ask(tie + beside)
 
 
-def _separation(sample: Asked, w: Floats) -> Separation:
-    answer: Separation = sample.unmodified("separate", w, sample.x, sample.y)
-    sample.require(
-        isinstance(answer, Separation),
-        f"separate returned {answer!r}: return Separation(y, slack, quality)",
-    )
-    sample.require(
-        isinstance(answer.quality, Quality),
-        f"separate returned the quality {answer.quality!r}: return Quality.EXACT, "
-        "Quality.RELAXATION or Quality.HEURISTIC",
-    )
-    sample.require(
-        is_number(answer.slack) and answer.slack >= 0.0,
-        f"separate has slack {answer.slack!r}: it is an upper bound >= 0, how far the maximum may "
-        "exceed the value found",
-    )
-    if answer.quality is not Quality.RELAXATION:
-        sample.require_member(answer.y, "the answer of separate")
-    _check_known(sample, answer)
-    exact = answer.quality is Quality.EXACT
-    sample.require(
-        not exact or answer.slack <= sample.tolerance(w),
-        f"separate is exact with slack {answer.slack!r}: return 0, or another quality",
-    )
-    return answer
-
-
-def _check_known(sample: Asked, answer: Separation) -> None:
-    """The feature and the loss that separate knows already are those of the problem."""
-    for what, given, method in (
-        ("feature", answer.feature, sample.feature),
-        ("loss", answer.loss, sample.loss),
-    ):
-        if given is None:
-            continue
-        own = method(answer.y)
-        if np.shape(given) != np.shape(own) or not np.allclose(given, own, rtol=ALIKE, atol=ALIKE):
-            sample.require(
-                False,
-                f"separate returned the {what} {given!r}, and that of its labelling is {own!r}: "
-                "return what the method of the problem does, or None",
-            )
-
-
-def _check_truth(sample: Asked, answer: Answer) -> None:
-    """An answer is worth as much as the truth."""
-    value = answer.labelling.worth(answer.w)
-    sample.require(
-        value >= -sample.tolerance(answer.w),
-        f"separate found a labelling of value {value!r}, worse than the truth, which has 0: "
-        "maximise loss(y, y') + <w, joint_feature(x, y')>, both terms, and compare with the truth",
-    )
-
-
-def _check_worth(sample: Asked, answer: Answer, other: Labelling) -> None:
-    """No labelling is worth more than an answer may say."""
-    w, slack = answer.w, answer.separation.slack
-    if answer.separation.quality is Quality.HEURISTIC and math.isinf(slack):
-        return
-    value, reached = answer.labelling.worth(w), other.worth(w)
-    if reached > value + slack + sample.tolerance(w):
-        sample.require(
-            False,
-            f"separate reached {value!r} with slack {slack!r}, so that no labelling should be "
-            f"worth more than their sum, but {other.y!r}, {other.origin}, is worth {reached!r}; "
-            "check that it maximises the same loss and the same joint_feature that are declared, "
-            "or return Quality.HEURISTIC with slack math.inf",
-        )
-
-
-def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
-    try:
-        copy = pickle.loads(pickle.dumps(sample.problem))
-    except Exception as error:
-        raise PluginError(
-            f"{sample.called} cannot be pickled ({error}), so it cannot work in "
-            "several processes: keep plain settings, and define the class in a module"
-        ) from error
-    copied = replace(sample, problem=copy)
-    for answer in answers:
-        w, first = answer.w, answer.labelling
-        for again, when, second in (
-            (sample, "on a second call", _separation(sample, w)),
-            (copied, "after pickling", _separation(copied, w)),
-            (sample, "from separate_all than from separate", _in_turn(sample, w)),
-        ):
-            same = np.array_equal(first.feature, again.feature(second.y))
-            sample.require(
-                same and first.loss == again.loss(second.y),
-                f"separate gives another labelling {when}: seed every random choice in the "
-                "settings",
-            )
-
-
-def _in_turn(sample: Asked, w: Floats) -> Separation:
-    """The answer where several samples are separated in turn."""
-    (answer,) = sample.unmodified("separate_all", w, [(sample.x, sample.y)])
-    sample.require(
-        isinstance(answer, Separation), f"separate_all returned {answer!r}: yield a Separation"
-    )
-    separation: Separation = answer
-    return separation
-
-
 def _alike(y: Any, other: Any) -> bool:
     if isinstance(y, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(np.asarray(y), np.asarray(other))
@@ -348,7 +270,3 @@ def _alike(y: Any, other: Any) -> bool:
         return bool(y == other) or Snapshot(y).still_holds(other)
     except (TypeError, ValueError):
         return Snapshot(y).still_holds(other)
-
-
-def _shape(value: object) -> str:
-    return f"an array {value.shape}" if isinstance(value, np.ndarray) else repr(value)
