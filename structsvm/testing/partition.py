@@ -136,8 +136,11 @@ class _Kit:
     def call(self, method: str, i: int, *arguments: Any) -> Any:
         """What a method answers that leaves alone what it is given."""
         before = Snapshot(arguments)
-        with asked(self.problem, method, f"sample {i}"):
-            answer = getattr(self.problem, method)(*arguments)
+        try:
+            with asked(self.problem, method, f"sample {i}"):
+                answer = getattr(self.problem, method)(*arguments)
+        except DataError as error:
+            raise DataError(f"sample {i}: {error}") from error
         self.require(
             before.still_holds(arguments),
             f"{method} modified its input, of sample {i}: copy before writing",

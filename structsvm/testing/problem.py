@@ -134,7 +134,7 @@ def _check_inference(
         sample.tolerance(w) + TOLERANCE * abs(score)
         for w, score in zip(weights, scores, strict=True)
     ]
-    for w, y, feature, score, room in zip(weights, predicted, features, scores, rooms, strict=True):
+    for w, feature, score, room in zip(weights, features, scores, rooms, strict=True):
         again = sample.feature(sample.call("predict", w, sample.x))
         sample.require(
             np.array_equal(again, feature),
