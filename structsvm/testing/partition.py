@@ -20,6 +20,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
 from structsvm.partitions.problem import PartitionProblem, read_samples
 from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.traits import Traits
 from structsvm.problem import CompositeRisk
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.contract import asked
@@ -177,7 +178,12 @@ class _Kit:
             Snapshot(self.problem).still_holds(copied),
             "a pickled copy is not equal: keep plain settings",
         )
-        shrinkage, standardize = self.problem.traits.shrinkage, self.problem.traits.standardize
+        traits: Any = self.problem.traits
+        self.require(
+            isinstance(traits, Traits),
+            f"traits returned {shown(traits)}: return an instance of Traits",
+        )
+        shrinkage, standardize = traits.shrinkage, traits.standardize
         self.require(
             shrinkage is None or 0 <= shrinkage <= 1, f"shrinkage is {shrinkage!r}: None or 0 to 1"
         )
