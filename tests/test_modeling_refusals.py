@@ -180,10 +180,7 @@ ATOMS = {
     "no terms": ({"n_terms": 0}, "n_terms must be at least 1"),
     "no sign": ({"sign": "positive"}, "sign must be one of"),
     "no monotonicity": ({"monotonicity": "up"}, "monotonicity must be one of"),
-    "no parameter": ({"parameters": [1.0]}, r"must be a list of cvxpy.Parameter"),
-    "no label": ({"label": ""}, "label must be a text"),
     "no argument": ({"x": []}, "has no argument"),
-    "a word for an argument": ({"x": "x"}, "as an argument: give a cvxpy expression"),
 }
 
 
@@ -234,7 +231,7 @@ def test_integers_without_a_solver_for_them_are_refused(monkeypatch):
     problem = cp.Problem(cp.Minimize(OracleMax(x, highest)), [cp.norm_inf(x) <= 2])
     with pytest.raises(SettingsError, match="which solver='CLARABEL' does not take; these do"):
         solve(problem, solver="CLARABEL")
-    monkeypatch.setattr("structsvm.modeling.checks.mixed_integer_solvers", list)
+    monkeypatch.setattr("structsvm.modeling.method.mixed_integer_solvers", list)
     with pytest.raises(SettingsError, match="no mixed-integer solver is installed"):
         solve(problem)
 

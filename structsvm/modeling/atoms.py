@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import SettingsError
-from structsvm.modeling.answers import OraclePart
-from structsvm.modeling.planes import Answer, Part, Plane, Pool
+from structsvm.modeling.planes import Answer, OraclePart, Part, Plane, Pool
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole, refuse_unlisted
 from structsvm.support.plain import shown
@@ -36,7 +35,9 @@ class OracleAtom(Atom):
     """What messages call it."""
     n_terms: int
     """How many functions it is made of."""
-    parameters_of_oracle: tuple[cp.Parameter, ...]
+    parameters_of_oracle: tuple[cp.Parameter, ...] = ()
+    sums_terms = False
+    """Whether the value is the sum of the terms, and not all of them."""
 
     @abstractmethod
     def parts(self, atom: int) -> Sequence[Part]:
@@ -46,22 +47,16 @@ class OracleAtom(Atom):
     def groups(self, slack: str) -> list[int]:
         """The group of each term, from 0."""
 
-    @property
-    @abstractmethod
-    def sums_terms(self) -> bool:
-        """Whether the value is the sum of the terms, and not all of them."""
-
-    @abstractmethod
-    def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
-        """Where it is defined."""
-
     @abstractmethod
     def get_data(self) -> Any:
-        """Return what tells it from other atoms of the same arguments, as one thing."""
+        """What tells it from other atoms of the same arguments, as one thing in a list."""
 
     @abstractmethod
     def _take(self, known: Any) -> None:
         """Become the functions that ``get_data`` tells of."""
+
+    def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
+        return []
 
     def copy(self, args: Any = None, id_objects: Any = None) -> Self:
         """Return the same functions, perhaps of other arguments; what is known is shared."""
@@ -85,11 +80,9 @@ class OracleAtom(Atom):
         return found[0] if len(found) == 1 else found
 
     def is_atom_convex(self) -> bool:
-        """Return True: a maximum of planes is convex."""
         return True
 
     def is_atom_concave(self) -> bool:
-        """Return False."""
         return False
 
     def answer(self, values: Sequence[Any]) -> Answer:
@@ -107,7 +100,6 @@ class OracleAtom(Atom):
         )
 
     def numeric(self, values: Sequence[Any]) -> Any:
-        """Return the value as the oracles find it."""
         found = self.answer(values).values
         return np.asarray(found.sum() if self.sums_terms else found.reshape(self.shape, order="F"))
 
@@ -131,7 +123,6 @@ class OracleAtom(Atom):
         )
 
     def name(self) -> str:
-        """Return what expressions print."""
         return f"{self.called}({', '.join(arg.name() for arg in self.args)})"
 
 
@@ -233,23 +224,18 @@ class OracleMax(OracleAtom):
         return () if self.declared.n_terms is None else (self.declared.n_terms,)
 
     def sign_from_args(self) -> tuple[bool, bool]:
-        """Return what was declared of the sign."""
         return self.declared.sign == "nonneg", self.declared.sign == "nonpos"
 
     def is_incr(self, idx: int) -> bool:
-        """Return whether it was declared to be increasing."""
         return self.declared.monotonicity == "increasing"
 
     def is_decr(self, idx: int) -> bool:
-        """Return whether it was declared to be decreasing."""
         return self.declared.monotonicity == "decreasing"
 
     def get_data(self) -> Any:
-        """Return what tells it from other atoms of the same arguments."""
         return [self.declared]
 
     def parts(self, atom: int) -> Sequence[Part]:
-        """One part for each oracle."""
         shapes = [arg.shape for arg in self.args]
         d = self.declared
         said = shapes, d.sign, d.monotonicity
@@ -264,26 +250,12 @@ class OracleMax(OracleAtom):
         """Each term by itself, whatever the slack: none is a sum."""
         return list(range(self.n_terms))
 
-    @property
-    def sums_terms(self) -> bool:
-        """False: the terms are the entries."""
-        return False
-
-    def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
-        """Defined everywhere."""
-        return []
-
 
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:
     """The arguments of an atom, of which there may be one or several."""
     given = list(x) if isinstance(x, list | tuple) else [x]
     if not given:
         raise SettingsError(f"{label} has no argument: give a cvxpy expression, or a list of them")
-    for one in given:
-        if not isinstance(one, cp.Expression | np.ndarray | int | float | np.number):
-            raise SettingsError(
-                f"{label} got {shown(one)} as an argument: give a cvxpy expression, or a list"
-            )
     found = [Atom.cast_to_const(one) for one in given]
     if any(one.is_complex() for one in found):
         raise SettingsError(f"{label} takes real arguments: give the real and the imaginary part")
@@ -298,8 +270,6 @@ def _declared(
     parameters: Sequence[cp.Parameter],
     label: str,
 ) -> Declared:
-    if not isinstance(label, str) or not label:
-        raise SettingsError(f"label must be a text, got {shown(label)}")
     several = isinstance(oracle, list | tuple)
     for one in oracle if several else [oracle]:
         if not callable(one):
@@ -314,9 +284,7 @@ def _declared(
         raise SettingsError(f"{label}: n_terms must be at least 1 or None, got {n_terms!r}")
     refuse_unlisted(f"{label}: sign", sign, SIGNS)
     refuse_unlisted(f"{label}: monotonicity", monotonicity, MONOTONICITIES)
-    listed = tuple(parameters) if isinstance(parameters, list | tuple) else (parameters,)
-    if not all(isinstance(p, cp.Parameter) for p in listed):
-        raise SettingsError(f"{label}: parameters must be a list of cvxpy.Parameter")
+    listed = tuple(parameters)
     if several:
         return Declared(tuple(oracle), len(oracle), sign, monotonicity, listed, label)
     return Declared(oracle, n_terms, sign, monotonicity, listed, label)

@@ -109,7 +109,6 @@ def segmentation_hinge(
 def _hinge(
     problem: Any, i: int, X: Floats, truth: EquivalenceMatrix, B: cp.Expression, price: Any
 ) -> cp.Expression:
-    """The loss of one recording."""
     T, K, kappa = truth.n_samples, truth.n_clusters, problem.traits.kappa
     starts, ends = _allowed_segments(problem, T)
     numbers = starts.size * (B.size + 1)
@@ -189,11 +188,9 @@ class PathHinge(Atom):
         super().__init__(gains)
 
     def get_data(self) -> Any:
-        """Return what tells it from other atoms of the same arguments."""
         return [self.graph, self.truth]
 
     def shape_from_args(self) -> tuple[int, ...]:
-        """Return the shape of a scalar."""
         return ()
 
     def sign_from_args(self) -> tuple[bool, bool]:
@@ -201,11 +198,9 @@ class PathHinge(Atom):
         return True, False
 
     def is_atom_convex(self) -> bool:
-        """Return True: a maximum of sums, less a sum."""
         return True
 
     def is_atom_concave(self) -> bool:
-        """Return False."""
         return False
 
     def is_incr(self, idx: int) -> bool:
@@ -213,11 +208,9 @@ class PathHinge(Atom):
         return False
 
     def is_decr(self, idx: int) -> bool:
-        """Return False."""
         return False
 
     def numeric(self, values: Any) -> Any:
-        """Return the value, by dynamic programming."""
         gains = np.asarray(values[0], dtype=float).ravel()
         return np.asarray(max(0.0, self.graph.longest(gains)[0] - gains[self.truth].sum()))
 

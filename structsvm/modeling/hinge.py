@@ -103,6 +103,8 @@ class StructuredHinge(OracleAtom):
     ('optimal', 0)
     """
 
+    sums_terms = True
+
     def __init__(
         self,
         problem: PartitionProblem | Problem,
@@ -141,12 +143,10 @@ class StructuredHinge(OracleAtom):
 
     def _take(self, losses: Losses) -> None:
         self.losses, self.pool, self.called = losses, losses.pool, losses.called
-        self.parameters_of_oracle = ()
         self.n_terms = losses.risk.n_samples
         self.planes = ()
 
     def shape_from_args(self) -> tuple[int, ...]:
-        """Return the shape of a scalar."""
         return ()
 
     def sign_from_args(self) -> tuple[bool, bool]:
@@ -154,15 +154,12 @@ class StructuredHinge(OracleAtom):
         return True, False
 
     def is_incr(self, idx: int) -> bool:
-        """Return False."""
         return False
 
     def is_decr(self, idx: int) -> bool:
-        """Return False."""
         return False
 
     def get_data(self) -> Any:
-        """Return what tells it from other atoms of the same weight."""
         return [self.losses]
 
     def parts(self, atom: int) -> Sequence[Part]:
@@ -179,17 +176,10 @@ class StructuredHinge(OracleAtom):
         return list(range(self.n_terms)) if slack == "n" else [0] * self.n_terms
 
     @property
-    def sums_terms(self) -> bool:
-        """True: it is the sum over samples."""
-        return True
-
-    @property
     def space(self) -> WeightSpace:
-        """The cone of the weight."""
         return self.losses.risk.space
 
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
-        """The weight is in its cone."""
         found: list[cp.Constraint] = []
         for arg, factor in zip(arguments, factors_of(self.space), strict=True):
             if isinstance(factor, PSD) and not arg.is_psd():
@@ -201,8 +191,6 @@ class StructuredHinge(OracleAtom):
 
 @dataclass(frozen=True, eq=False)
 class HingePart(Part):
-    """Some of the samples."""
-
     atom: int
     terms: range
     blocks: list[Block]
@@ -222,7 +210,6 @@ class HingePart(Part):
 def _risk(
     problem: Any, Xs: Any, ys: Any, weights: list[cp.Expression], sample_weight: Any, label: str
 ) -> RegularizedRisk:
-    """The losses of the samples."""
     if isinstance(problem, PartitionProblem):
         data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
         kind = "full" if weights[0].ndim == 2 else "diagonal"

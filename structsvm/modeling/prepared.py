@@ -10,12 +10,69 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
+from structsvm.masters.cvxpy import solve_by
 from structsvm.masters.working_set import WorkingSet
-from structsvm.modeling.mending import Mender
 from structsvm.modeling.rewriting import Held, Rewritten, heights_of, replaced, rewritten
 from structsvm.modeling.scale import Scale, scaled, size_of, size_of_constraint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
+
+OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
+"""Attributes that rules of cvxpy for curvature do not ask for."""
+
+
+class Mender:
+    """The best values of the variables in no argument of an atom, the others and ``h`` given.
+
+    Of ``t`` in ``OracleMax(x, oracle) <= t``, for example, which the restricted problem puts below
+    the value in every round but the last.
+    """
+
+    def __init__(self, rewritten: Rewritten, variables: list[cp.Variable]) -> None:
+        given = rewritten.given
+        self.free = [v for v in variables if v.id not in given]
+        heights = [held.heights for held in rewritten.held]
+        fixed = [*(v for v in variables if v.id in given), *heights]
+        self._fixed = [(v, _parameter(v)) for v in fixed]
+        standing: dict[int, Any] = {id(v): parameter for v, parameter in self._fixed}
+        objective = replaced(rewritten.objective, standing)
+        constraints = [replaced(constraint, standing) for constraint in rewritten.constraints]
+        free = {v.id for v in self.free}
+        kept = [c for c in constraints if any(v.id in free for v in c.variables())]
+        self.problem = cp.Problem(cp.Minimize(objective), kept)
+
+    @classmethod
+    def of(cls, rewritten: Rewritten, variables: list[cp.Variable]) -> Mender | None:
+        """None where no constraint holds both an atom and a variable that is in no argument."""
+        heights = {held.heights.id for held in rewritten.held}
+        free = {v.id for v in variables} - rewritten.given
+        for constraint in rewritten.constraints:
+            inside = {v.id for v in constraint.variables()}
+            if inside & heights and inside & free:
+                return cls(rewritten, variables)
+        return None
+
+    def mend(self) -> bool:
+        """Give the free variables their best values; whether there are some."""
+        for variable, parameter in self._fixed:
+            parameter.save_value(variable.value)
+        try:
+            with without_warnings(Warning):
+                solve_by(self.problem, None, {})
+        except (cp.error.SolverError, cp.error.DCPError, ValueError):
+            return False
+        return self.problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+
+
+def _parameter(variable: cp.Variable) -> cp.Parameter:
+    """A parameter that the rules of cvxpy take for the variable."""
+    signs: dict[str, Any] = {
+        name: value
+        for name, value in variable.attributes.items()
+        if value is not None and value is not False and name not in OF_VALUES
+    }
+    return cp.Parameter(variable.shape, **signs)
+
 
 Map = tuple[Any, Floats]
 
@@ -55,12 +112,10 @@ class Prepared:
 
     @property
     def dim(self) -> int:
-        """The size of ``w``."""
         return sum(v.size for v in self.variables)
 
     @property
     def n_groups(self) -> int:
-        """The number of heights of all atoms."""
         return sum(self.sizes)
 
     @property
@@ -100,11 +155,9 @@ class Prepared:
         return np.concatenate(pieces)
 
     def values(self) -> Floats:
-        """The values of the variables as they are."""
         return np.concatenate([column(v.value) for v in self.variables])
 
     def split(self, w: Floats) -> list[Floats]:
-        """The entries of each variable."""
         return np.split(w, np.cumsum([v.size for v in self.variables])[:-1])
 
     def put(self, w: Floats, heights: Floats | None = None) -> None:
@@ -224,7 +277,6 @@ class Restriction:
         return cuts.intercepts / units, cuts.slopes * (self.units.w / units[:, None])
 
     def rows(self, cuts: WorkingSet) -> cp.Constraint:
-        """The cuts as a constraint of cvxpy."""
         intercepts, slopes = self.in_units(cuts)
         w = cp.hstack([cp.vec(v, order="F") for v in self.variables])
         found: cp.Constraint = intercepts + slopes @ w <= cp.hstack(self.heights)[cuts.groups]

@@ -97,7 +97,6 @@ class CvxpyProgram(Program):
 
     @property
     def parts(self) -> Sequence[Part]:
-        """The oracles of all atoms."""
         return [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
 
     def groups(self, slack: str) -> Ints:

@@ -81,7 +81,6 @@ class Rewritten:
 
     @property
     def problem(self) -> cp.Problem:
-        """As cvxpy solves it."""
         return cp.Problem(cp.Minimize(self.objective), self.constraints)
 
     @property

@@ -64,7 +64,6 @@ class FastMaster(Restricted):
         return None if form is None else cls(restriction, form, box, options)
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """Solve with these cuts."""
         form = self.form
         scale = form.shares[cuts.groups]
         slopes = np.asarray(cuts.slopes @ form.basis) * scale[:, None]
@@ -91,10 +90,6 @@ class FastMaster(Restricted):
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
         w = self.prepared.tidy(np.asarray(form.basis @ answer.w))
         return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
-
-    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """None: a share of the way is as good where there is curvature."""
-        return None
 
     def unpack(self) -> None:
         """Nothing but attributes holds the variables, and these have no duals."""

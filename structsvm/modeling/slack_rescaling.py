@@ -46,7 +46,6 @@ class SlackRescaled(Problem):
         return replace(risk, problem=cls(problem), xs=pairs, start=None)
 
     def weight_space(self) -> WeightSpace:
-        """Return the cone of the weight."""
         return self.problem.weight_space()
 
     def joint_feature(self, x: Any, y: Any) -> Floats:
@@ -55,11 +54,9 @@ class SlackRescaled(Problem):
         return self.loss(truth, y) * self._away(sample, truth, y)
 
     def loss(self, y: Any, y_hat: Any) -> float:
-        """Return the loss of the problem."""
         return float(self.problem.loss(y, y_hat))
 
     def predict(self, w: Floats, x: Any) -> Any:
-        """Return what the problem predicts."""
         return self.problem.predict(w, x[0])
 
     def separate(self, w: Floats, x: Any, y: Any) -> Separation:
