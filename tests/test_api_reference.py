@@ -63,11 +63,3 @@ def test_nothing_is_left_out_that_is_not_there():
 def test_every_page_of_the_reference_is_in_its_table_of_contents(page):
     contents = (REFERENCE.parent / "api.md").read_text(encoding="utf-8").splitlines()
     assert contents.count(f"api/{page.stem}") == 1
-
-
-def test_directives_are_found():
-    page = (
-        "```{eval-rst}\n.. autoclass:: structsvm.solvers.Stopping\n\n"
-        ".. automodule:: structsvm.status\n   :exclude-members: Status\n```\n"
-    )
-    assert [value.__name__ for value in _listed(page)] == ["Stopping", "Quality"]

@@ -16,16 +16,6 @@ FOUND = [
 ]
 
 
-def test_there_are_some() -> None:
-    assert {path for _, path, _ in FOUND} >= {
-        "examples/plugin-circular/structsvm_circular/problem.py",
-        "examples/plugin-circular/setup.cfg",
-        "examples/plugin-tree/structsvm_tree/problem.py",
-    }
-    marks = sum(p.read_text("utf-8").count("<!-- include:") for p in ROOT.glob("docs/**/*.md"))
-    assert marks == len(FOUND), "a mark is not followed by a fenced block"
-
-
 @pytest.mark.parametrize(("page", "path", "text"), FOUND, ids=[path for _, path, _ in FOUND])
 def test_the_text_is_that_of_the_file(page: Path, path: str, text: str) -> None:
     assert text == (ROOT / path).read_text(encoding="utf-8"), f"{page.name}: copy {path} again"

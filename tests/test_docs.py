@@ -48,11 +48,6 @@ def test_every_end_of_learning_is_explained() -> None:
     assert not missing, f"docs/trust.md does not say what {missing} mean"
 
 
-def test_blocks_are_found() -> None:
-    text = "one\n```python\nx = 1\n```\n```bash\nls\n```\n```python\ny = x\n```\n"
-    assert list(_python_blocks(text)) == [(2, "x = 1\n"), (8, "y = x\n")]
-
-
 def _python_blocks(text: str) -> Iterator[tuple[int, str]]:
     """Yield every block fenced as python with the number of lines above it."""
     for match in FENCED.finditer(text):

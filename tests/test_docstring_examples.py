@@ -35,19 +35,6 @@ def test_the_example_of_a_public_name_runs(address, tmp_path, monkeypatch):
         import_module("matplotlib.pyplot").close("all")
 
 
-def test_a_wrong_example_is_seen():
-    report: list[str] = []
-    test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
-    doctest.DocTestRunner(verbose=False).run(test, out=report.append)
-    assert "Expected:\n    3\nGot:\n    2" in "".join(report)
-
-
-def test_a_section_ends_where_another_begins():
-    text = "One.\n\nExamples\n--------\n>>> 1\n1\n\nReferences\n----------\nSomebody."
-    assert _examples(text) == ">>> 1\n1\n"
-    assert _examples("One.\n\nExamples of this are few.") == ""
-
-
 def _examples(text: str) -> str:
     """Return the section Examples of a docstring, without what follows it."""
     lines = text.splitlines()

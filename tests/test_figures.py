@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "experiments"))
 
 from _cache import Pieces  # noqa: E402
-from _figures import PAPER, block, faults, faults_of_file, pages, store, write_again  # noqa: E402
+from _figures import PAPER, faults, faults_of_file, pages, store  # noqa: E402
 from _origin import commits_in, kept_from, origin  # noqa: E402
 
 ORIGIN = {"command": "a.py", "commits": ["abc"], "date": "2026-01-01", "machine": "one"}
@@ -28,77 +28,6 @@ def test_a_page_prints_what_its_files_have(page):
 @pytest.mark.parametrize("path", sorted(PAPER.glob("*.json")), ids=lambda path: path.stem)
 def test_a_file_says_where_it_comes_from(path):
     assert list(faults_of_file(path)) == []
-
-
-class TestAPage:
-    @pytest.fixture
-    def folder(self, tmp_path):
-        store("some", ORIGIN, ROWS, tmp_path)
-        return tmp_path
-
-    def page(self, folder, text):
-        path = folder / "results.md"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    def test_is_written_from_its_file(self, folder):
-        page = self.page(folder, "a\n<!-- begin some -->\nold\n<!-- end some -->\nb\n")
-        write_again(page, folder)
-        assert "| theirs | full | 2.00 | - |" in page.read_text()
-        assert "*Commit abc; 2026-01-01.*" in page.read_text()
-        assert list(faults(page, folder)) == []
-
-    def test_with_another_number_in_a_table_is_found(self, folder):
-        content = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
-        page = self.page(folder, content.replace("1.23", "1.22"))
-        assert "the table some is not that of" in "".join(faults(page, folder))
-
-    def test_is_written_although_one_of_its_files_is_not_there_yet(self, folder):
-        later = "<!-- begin later -->\n<!-- end later -->\n"
-        page = self.page(folder, f"{later}<!-- begin some -->\n<!-- end some -->\n")
-        write_again(page, folder)
-        assert page.read_text().startswith(later)
-        assert "| theirs | full | 2.00 | - |" in page.read_text()
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "Of 1.23 or 1.2, by 0.30 (0.10 to 0.51), with `lam=0.3` on Python 3.11.",
-            "| a `0.5` | b |\n|---|---|\n| x | **1.23** |",
-            "They [have](https://one.org) 1.77.",
-            "30 <!-- a remark -->",
-        ],
-    )
-    def test_may_speak_of_its_tables_of_settings_and_of_other_sites(self, folder, text):
-        table = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
-        assert list(faults(self.page(folder, f"{table}\n{text}\n"), folder)) == []
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "It is 1.24.",
-            "It is 11.23.",
-            "It is 1.234.",
-            "| a | b |\n|---|---|\n| x | 1.24 |",
-            "## Other\n\nIt is 1.23.",
-            "They [have](https://one.org) 1.77.\n\nIt is 1.77.",
-        ],
-    )
-    def test_with_a_number_of_no_table_is_found(self, folder, text):
-        table = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
-        page = self.page(folder, f"{table}\n{text}\n")
-        assert "is in no table of its section" in "".join(faults(page, folder))
-
-    def test_may_link_to_the_section_that_has_the_table(self, folder):
-        table = f"<!-- begin some -->\n{block('some', folder)}<!-- end some -->\n"
-        (folder / "peers.md").write_text(f"## Other\n\n## Some, *new* ones\n\n{table}", "utf-8")
-        text = "It is [1.23](peers.md#{}).\n"
-        assert list(faults(self.page(folder, text.format("some-new-ones")), folder)) == []
-        assert list(faults(self.page(folder, text.format("other")), folder))
-
-    def test_whose_file_is_missing_is_found(self, folder):
-        page = self.page(folder, "<!-- begin other -->\n<!-- end other -->\n")
-        assert "there is no docs/paper/other.json" in "".join(faults(page, folder))
 
 
 class TestAFile:

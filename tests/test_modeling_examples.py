@@ -1,8 +1,6 @@
 """The examples of cutting planes in cvxpy, each against the full program of all planes."""
 
-import ast
 import itertools
-import json
 import runpy
 import sys
 from pathlib import Path
@@ -148,22 +146,3 @@ def test_two_related_metrics(apart):
 def test_examples_run_as_scripts(path, capsys):
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
-
-
-def code_of(name):
-    """All code cells of the notebook."""
-    notebook = json.loads((ROOT / "notebooks" / name).read_text(encoding="utf-8"))
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    return ["".join(cell["source"]) for cell in cells]
-
-
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_the_notebook_shows_the_same_code(path):
-    source = path.read_text(encoding="utf-8")
-    function = next(node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
-    assert ast.get_source_segment(source, function) in code_of(NOTEBOOK)
-
-
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_is_short(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) < 30

@@ -191,16 +191,6 @@ def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
 
 
 @dataclass(frozen=True)
-class Undescribed(Segments):
-    longest: int = 3
-
-
-def test_a_class_without_a_docstring_is_not_described_by_its_signature(installed):
-    installed(Entry(Undescribed))
-    assert plugins(PROBLEMS)[0].summary == "It has no docstring."
-
-
-@dataclass(frozen=True)
 class OneOrTwo(Oracle):
     """The best of all partitions into one or two clusters, which it does not vouch for."""
 

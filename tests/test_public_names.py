@@ -8,9 +8,6 @@ import pytest
 from public_rooms import MODULES
 from public_rooms import ROOMS as PUBLIC
 
-import structsvm
-from structsvm.support.lazy import lazy
-
 ROOMS = tuple(room for room in PUBLIC if room not in MODULES)
 NAMES = [(room, name) for room in ROOMS for name in import_module(room).__all__]
 
@@ -29,21 +26,6 @@ def test_one_name_stands_for_one_thing():
     for room, name in NAMES:
         things.setdefault(name, set()).add(id(getattr(import_module(room), name)))
     assert {name: ids for name, ids in things.items() if len(ids) > 1} == {}
-
-
-def test_what_is_not_public_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no attribute 'MetricLearnr'"):
-        structsvm.MetricLearnr  # noqa: B018
-    with pytest.raises(ImportError, match="cannot import name 'CutingPlane'"):
-        from structsvm.solvers import CutingPlane  # noqa: F401
-
-
-def test_a_module_without_the_name_it_is_home_of_is_an_error(tmp_path):
-    stub = "from structsvm.support.lazy import nothing as nothing\n"
-    (tmp_path / "__init__.pyi").write_text(stub, encoding="utf-8")
-    load, _, _ = lazy("structsvm.support", str(tmp_path / "__init__.py"))
-    with pytest.raises(AttributeError, match=r"structsvm\.support\.lazy.*'nothing'"):
-        load("nothing")
 
 
 # structsvm.modeling registers a method of cvxpy, and so loads it.

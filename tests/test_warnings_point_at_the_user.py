@@ -1,6 +1,5 @@
 """A warning names the line of whoever called, however deep in the package its reason is found."""
 
-import ast
 import warnings
 from collections.abc import Callable
 from inspect import currentframe
@@ -138,15 +137,3 @@ def test_each_fit_of_a_program_is_warned_about() -> None:
         MetricLearner().fit(XS[:1], YS[:1])
         MetricLearner().fit(XS[1:2], YS[1:2])
     assert [warning.lineno for warning in told] == [first, first + 1]
-
-
-def test_nobody_counts_the_depth_by_hand() -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for folder in ("structsvm", "oracles", "problems")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("warnings.warn", "warn")
-        if any(keyword.arg == "stacklevel" for keyword in node.keywords)
-    ]
-    assert [place.partition(":")[0] for place in wrong] == ["structsvm/errors.py"]
