@@ -80,10 +80,6 @@ class Rewritten:
     complexes: list[Complex] = field(default_factory=list)
 
     @property
-    def problem(self) -> cp.Problem:
-        return cp.Problem(cp.Minimize(self.objective), self.constraints)
-
-    @property
     def given(self) -> set[int]:
         """The numbers of the variables in arguments of atoms."""
         return {v.id for held in self.held for arg in held.arguments for v in arg.variables()}

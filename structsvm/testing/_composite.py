@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import PluginError
 from structsvm.problem import CompositeRisk, Problem
 from structsvm.support.arrays import Floats
+from structsvm.testing.optimization import Promises, require_all
 from structsvm.weights import WeightSpace
 
 WEIGHTS, DIRECTIONS = 4, 3
@@ -23,53 +23,42 @@ ROUNDING = 1e-7
 
 def check_composite(name: str, risk: CompositeRisk, rng: np.random.Generator, where: str) -> None:
     """Gradient, parts, model and copies of a risk, at its start and at random weights near it."""
+    require_all(f"{name} [{where}]", _promises(risk, rng))
 
-    def require(kept: bool, complaint: str) -> None:
-        if not kept:
-            raise PluginError(f"{name}: {complaint} [{where}]")
 
-    weights = _weights(risk, rng)
+def _promises(risk: CompositeRisk, rng: np.random.Generator) -> Promises:
+    weights, agree = _weights(risk, rng), []
     values = [risk.losses(w) for w in weights]
     for w, (value, gradient) in zip(weights, values, strict=True):
-        require(
-            bool(np.isfinite(value)) and value >= -ROUNDING,
-            f"losses is {value!r}: a mean of hinge losses is finite and not negative",
-        )
-        require(
-            np.shape(gradient) == w.shape and bool(np.isfinite(gradient).all()),
-            f"the gradient of losses has shape {np.shape(gradient)} or is not finite: return "
-            f"{w.shape}",
-        )
-    agree = [
-        _agrees(risk, w, np.asarray(gradient), direction)
-        for w, (_, gradient) in zip(weights, values, strict=True)
-        for direction in _directions(rng, w.size)
-    ]
-    require(
-        float(np.mean(agree)) >= SMOOTH,
+        nonnegative = np.isfinite(value) and value >= -ROUNDING
+        yield nonnegative, f"losses is {value!r}: a mean of hinge losses is finite, not negative"
+        shape = np.shape(gradient)
+        fits = shape == w.shape and np.isfinite(gradient).all()
+        yield fits, f"the gradient of losses has shape {shape} or is not finite: return {w.shape}"
+        directions = rng.standard_normal((DIRECTIONS, w.size))
+        agree += [_agrees(risk, w, gradient, d / np.linalg.norm(d)) for d in directions]
+    yield (
+        np.mean(agree) >= SMOOTH,
         f"the gradient of losses agrees with {sum(agree)} of {len(agree)} differences: it is not "
         "that of the value returned with it",
     )
     for w, (value, _) in zip(weights, values, strict=True):
         scale = ROUNDING * (1.0 + abs(value))
-        parts = [risk.part([i]).losses(w) for i in range(risk.n_samples)]
-        require(
-            abs(sum(part for part, _ in parts) - value) <= scale,
+        parts = [risk.part([i]).losses(w)[0] for i in range(risk.n_samples)]
+        yield (
+            abs(sum(parts) - value) <= scale,
             "the parts of the risk do not add up to it: part(which) is the sum over some samples",
         )
         model = risk.model(w, risk.regularizer)
         asked = zip(model.xs, model.ys, model.sample_weight, strict=True)
         touching = sum(omega * _hinge(model.problem, w, x, y) for x, y, omega in asked)
-        require(
+        yield (
             abs(touching - value) <= scale,
-            f"model({_short(w)}) is {touching!r} where the losses are {value!r}: it has to touch "
-            "them there",
+            f"the model is {touching!r} where the losses are {value!r}: it has to touch them there",
         )
-    again = pickle.loads(pickle.dumps(risk)).losses(weights[-1])
-    require(
-        abs(again[0] - values[-1][0]) <= ROUNDING * (1.0 + abs(again[0])),
-        "losses differ after pickling: seed every random choice",
-    )
+    again, last = pickle.loads(pickle.dumps(risk)).losses(weights[-1])[0], values[-1][0]
+    same = abs(again - last) <= ROUNDING * (1.0 + abs(again))
+    yield same, "losses differ after pickling: seed every random choice"
 
 
 def _hinge(problem: Problem, w: Floats, x: Any, y: Any) -> float:
@@ -89,17 +78,8 @@ def _weights(risk: CompositeRisk, rng: np.random.Generator) -> list[Floats]:
     return found
 
 
-def _directions(rng: np.random.Generator, size: int) -> list[Floats]:
-    found = [rng.standard_normal(size) for _ in range(DIRECTIONS)]
-    return [direction / np.linalg.norm(direction) for direction in found]
-
-
 def _agrees(risk: CompositeRisk, w: Floats, gradient: Floats, direction: Floats) -> bool:
     slope = float(gradient @ direction)
     above, below = risk.losses(w + STEP * direction)[0], risk.losses(w - STEP * direction)[0]
     difference = (above - below) / (2.0 * STEP)
     return abs(slope - difference) <= ACCURACY * (1.0 + abs(slope) + float(np.abs(gradient).max()))
-
-
-def _short(w: Floats) -> str:
-    return np.array2string(w[:3], precision=3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,6 +14,7 @@ from structsvm.masters.base import Master, Request, acceptable
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Problem, Regularized, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
+from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
@@ -26,6 +27,9 @@ ROUNDING = 1e-7
 ACCURACY = 1e-5
 """What cvxpy may be off, for the size of a value."""
 CLASSES, FEATURES = 3, 2
+
+Promises = Iterator[tuple[Any, str]]
+"""Whether each is kept, and what is said if it is not."""
 
 
 def check_regularizer(
@@ -56,34 +60,36 @@ def check_regularizer(
     for space in spaces:
         rng = np.random.default_rng(seed)
         ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
-        _check_values(regularizer, space, ws)
-        _check_forms(regularizer, space, ws)
-        _check_bounds(regularizer, space, ws, rng.standard_normal((4, space.dim)))
+        slopes = rng.standard_normal((4, space.dim))
+        require_all(type(regularizer).__name__, _values(regularizer, space, ws))
+        require_all(type(regularizer).__name__, _forms(regularizer, space, ws))
+        require_all(type(regularizer).__name__, _bounds(regularizer, space, ws, slopes))
 
 
-def _check_values(omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]) -> None:
+def require_all(name: str, promises: Promises) -> None:
+    """Raise at the first promise that is not kept."""
+    for kept, complaint in promises:
+        if not kept:
+            raise PluginError(f"{name}: {complaint}")
+
+
+def _values(omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]) -> Promises:
     for w in ws:
         value, held = omega.value(w, space), w.copy()
-        _require(omega, bool(np.isfinite(value)), f"value is {value!r}: return a finite float")
-        _require(omega, np.array_equal(w, held), "value writes to the weight: copy it")
-        _require(omega, value >= omega.floor(space) - ROUNDING, f"value {value} is below floor")
+        yield np.isfinite(value), f"value is {value!r}: return a finite float"
+        yield np.array_equal(w, held), "value writes to the weight: copy it"
+        yield value >= omega.floor(space) - ROUNDING, f"value {value} is below floor"
         doubled = omega.scaled(2.0).value(w, space)
-        _require(
-            omega,
-            bool(np.isclose(doubled, 2.0 * value, rtol=ROUNDING)),
-            f"scaled(2).value is {doubled} where value is {value}: return twice as much",
-        )
+        twice = np.isclose(doubled, 2.0 * value, rtol=ROUNDING)
+        yield twice, f"scaled(2).value is {doubled} where value is {value}: return twice as much"
     for v, w in pairwise(ws):
         ends = (omega.value(v, space) + omega.value(w, space)) / 2
         middle = omega.value((v + w) / 2, space)
-        _require(
-            omega,
-            middle <= ends + ROUNDING * (1.0 + abs(ends)),
-            f"value is {middle} between two weights of the mean value {ends}: it is not convex",
-        )
+        convex = middle <= ends + ROUNDING * (1.0 + abs(ends))
+        yield convex, f"value is {middle} between weights of the mean {ends}: it is not convex"
 
 
-def _check_forms(omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]) -> None:
+def _forms(omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]) -> Promises:
     """What cvxpy and fast masters minimise is the value, the latter up to a constant."""
     import cvxpy as cp
 
@@ -93,38 +99,35 @@ def _check_forms(omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]) -
     for w in ws:
         cp.Problem(cp.Minimize(0.0), [w_var == w]).solve(solver="CLARABEL")
         value, reached = omega.value(w, space), float(np.sum(expression.value))
-        _require(
-            omega,
-            bool(np.isclose(reached, value, rtol=ACCURACY, atol=ACCURACY)),
-            f"as_cvxpy is {reached} where value is {value}",
-        )
+        same = np.isclose(reached, value, rtol=ACCURACY, atol=ACCURACY)
+        yield same, f"as_cvxpy is {reached} where value is {value}"
         if quadratic is not None:
             away = w - quadratic.center
             found = float(quadratic.curvature @ away**2) / 2 + float(quadratic.linear @ w)
             constants.append(value - found)
     spread = float(np.ptp(constants)) if constants else 0.0
     size = 1.0 + abs(omega.value(ws[-1], space))
-    _require(omega, spread <= ROUNDING * size, f"as_quadratic differs from value by {spread:.2g}")
+    yield spread <= ROUNDING * size, f"as_quadratic differs from value by {spread:.2g}"
 
 
-def _check_bounds(
+def _bounds(
     omega: Regularizer, space: WeightSpace, ws: Sequence[Floats], slopes: Floats
-) -> None:
+) -> Promises:
     """No weight is below ``minimum``: certificates rest on it."""
     for slope in slopes:
         scale = omega.max_scale(slope, space)
-        _require(omega, 0.0 <= scale <= 1.0, f"max_scale is {scale!r}: a number from 0 to 1")
+        yield 0.0 <= scale <= 1.0, f"max_scale is {scale!r}: a number from 0 to 1"
         upper = max(omega.value(w, space) for w in ws)
         bound = omega.minimum(scale * slope, space, upper)
         steps = (space.project(-t * slope) for t in np.geomspace(1e-2, 10.0, 31))
         for w in (*ws, *steps):
             value = omega.value(w, space)
             reached = value + scale * float(slope @ w)
-            _require(
-                omega,
-                value > upper or reached >= bound - ROUNDING * (1.0 + abs(value) + abs(reached)),
-                f"minimum is {bound}, and a weight has {reached}: it has to be a lower bound",
+            least = bound - ROUNDING * (1.0 + abs(value) + abs(reached))
+            complaint = (
+                f"minimum is {bound}, and a weight has {reached}: it has to be a lower bound"
             )
+            yield value > upper or reached >= least, complaint
 
 
 def check_master(
@@ -163,7 +166,7 @@ def check_master(
             for group in range(n_groups)
             for _ in range(n_cuts)
         )
-        _check_restricted(master, risk, cuts)
+        require_all(type(master).__name__, _restricted(master, risk, cuts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,52 +176,39 @@ class _Restricted(Regularized):
     constraints: Any = None
 
 
-def _check_restricted(master: Master, risk: _Restricted, cuts: WorkingSet) -> None:
+def _restricted(master: Master, risk: _Restricted, cuts: WorkingSet) -> Promises:
     import cvxpy as cp
 
-    request, dim = Request(), risk.space.dim
-    held = cuts.slopes.copy()
+    request, dim, held = Request(), risk.space.dim, cuts.slopes.copy()
     answer = master.solve(risk, cuts, request)
     w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
-    _require(
-        master,
-        w.shape == (dim,) and alpha.shape == (len(cuts),),
-        f"shapes are {w.shape} and {alpha.shape} for {dim} weights and {len(cuts)} cuts",
-    )
-    _require(master, np.array_equal(cuts.slopes, held), "it writes to the cuts: copy them")
+    fit = w.shape == (dim,) and alpha.shape == (len(cuts),)
+    yield fit, f"shapes are {w.shape} and {alpha.shape} for {dim} weights and {len(cuts)} cuts"
+    yield np.array_equal(cuts.slopes, held), "it writes to the cuts: copy them"
     outside = float(np.abs(w - risk.space.project(w)).max())
-    if answer.is_projected:
-        _require(master, outside <= ROUNDING, f"is_projected, but w is {outside:.2g} outside")
+    inside = not answer.is_projected or outside <= ROUNDING
+    yield inside, f"is_projected, but w is {outside:.2g} outside"
     B, w_var, cone = risk.space.variable()
     slacks = cp.Variable(cuts.n_groups, nonneg=True)
     rows = [slacks[c.group] >= c.intercept + c.slope @ w_var for c in cuts.cuts()]
-    least = cp.Problem(
-        cp.Minimize(risk.regularizer.as_cvxpy(B, w_var, risk.space) + cp.sum(slacks)),
-        [*cone, *rows],
-    ).solve(solver="CLARABEL")
+    total = risk.regularizer.as_cvxpy(B, w_var, risk.space) + cp.sum(slacks)
+    least = cp.Problem(cp.Minimize(total), [*cone, *rows]).solve(solver="CLARABEL")
     w = risk.space.project(w)
     reached = risk.penalty(w) + float(np.maximum(cuts.group_values(w), 0.0).sum())
     within = (acceptable(request.tol) + ACCURACY) * (1.0 + abs(least))
-    _require(master, reached <= least + within, f"it reached {reached}, the minimum is {least}")
+    yield reached <= least + within, f"it reached {reached}, the minimum is {least}"
     sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
-    _require(
-        master,
-        bool((alpha >= -ACCURACY).all() and (sums <= 1.0 + ACCURACY).all()),
-        "multipliers are not negative and sum to at most 1 in each group",
-    )
+    feasible = (alpha >= -ACCURACY).all() and (sums <= 1.0 + ACCURACY).all()
+    yield feasible, "multipliers are not negative and sum to at most 1 in each group"
     slope = alpha @ cuts.slopes
     bound = float(alpha @ cuts.intercepts) + risk.regularizer.minimum(slope, risk.space, np.inf)
-    _require(
-        master,
-        bound >= least - 1e2 * within,
-        f"its multipliers prove {bound}, the minimum is {least}: they are those of the cuts",
-    )
+    proved = bound >= least - 1e2 * within
+    complaint = f"its multipliers prove {bound}, the minimum is {least}: they are those of the cuts"
+    yield proved, complaint
     if answer.bound is not None:
-        _require(
-            master,
-            answer.bound[0] <= least + within,
-            f"it claims the lower bound {answer.bound[0]}, the minimum is {least}",
-        )
+        lower = answer.bound[0]
+        holds = lower <= least + within
+        yield holds, f"it claims the lower bound {lower}, the minimum is {least}"
 
 
 @dataclass(frozen=True)
@@ -286,25 +276,25 @@ def check_solver(solver: Solver, n_samples: int = 12, seed: int = 0) -> None:
         solution, again = solver.solve(risk), solver.solve(risk)
     except (LearningError, AssertionError) as error:
         raise PluginError(f"{type(solver).__name__} finds no weight: {error}") from error
+    require_all(type(solver).__name__, _solution(solver, risk, least, solution, again))
+
+
+def _solution(
+    solver: Solver, risk: RegularizedRisk, least: float, solution: Solution, again: Solution
+) -> Promises:
+    lower, upper, gap = solution.lower, solution.upper, solution.gap
     reached, slack = _objective(risk, solution.w), ACCURACY * (1.0 + abs(least))
-    for kept, complaint in (
-        (solution.lower <= least + slack, f"lower is {solution.lower}, the minimum is {least}"),
-        (
-            abs(solution.upper - reached) <= slack,
-            f"upper is {solution.upper}, the objective at the weight is {reached}",
-        ),
-        (
-            not solution.status.converged or solution.gap <= solver.stopping.tol + ROUNDING,
-            f"the status is {solution.status.name} with a gap of {solution.gap:.2g}",
-        ),
-        (reached <= _objective(risk, null) + slack, "the weight is worse than no learning"),
-        (np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it"),
-    ):
-        _require(solver, bool(kept), complaint)
+    yield lower <= least + slack, f"lower is {lower}, the minimum is {least}"
+    tight = abs(upper - reached) <= slack
+    yield tight, f"upper is {upper}, the objective at the weight is {reached}"
+    closed = not solution.status.converged or gap <= solver.stopping.tol + ROUNDING
+    yield closed, f"the status is {solution.status.name} with a gap of {gap:.2g}"
+    yield reached <= _objective(risk, risk.null) + slack, "the weight is worse than no learning"
+    yield np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it"
     lowers = [entry.lower for entry in solution.history.entries]
     uppers = [entry.upper for entry in solution.history.entries]
     rises = lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True)
-    _require(solver, rises, "bounds of the history are those of the best so far")
+    yield rises, "bounds of the history are those of the best so far"
 
 
 def _worths(risk: RegularizedRisk, x: Any, y: int) -> list[tuple[float, Floats]]:
@@ -335,8 +325,3 @@ def _minimum(risk: RegularizedRisk) -> float:
 def _of(kind: type, given: Any) -> None:
     if not isinstance(given, kind):
         raise PluginError(f"{shown(given)} is no {kind.__name__}: give an instance of a class")
-
-
-def _require(plugin: Any, kept: bool, complaint: str) -> None:
-    if not kept:
-        raise PluginError(f"{type(plugin).__name__}: {complaint}")

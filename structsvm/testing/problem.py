@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -98,12 +99,37 @@ def check_problem(
     >>> type(report).__name__
     'Report'
     """
-    if isinstance(problem, PartitionProblem):
-        return check_partition_problem(problem, Xs, ys, seed)
+    kit = partial(_check_structured, labellings, complete, exact_inference)
+    return _check(problem, kit, Xs, ys, seed)
+
+
+@singledispatch
+def _check(problem: Any, *_: Any) -> Report:
     if isinstance(problem, type) and issubclass(problem, Problem | PartitionProblem):
         raise PluginError(f"{problem.__name__} is a class: make an instance, {problem.__name__}()")
-    if not isinstance(problem, Problem):
-        raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
+    raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
+
+
+@_check.register
+def _(problem: PartitionProblem, _kit: Any, Xs: Any, ys: Any, seed: int) -> Report:
+    return check_partition_problem(problem, Xs, ys, seed)
+
+
+@_check.register
+def _(problem: Problem, kit: Any, Xs: Any, ys: Any, seed: int) -> Report:
+    found: Report = kit(problem, Xs, ys, seed)
+    return found
+
+
+def _check_structured(
+    labellings: Labellings | None,
+    complete: bool,
+    exact_inference: bool,
+    problem: Problem,
+    Xs: Sequence[Any],
+    ys: Sequence[Any],
+    seed: int,
+) -> Report:
     if len(Xs) == 0 or len(Xs) != len(ys):
         raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(seed))
