@@ -9,6 +9,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import SettingsError
@@ -198,11 +199,11 @@ class HingePart(Part):
 
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Answer:
         """Ask the oracle of every sample at the nearest weight in the cone."""
-        w = weight_of(point, self.space)
+        basis = basis_of(self.space)
         groups = np.arange(self.terms.stop)
-        answers = separate_share(self.blocks, (self.space.project(w), groups, np.inf))
+        answers = separate_share(self.blocks, (self.space.project(basis.T @ point), groups, np.inf))
         found = Planes.joined([answer for answer in answers if answer is not None])
-        slopes = np.stack([entries_of(slope, self.space) for slope in found.slopes])
+        slopes = found.slopes @ basis.T
         values = found.intercepts + slopes @ point
         return Answer(values, slopes, found.slacks, found.size, found.calls, 0.0, found.quality)
 
@@ -267,27 +268,21 @@ def factors_of(space: WeightSpace) -> tuple[WeightSpace, ...]:
     return space.factors if isinstance(space, Product) else (space,)
 
 
-def _size(factor: WeightSpace) -> int:
-    return factor.order**2 if isinstance(factor, PSD) else factor.dim
+def basis_of(space: WeightSpace) -> Any:
+    """``w = basis @ v``: the entries of expressions, column by column, from a weight of the cone.
+
+    Sparse, with orthonormal columns.
+    """
+    return sp.block_diag([_basis(factor) for factor in factors_of(space)], format="csr")
 
 
-def weight_of(point: Floats, space: WeightSpace) -> Floats:
-    """The entries of expressions, column by column, as a weight."""
-    factors = factors_of(space)
-    pieces = np.split(point, np.cumsum([_size(factor) for factor in factors])[:-1])
-    found = []
-    for piece, factor in zip(pieces, factors, strict=True):
-        if isinstance(factor, PSD):
-            matrix = piece.reshape(factor.order, factor.order)
-            piece = factor.from_metric(0.5 * (matrix + matrix.T))
-        found.append(piece)
-    return np.concatenate(found)
-
-
-def entries_of(slope: Floats, space: WeightSpace) -> Floats:
-    """The slope by a weight as that by the entries of expressions."""
-    factors = factors_of(space)
-    pieces = np.split(slope, np.cumsum([factor.dim for factor in factors])[:-1])
-    return np.concatenate(
-        [np.ravel(f.to_metric(piece)) for piece, f in zip(pieces, factors, strict=True)]
-    )
+def _basis(factor: WeightSpace) -> Any:
+    if not isinstance(factor, PSD):
+        return sp.eye_array(factor.dim, format="csr")
+    P = factor.order
+    rows, cols = np.triu_indices(P)
+    k, off = np.arange(rows.size), rows != cols
+    places = np.concatenate([rows + P * cols, (cols + P * rows)[off]])
+    weights = np.where(off, np.sqrt(0.5), 1.0)
+    values = np.concatenate([weights, weights[off]])
+    return sp.csr_array((values, (places, np.concatenate([k, k[off]]))), shape=(P * P, k.size))

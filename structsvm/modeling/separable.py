@@ -13,13 +13,13 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 
 from structsvm.errors import MasterError
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.working_set import WorkingSet
+from structsvm.modeling.hinge import basis_of
 from structsvm.modeling.prepared import Prepared, Restriction, column
 from structsvm.modeling.restricted import Box, Conic, Restricted
 from structsvm.problem import Regularized
@@ -131,10 +131,9 @@ def _form(prepared: Prepared) -> Form | None:
             return None
         parts.append(part[0])
         constant += part[1]
-    basis = sp.block_diag([_basis(space) for space in known], format="csr")
-    if len(parts) == 1:
-        return Form(parts[0], known[0], constant, shares, basis)
-    return Form(Separable(tuple(parts)), Product(tuple(known)), constant, shares, basis)
+    space = known[0] if len(known) == 1 else Product(tuple(known))
+    regularizer = parts[0] if len(parts) == 1 else Separable(tuple(parts))
+    return Form(regularizer, space, constant, shares, basis_of(space))
 
 
 def _space(variable: cp.Variable) -> WeightSpace | None:
@@ -190,7 +189,7 @@ def _gradient(prepared: Prepared) -> Floats:
 
 def _part(slope: Floats, bend: float, space: WeightSpace) -> tuple[Regularizer, float] | None:
     """``slope @ w + bend / 2 |w|^2`` of one variable, up to a constant; None if it is not."""
-    slope = _basis(space).T @ slope
+    slope = basis_of(space).T @ slope
     if bend > 0:
         center = np.asarray(-slope / bend)
         return SquaredNorm(bend, space.to_metric(center)), -0.5 * bend * float(center @ center)
@@ -199,16 +198,3 @@ def _part(slope: Floats, bend: float, space: WeightSpace) -> tuple[Regularizer, 
     if isinstance(space, Free) or weight <= 0 or np.abs(slope - trace).max() > SAME * weight:
         return None
     return Trace(weight), 0.0
-
-
-def _basis(space: WeightSpace) -> Any:
-    """``w = basis @ v``: the entries of a variable from its weight."""
-    if not isinstance(space, PSD):
-        return sp.eye_array(space.dim, format="csr")
-    P = space.order
-    rows, cols = np.triu_indices(P)
-    k, off = np.arange(rows.size), rows != cols
-    places = np.concatenate([rows + P * cols, (cols + P * rows)[off]])
-    weights = np.where(off, np.sqrt(0.5), 1.0)
-    values = np.concatenate([weights, weights[off]])
-    return sp.csr_array((values, (places, np.concatenate([k, k[off]]))), shape=(P * P, k.size))
