@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -166,17 +165,6 @@ class _Kit:
         self.require(
             parameters is not None and parameters.frozen,
             "decorate the class with @dataclass(frozen=True): settings do not change",
-        )
-        try:
-            copied = pickle.loads(pickle.dumps(self.problem))
-        except Exception as error:
-            raise PluginError(
-                f"{self.name} cannot be pickled ({error}): keep plain settings, and define the "
-                "class in a module"
-            ) from error
-        self.require(
-            Snapshot(self.problem).still_holds(copied),
-            "a pickled copy is not equal: keep plain settings",
         )
         traits: Any = self.problem.traits
         self.require(

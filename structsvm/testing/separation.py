@@ -191,16 +191,16 @@ def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
     for answer in answers:
         w, first = answer.w, answer.labelling
         (in_turn,) = sample.call("separate_all", w, [(sample.x, sample.y)])
-        sample.require(
-            isinstance(in_turn, Separation), f"separate_all returned {in_turn!r}: yield Separations"
+        asked_again = (
+            ("on a second call", sample.call("separate", w, sample.x, sample.y)),
+            ("after pickling", copied.call("separate", w, sample.x, sample.y)),
+            ("from separate_all", in_turn),
         )
-        for when, second in (
-            ("on a second call", sample.separate(w).labelling),
-            ("after pickling", copied.separate(w).labelling),
-            ("from separate_all than from separate", sample.labelling(in_turn.y, "")),
-        ):
+        for when, second in asked_again:
+            sample.require(isinstance(second, Separation), f"separate returned {second!r} {when}")
+            again = sample.labelling(second.y, when)
             sample.require(
-                first.loss == second.loss and np.array_equal(first.slope, second.slope),
+                first.loss == again.loss and np.array_equal(first.slope, again.slope),
                 f"separate gives another labelling {when}: seed every random choice in the "
                 "settings",
             )
