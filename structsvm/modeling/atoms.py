@@ -55,8 +55,9 @@ class OracleAtom(Atom):
     def _take(self, known: Any) -> None:
         """Become the functions that ``get_data`` tells of."""
 
+    @abstractmethod
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
-        return []
+        """Where it is defined."""
 
     def copy(self, args: Any = None, id_objects: Any = None) -> Self:
         """Return the same functions, perhaps of other arguments; what is known is shared."""
@@ -249,6 +250,9 @@ class OracleMax(OracleAtom):
     def groups(self, slack: str) -> list[int]:
         """Each term by itself, whatever the slack: none is a sum."""
         return list(range(self.n_terms))
+
+    def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
+        return []
 
 
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:

@@ -217,13 +217,14 @@ class Restricted(ABC):
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
 
+    @abstractmethod
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """The point nearest to another at which the objective is at most ``level``; None where a
-        share of the way is as good, or the solver takes no squares.
+        """The point nearest to another at which the objective is at most ``level``, if it is
+        known.
         """
-        return None
 
-    def unpack(self) -> None:  # noqa: B027
+    @abstractmethod
+    def unpack(self) -> None:
         """Give the constraints of the rewritten problem the duals of the last solution."""
 
 
@@ -389,6 +390,13 @@ class ByName(Restricted):
             "; with boolean or integer variables write cp.norm1 or cp.norm_inf in place of squares "
             "and norms, or name a solver that takes both"
         )
+
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """None: not every solver takes squares."""
+        return None
+
+    def unpack(self) -> None:
+        """Nothing: cvxpy has done so."""
 
 
 def mixed_integer_solvers() -> list[str]:

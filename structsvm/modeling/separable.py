@@ -91,6 +91,10 @@ class FastMaster(Restricted):
         w = self.prepared.tidy(np.asarray(form.basis @ answer.w))
         return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
 
+    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
+        """None: a share of the way is as good where there is curvature."""
+        return None
+
     def unpack(self) -> None:
         """Nothing but attributes holds the variables, and these have no duals."""
         if self._conic is not None:
