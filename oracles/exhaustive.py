@@ -57,7 +57,13 @@ class ExhaustiveOracle(Oracle):
             When there are too many samples, or the constraint cannot be satisfied.
         """
         T = objective.n_samples
-        _refuse_large(T, self.contiguous)
+        most = MOST_SAMPLES[self.contiguous]
+        if T > most:
+            what = "segmentations" if self.contiguous else "partitions"
+            raise OracleError(
+                f"there are too many {what} of {T} samples to look at each (at most {most} "
+                "samples): use a sequential, spectral or clustering oracle"
+            )
         if self.contiguous:
             constraint.validate(T)
             labels = all_segmentations(T)
@@ -149,13 +155,3 @@ def _respects_boundaries(labels: Labels, constraint: Constraint) -> NDArray[np.b
         changes = boundary[:, region.first - 1 : region.end - 1].sum(axis=1)
         kept &= changes >= region.changes if region.or_more else changes == region.changes
     return np.asarray(kept)
-
-
-def _refuse_large(n_samples: int, contiguous: bool) -> None:
-    most = MOST_SAMPLES[contiguous]
-    if n_samples > most:
-        what = "segmentations" if contiguous else "partitions"
-        raise OracleError(
-            f"there are too many {what} of {n_samples} samples to look at each (at most {most} "
-            "samples): use a sequential, spectral or clustering oracle"
-        )

@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
 from structsvm.masters.cvxpy import raw_answer
@@ -108,7 +107,12 @@ class SemidefiniteOracle(Oracle):
         if _is_tight(first.value, first.upper_bound, objective):
             return Argmax(first.y, first.value, first.upper_bound, Quality.EXACT)
         solution = self.relax(objective, constraint)
-        second = search.maximize_from(objective, [self._round(solution.M, constraint)], constraint)
+        K = constraint.n_clusters
+        if K is None:
+            K = int(np.clip(np.round(np.trace(solution.M)), 1, objective.n_samples))
+        with single_threaded():
+            rounded = kmeans(solution.M, K, 1, self.random_state)
+        second = search.maximize_from(objective, [rounded], constraint)
         bound = max(second.value, min(first.upper_bound, solution.upper_bound))
         tight = _is_tight(second.value, bound, objective)
         return Argmax(second.y, second.value, bound, Quality.EXACT if tight else Quality.RELAXATION)
@@ -164,14 +168,6 @@ class SemidefiniteOracle(Oracle):
                 f"{self.solver} found no solution of the semidefinite relaxation "
                 f"({problem.status}): try another solver of {cp.installed_solvers()}"
             )
-
-    def _round(self, M: Floats, constraint: Constraint) -> NDArray[np.int64]:
-        """A partition near ``M``: K-means on its rows."""
-        K = constraint.n_clusters
-        if K is None:
-            K = int(np.clip(np.round(np.trace(M)), 1, M.shape[0]))
-        with single_threaded():
-            return kmeans(M, K, 1, self.random_state)
 
     def _refuse_large(self, n_samples: int) -> None:
         if n_samples > self.max_samples:

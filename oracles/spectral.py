@@ -33,7 +33,7 @@ from structsvm.oracles._clusters.compression import (
     CompressedProjector,
     compress_objective,
 )
-from structsvm.oracles._spectra.lanczos import fix_signs
+from structsvm.oracles._spectra.cut_operator import fix_signs
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality

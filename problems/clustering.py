@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,12 +19,12 @@ from structsvm.data.values import label_values, refuse_missing
 from structsvm.data.words import TABLES
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.foreign import Rows
-from structsvm.oracles._clusters.calibrate import calibrate_tree
 from structsvm.oracles._clusters.compression import (
     CompressedData,
     CompressedObjective,
     CompressedProjector,
 )
+from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
@@ -32,7 +33,7 @@ from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.learning import Learning
-from structsvm.partitions.losses import adjusted_rand_index
+from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
@@ -47,48 +48,40 @@ from structsvm.support.checks import (
     refuse_unlisted,
 )
 
+
+def _full(
+    name: str, whiten: float | None, *lams: float, regularizer: SquaredNorm | None = None
+) -> Candidate:
+    """A candidate that learns a full metric."""
+    settings: dict[str, Any] = {"metric": "full", "whiten": whiten}
+    if regularizer is not None:
+        settings["regularizer"] = regularizer
+    return Candidate(name, settings=settings, lams=lams)
+
+
 CENTRED = SquaredNorm(center=1)
 """Shrinks to where learning starts: the features as they are, or as they are whitened."""
+DIAGONAL = {"metric": "diagonal", "whiten": None}
 PART_CANDIDATES = (
     Candidate("untrained", baseline="untrained"),
     Candidate("rca", baseline="rca"),
     Candidate("rca-plain", baseline="rca", settings={"shrinkage": 1e-3}),
     Candidate("lda", baseline="lda"),
-    Candidate("diagonal", settings={"metric": "diagonal", "whiten": None}, lams=(1.0, 0.1)),
-    Candidate(
-        "diagonal-centred",
-        settings={"metric": "diagonal", "whiten": None, "regularizer": CENTRED},
-        lams=(10.0,),
-    ),
-    Candidate("full-unwhitened", settings={"metric": "full", "whiten": None}, lams=(0.1,)),
-    Candidate("full", settings={"metric": "full", "whiten": 0.5}, lams=(1.0, 0.1)),
-    Candidate("full-whitened", settings={"metric": "full", "whiten": 0.05}, lams=(0.1,)),
-    Candidate(
-        "centred",
-        settings={"metric": "full", "whiten": 0.5, "regularizer": CENTRED},
-        lams=(100.0, 10.0, 1.0),
-    ),
-    Candidate(
-        "centred-fifth",
-        settings={"metric": "full", "whiten": 0.2, "regularizer": CENTRED},
-        lams=(1.0, 0.1),
-    ),
-    Candidate(
-        "centred-whitened",
-        settings={"metric": "full", "whiten": 0.05, "regularizer": CENTRED},
-        lams=(10.0, 1.0),
-    ),
+    Candidate("diagonal", settings=DIAGONAL, lams=(1.0, 0.1)),
+    Candidate("diagonal-centred", settings={**DIAGONAL, "regularizer": CENTRED}, lams=(10.0,)),
+    _full("full-unwhitened", None, 0.1),
+    _full("full", 0.5, 1.0, 0.1),
+    _full("full-whitened", 0.05, 0.1),
+    _full("centred", 0.5, 100.0, 10.0, 1.0, regularizer=CENTRED),
+    _full("centred-fifth", 0.2, 1.0, 0.1, regularizer=CENTRED),
+    _full("centred-whitened", 0.05, 10.0, 1.0, regularizer=CENTRED),
 )
 """What is chosen from where rows or clusters of a table are held out, but for classifiers."""
 
 KERNEL_CANDIDATES = (
-    Candidate("kernel", settings={"metric": "full", "whiten": 0.5}, lams=(1.0, 0.1)),
-    Candidate("kernel-fifth", settings={"metric": "full", "whiten": 0.2}, lams=(0.1,)),
-    Candidate(
-        "kernel-centred",
-        settings={"metric": "full", "whiten": 0.5, "regularizer": CENTRED},
-        lams=(10.0, 1.0),
-    ),
+    _full("kernel", 0.5, 1.0, 0.1),
+    _full("kernel-fifth", 0.2, 0.1),
+    _full("kernel-centred", 0.5, 10.0, 1.0, regularizer=CENTRED),
 )
 """Full metrics of similarities to some rows, for clusters that no metric of the columns separates.
 Their features depend on the table."""
@@ -275,7 +268,10 @@ class TableLearning(Learning):
         penalties = penalties_for(Zs, truths, weights)
         if penalties is None:
             return super().calibrate(factor, samples, truths, weights)
-        return calibrate_tree(Zs, truths, penalties, weights, self.problem.random_state)
+        task = partial(_tree_curves, penalties=penalties, seed=self.problem.random_state)
+        curves = of_each("calibrating the penalty", task, Zs, truths)
+        losses, agreements = np.average(curves, axis=0, weights=weights)
+        return Calibration(penalties, losses, criterion=-agreements)
 
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
         """Check that some table has two clusters and, if K is given, some cluster two rows.
@@ -384,6 +380,17 @@ class CompressedSample(LabelledSample):
         constraint = Constraint(n_clusters=self.truth.n_clusters if given_k else None)
         answer = SpectralOracle().maximize_compressed(objective, constraint)
         return Separation(answer.y, 0.0, answer.quality)
+
+
+def _tree_curves(Z: Floats, truth: EquivalenceMatrix, penalties: Floats, seed: int) -> Floats:
+    """Loss and adjusted Rand index of the level of Ward's tree at each price, (2, n)."""
+    levels = ward_levels(Z - Z.mean(axis=0), penalties, seed)
+    known: dict[int, tuple[float, float]] = {}
+    for labels in levels:
+        if id(labels) not in known:
+            guess = EquivalenceMatrix.from_labels(labels)
+            known[id(labels)] = (partition_loss(truth, guess), adjusted_rand_index(truth, guess))
+    return np.array([known[id(labels)] for labels in levels]).T
 
 
 def _scatter(X: Floats, M: EquivalenceMatrix) -> tuple[float, float]:

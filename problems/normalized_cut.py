@@ -569,8 +569,8 @@ class CutRisk(CompositeRisk):
         """Return the convex risk around ``w``."""
         L = metric_factor(self.space.to_metric(w))
         return RegularizedRisk(
-            problem=TangentModel(self),
-            xs=[_Sample(hinge, hinge.at(L), w) for hinge in self.hinges],
+            problem=TangentModel(self, w),
+            xs=[(hinge, hinge.at(L)) for hinge in self.hinges],
             ys=[Tangent(0.0, np.zeros(w.size))] * len(self.hinges),
             regularizer=regularizer,
             sample_weight=self.shares,
@@ -625,15 +625,6 @@ class CutRisk(CompositeRisk):
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
-    """A training graph seen from one metric."""
-
-    hinge: CutHinge
-    point: Point
-    w: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Tangent:
     """A labelling of the model: what it contributes is affine in the weight."""
 
@@ -647,9 +638,11 @@ class TangentModel(Problem):
 
     Labellings are known by the tangents they give: a cut ``V`` contributes
     ``Tr(V^T C V) - a`` with ``C`` and ``a`` linearised, the true labelling nothing.
+    A sample is a hinge and its value at ``w``.
     """
 
     risk: CutRisk
+    w: Floats
 
     @property
     def signed_losses(self) -> bool:
@@ -660,7 +653,7 @@ class TangentModel(Problem):
         """Return the cone of the metric."""
         return self.risk.space
 
-    def joint_feature(self, x: _Sample, y: Tangent) -> Floats:
+    def joint_feature(self, x: tuple[CutHinge, Point], y: Tangent) -> Floats:
         """Return the slope of the tangent, (d,)."""
         return y.slope
 
@@ -668,10 +661,10 @@ class TangentModel(Problem):
         """Return the offset of the tangent, which contains the loss."""
         return y_hat.offset
 
-    def separate(self, w: Floats, x: _Sample, y: Tangent) -> Separation:
+    def separate(self, w: Floats, x: tuple[CutHinge, Point], y: Tangent) -> Separation:
         """The leading eigenvectors of the linearised operator: the maximum of the model."""
-        risk, hinge, point = self.risk, x.hinge, x.point
-        operator = hinge.derivative(point, risk.matrix(w - x.w))
+        risk, (hinge, point) = self.risk, x
+        operator = hinge.derivative(point, risk.matrix(w - self.w))
         _, V = operator.top(hinge.count)
         if risk.rounder is None:
             at_w = hinge.constant + float(np.sum(V * point.operator.apply(V))) - point.truth
@@ -680,8 +673,8 @@ class TangentModel(Problem):
             at_w, G = risk.rounded(point, hinge, V)
             quality = Quality.HEURISTIC
         slope = risk.vector(G)
-        return Separation(Tangent(at_w - float(slope @ x.w), slope), 0.0, quality)
+        return Separation(Tangent(at_w - float(slope @ self.w), slope), 0.0, quality)
 
-    def predict(self, w: Floats, x: _Sample) -> Tangent:
+    def predict(self, w: Floats, x: tuple[CutHinge, Point]) -> Tangent:
         """Refuse to predict: the model holds training samples alone."""
         raise OracleError("a model of training samples predicts nothing")

@@ -15,7 +15,7 @@ from structsvm.oracles._clusters.compression import (
     CompressedProjector,
     compress,
 )
-from structsvm.oracles._spectra.lanczos import leading_eigenpairs
+from structsvm.oracles._spectra.cut_operator import leading_eigenpairs
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -33,8 +33,8 @@ class Chunks(NamedTuple):
     """How many rows it has of each true cluster, (C, K_i)."""
     sizes: Floats
     first: Ints
-    """``baselines[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)."""
-    baselines: Ints
+    """``apart[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)."""
+    apart: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class _Search:
         home, n_slots = np.full(C, -1), max(n_slots, self.K or 0)
         tie = rng.random((C,))
         for chunk in np.lexsort(np.stack([tie, -np.diff(c.first)])):
-            taken = set(home[c.baselines[c.first[chunk] : c.first[chunk + 1]]].tolist())
+            taken = set(home[c.apart[c.first[chunk] : c.first[chunk + 1]]].tolist())
             order = [*wishes[chunk].tolist(), *range(wishes.shape[1], n_slots)]
             choice = next((k for k in order if k not in taken), None)
             if choice is None:
@@ -209,7 +209,7 @@ def _sweep(
             continue
         blocked[:] = False
         for i in range(c.first[x], c.first[x + 1]):
-            blocked[home[c.baselines[i]]] = True
+            blocked[home[c.apart[i]]] = True
         rest = 0.0
         if members[a] > 1:
             left = _h(signs, price, sums[a] - c.sums[x], table[a] - c.table[x])

@@ -12,7 +12,6 @@ import scipy.sparse.linalg as sla
 from scipy.linalg import blas
 
 from structsvm.errors import OracleError
-from structsvm.oracles._spectra.lanczos import fix_signs, leading_eigenpairs
 from structsvm.support.arrays import Floats
 
 DENSE = 400
@@ -49,7 +48,7 @@ class CutOperator:
         """The ``count`` largest eigenvalues, decreasing, and their vectors (T, count)."""
         T = self.vectors.shape[0]
         count = min(count, T)
-        if T <= DENSE:
+        if T <= DENSE or 2 * count >= T:
             return _dense_top(self.dense(), count)
         start = np.asarray(np.random.default_rng(0).normal(size=T))
         operator = sla.LinearOperator((T, T), matvec=self.apply, matmat=self.apply, dtype=float)
@@ -62,6 +61,32 @@ class CutOperator:
                 if tolerance == LAST_TOLERANCES[-1]:
                     raise
         raise AssertionError
+
+
+def leading_eigenpairs(
+    A: sla.LinearOperator, count: int, start: Floats, tol: float = 0.0
+) -> tuple[Floats, Floats]:
+    """The ``count`` largest eigenvalues of ``A``, decreasing, by Lanczos with a fixed start."""
+    T = A.shape[0]
+    if count == 0:
+        return np.empty(0), np.empty((T, 0))
+    try:
+        values, vectors = sla.eigsh(A, k=count, which="LA", v0=start, tol=tol)
+    except sla.ArpackError as error:
+        raise OracleError(
+            f"Lanczos failed on an operator of size {T} ({error}): ask for fewer clusters or "
+            "a larger tolerance"
+        ) from error
+    order = np.argsort(-values, kind="stable")
+    return values[order], fix_signs(vectors[:, order])
+
+
+def fix_signs(vectors: Floats) -> Floats:
+    """Eigenvectors with their entry of largest modulus positive."""
+    if not vectors.size:
+        return vectors
+    top = np.abs(vectors).argmax(axis=0)
+    return np.asarray(vectors * np.where(vectors[top, np.arange(top.size)] < 0, -1.0, 1.0))
 
 
 def scaled(matrix: Any, r: Floats) -> Any:
