@@ -49,7 +49,7 @@ class Settled(ChangePoint):
 def installed(monkeypatch):
     """As if a distribution declared it."""
     monkeypatch.setattr("structsvm.learner.files.problem_name", lambda problem: "settled")
-    monkeypatch.setattr("structsvm.learner.files.problem_class", lambda name: Settled)
+    monkeypatch.setattr("structsvm.learner.files.plugin_class", lambda group, name: Settled)
     monkeypatch.setattr("structsvm.cli.settings.problem_class", lambda name: Settled)
 
 
