@@ -28,6 +28,11 @@ def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
     ----------
     container : {"pandas", "polars"}
         A pandas frame has the names on both axes, a polars frame in its first column "feature".
+
+    Raises
+    ------
+    SettingsError
+        For another container.
     """
     names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
     if container == "pandas":
