@@ -155,6 +155,8 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     >>> axes.get_ylabel()
     'mean held-out loss'
     """
+    if not isinstance(search, MetricLearnerCV):
+        raise SettingsError(f"plot_path draws a MetricLearnerCV, got a {type(search).__name__}")
     check_is_fitted(search, "cv_results_")
     table = search.cv_results_
     rows = list(zip(*(table[k] for k in ("candidate", "lam", "mean_loss", "se_loss")), strict=True))
