@@ -81,9 +81,9 @@ def main(n_test: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     pictures = [made(rng) for _ in range(N_LEARN + n_test)]
     start = time.perf_counter()
-    learner = learners(SETTING)["learned, full"]
+    search = learners(SETTING)["learned, full"]
     images, masks = ([pair[k] for pair in pictures] for k in (0, 1))
-    fit(learner, images[:N_LEARN], masks[:N_LEARN])
+    learner = fit(search, images[:N_LEARN], masks[:N_LEARN]).best_estimator_
     seconds = time.perf_counter() - start
     samples = prepare(learner, images[N_LEARN:])
     graphs = [sample.side for sample in samples]

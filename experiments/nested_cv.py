@@ -75,14 +75,14 @@ def losses(
     models: Mapping[str, Any], metric: str, Xs: Sequence[Floats], ends: Sequence[list[int]]
 ) -> dict[str, list[float]]:
     """Of each recording, with the number of segments given ("k") and not ("u")."""
-    plain, search = models["plain"], models["search"]
+    plain = models["plain"]
     truths = encode(plain, Xs, ends)
     found = {}
     for given, counts in (("k", [truth.n_clusters for truth in truths]), ("u", None)):
         if metric in plain.baselines_:
             guesses = decode_with(plain, plain.baselines_[metric], Xs, counts)
         else:
-            guesses = search.predict_partitions(Xs, counts, use=metric)
+            guesses = models[metric].predict_partitions(Xs, counts)
         pairs = zip(truths, guesses, strict=True)
         found[given] = [partition_loss(t, g) for t, g in pairs]
     return found
@@ -123,6 +123,7 @@ class Nested:
         Xs, ys = [self.pooled[i][0] for i in train], [self.pooled[i][1] for i in train]
         model = MetricLearnerCV(
             candidates=ChangePoint().traits.candidates if self.plain else None,
+            choose_from="all",
             standardize=None,
             whiten=self.whiten,
             random_state=0,
@@ -132,7 +133,8 @@ class Nested:
             warnings.simplefilter("ignore", VerdictWarning)
             model.fit(Xs, ys, groups=None if self.groups is None else self.groups[train])
         plain = MetricLearner(metric="diagonal", standardize=None).fit(Xs, ys, baselines=["rca"])
-        models = {"plain": plain, "search": model}
+        best = model.best_estimator_
+        models = {"plain": plain, "best": best, "learned": getattr(best, "learner", best)}
         Zs, ends = [self.Zs[i] for i in test], [self.ends[i] for i in test]
         choice = f"{model.best_learned_} {model.best_lam_:g}"
         print(self.name, k, choice, model.best_candidate_, model.verdict_, flush=True)

@@ -105,8 +105,9 @@ def draw(
             f"lam {learner.best_lam_:g}, {seconds:.1f} s",
             flush=True,
         )
-    for name, metric in learner.baselines_.items():
-        found[name] = scores(ys_test, decode_with(learner, metric, Xs_test))
+    best = learner.best_estimator_
+    for name, metric in best.baselines_.items():
+        found[name] = scores(ys_test, decode_with(best, metric, Xs_test))
     return found
 
 
@@ -256,9 +257,8 @@ def pictures(images: Sequence[LabelledImage], found: Mapping[Setting, Sequence[S
     losses = np.array(found[setting][0]["learned, full"])[:, 0]
     order = np.argsort(losses)
     shown = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
-    learner = learners(setting)["learned, full"]
     Xs, ys = [images[i].image for i in learn], [images[i].labels for i in learn]
-    fit(learner, Xs, ys)
+    learner = fit(learners(setting)["learned, full"], Xs, ys).best_estimator_
     figure = Figure(figsize=(9.0, 6.6), layout="constrained")
     rows = figure.subplots(3, 4)
     for axes, (name, k) in zip(rows, shown.items(), strict=True):

@@ -43,7 +43,8 @@ def test_a_score(kind, request):
     assert one.score(BY_NAME, LABELS) == one.score(NEW, TRUE)
     weighted = one.score(NEW, TRUE, sample_weight=[3, 0, 1])
     assert one.score(BY_NAME, LABELS, sample_weight={5: 0, 4: 1, 3: 3}) == weighted
-    assert encode(one, BY_NAME, LABELS) == encode(one, NEW, TRUE)
+    best = getattr(one, "best_estimator_", one)
+    assert encode(best, BY_NAME, LABELS) == encode(best, NEW, TRUE)
     with pytest.raises(DataError, match="'stranger' is only in one of them"):
         one.score(BY_NAME, {**LABELS, "stranger": TRUE[0]})
 

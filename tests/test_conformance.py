@@ -566,7 +566,7 @@ def root(self, w, space):
             {"as_quadratic": lambda self, space: SquaredNorm(3.0).as_quadratic(space)},
             "as_quadratic differs from value",
         ),
-        ({"minimum": lambda self, slope, space, upper: 0.5}, "it has to be below all"),
+        ({"minimum": lambda self, slope, space, upper: 0.5}, "it has to be a lower bound"),
         ({"max_scale": lambda self, slope, space: 2.0}, "a number from 0 to 1"),
     ],
 )

@@ -276,7 +276,6 @@ class TestRules:
         [
             ({"min_lenght": 3}, TypeError, "no keyword 'min_lenght'"),
             ({"min_length": 0}, SettingsError, "min_length must be an integer >= 1, got 0"),
-            ({"known": 3}, DataError, "expected a list of labellings"),
             ({"known": [None, None]}, DataError, "recording 0: 2 labels for 60 samples"),
             ({"must_link": [(0, 1)]}, DataError, "recording 0: links and chunks are labels of"),
             (

@@ -87,9 +87,9 @@ class TestPrediction:
 
     def test_the_classifier_is_asked_once(self, learner, held_out, monkeypatch):
         asked = []
-        once = StateScores.predict_proba
+        once = StateScores._probabilities
         monkeypatch.setattr(
-            StateScores, "predict_proba", lambda s, Xs: asked.append(len(Xs)) or once(s, Xs)
+            StateScores, "_probabilities", lambda s, Xs: asked.append(len(Xs)) or once(s, Xs)
         )
         learner.predict_states(held_out[0])
         evaluate(learner, *held_out)

@@ -145,7 +145,9 @@ def test_threads_give_the_same():
         there = search(n_jobs=2).fit(*data)
     np.testing.assert_array_equal(there.losses_, here.losses_)
     assert there.verdict_ == here.verdict_
-    np.testing.assert_array_equal(there.metric_.factor.T, here.metric_.factor.T)
+    np.testing.assert_array_equal(
+        there.best_estimator_.metric_.factor, here.best_estimator_.metric_.factor
+    )
     for column in ("mean_oracle_calls", "converged", "mean_loss"):
         assert there.cv_results_[column] == here.cv_results_[column]
 

@@ -1,5 +1,6 @@
-"""What is ignored in a block is never ignored after it, also where blocks overlap in threads."""
+"""What is ignored in one thread is ignored nowhere else, and never afterwards."""
 
+import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Thread
@@ -10,12 +11,17 @@ from enumerated import listed_risk
 from sklearn.utils.parallel import Parallel as SklearnParallel
 from sklearn.utils.parallel import delayed as sklearn_delayed
 
+from structsvm import MetricLearnerCV
+from structsvm.datasets import relevant_changes
+from structsvm.errors import VerdictWarning
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD
+
+METRICS = ("untrained", "rca", "diagonal", "full")
 
 
 def is_told(message="something", category=UserWarning):
@@ -74,6 +80,7 @@ def test_blocks_that_overlap_in_threads_leave_nothing_behind():
         thread.start()
         assert inside.wait(60)
         assert not is_told()
+    assert is_told()
     left.set()
     thread.join()
     assert heard == [False, True]
@@ -86,6 +93,12 @@ def test_filters_that_others_set_inside_come_first():
         assert is_told()
         with without_warnings(UserWarning):
             assert not is_told()
+
+
+def test_filters_can_be_sent_to_workers():
+    with without_warnings(UserWarning):
+        entry = warnings.filters[0]
+        assert pickle.loads(pickle.dumps(entry)) == entry
 
 
 def test_conic_masters_in_many_threads():
@@ -104,3 +117,23 @@ def test_conic_masters_in_many_threads():
                 np.testing.assert_array_equal(w, expected)
     assert list(warnings.filters) == before
     assert is_told()
+
+
+def test_searches_in_many_threads():
+    before, start = list(warnings.filters), Barrier(3)
+    recordings = relevant_changes(5, n_samples=200, n_features=2, n_relevant=1, random_state=0)
+    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
+
+    def search(_):
+        start.wait(60)
+        try:
+            solver = CuttingPlane(Stopping(max_iter=3))
+            MetricLearnerCV(candidates=METRICS, lams=(0.2,), solver=solver).fit(Xs, ys)
+        except (VerdictWarning, UserWarning) as told:
+            return type(told).__name__
+        return "pays"
+
+    with ThreadPoolExecutor(3) as threads:
+        answers = list(threads.map(search, range(3)))
+    assert len(set(answers)) == 1
+    assert list(warnings.filters) == before

@@ -260,10 +260,9 @@ def test_choosing_and_the_verdict():
         assert found == pytest.approx(expected, abs=1e-9)
     for column in ("mean_loss", "se_loss", "mean_criterion", "mean_gain", "se_gain", "split0_loss"):
         np.testing.assert_allclose(weighted.cv_results_[column], repeated.cv_results_[column])
-    np.testing.assert_allclose(weighted.metric_.factor.T, repeated.metric_.factor.T, atol=1e-3)
-    np.testing.assert_allclose(
-        weighted.baselines_["rca"].factor, repeated.baselines_["rca"].factor, atol=1e-9
-    )
+    a, b = weighted.best_estimator_, repeated.best_estimator_
+    np.testing.assert_allclose(a.metric_.factor.T, b.metric_.factor.T, atol=1e-3)
+    np.testing.assert_allclose(a.baselines_["rca"].factor, b.baselines_["rca"].factor, atol=1e-9)
 
 
 def test_a_fold_that_counts_for_nothing():

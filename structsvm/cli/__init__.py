@@ -28,6 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = 130
     if argv is None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and the status is ours
+        # An interrupt within exec leaves a mark by which `python -m` would end with the signal;
+        # another exec removes it.
+        exec("")
     return status
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import Stage
+from structsvm.features.checks import read_recordings
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole
 
@@ -53,14 +57,29 @@ class Components(Stage):
         self.n_components = n_components
         self.standardize = standardize
 
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Find the components of all recordings, and return them, (T_i, n_components) each."""
+        arrays = read_recordings(Xs)
+        Zs = self._scaled(arrays)
+        self._find(Zs)
+        self.n_features_in_ = int(arrays[0].shape[1])
+        return [np.asarray(Z @ self.components_.T) for Z in Zs]
+
     def _fit(self, arrays: list[Floats]) -> None:
+        self._find(self._scaled(arrays))
+
+    def _scaled(self, arrays: list[Floats]) -> list[Floats]:
+        self.standardizer_ = Standardizer.fit(self.standardize, arrays)
+        return [self.standardizer_(X) for X in arrays]
+
+    def _find(self, Zs: list[Floats]) -> None:
         n = self.n_components
         if not (is_whole(n) and n >= 1) and not (is_number(n) and 0 < n < 1):
             raise SettingsError(
                 f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
             )
-        self.standardizer_ = Standardizer.fit(self.standardize, arrays)
-        Zs = [self.standardizer_(X) for X in arrays]
         T = sum(len(Z) for Z in Zs)
         mean = np.sum([Z.sum(axis=0) for Z in Zs], axis=0) / T
         scatter = np.zeros((mean.size, mean.size))

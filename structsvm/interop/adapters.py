@@ -57,6 +57,19 @@ def ruptures_detector(learner: MetricLearner) -> MetricDetector:
     ``ruptures_detector(learner).fit(X).predict()`` equals ``learner.predict_breakpoints(X)``;
     ``predict`` takes ``n_bkps`` or ``pen`` as in ruptures. It refuses the same cases as
     :func:`ruptures_cost`.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.interop import ruptures_detector
+    >>> from structsvm.io import arrays_and_labels
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> X, y = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(X, y)
+    >>> found = ruptures_detector(learner).fit(X[0]).predict()
+    >>> found == learner.predict_breakpoints(X[:1])[0]
+    True
     """
     require("ruptures", "ruptures", "a detector of ruptures")
     from structsvm.interop.detectors import MetricDetector
@@ -70,6 +83,18 @@ def distance_function(learner: MetricLearner) -> Callable[..., float]:
 
     It takes ``squared=True`` as in metric-learn, and can be given to scikit-learn as ``metric=``.
     It does not change when the learner is fitted again.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.interop import distance_function, prepare
+    >>> from structsvm.io import arrays_and_labels
+    >>> Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=2, n_relevant=1))
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> points = prepare(learner, Xs)[0].X
+    >>> distance_function(learner)(points[0], points[0])
+    0.0
     """
     check_is_fitted(learner)
     factor = learner.metric_.factor.copy()

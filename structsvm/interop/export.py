@@ -33,6 +33,18 @@ def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
     ------
     SettingsError
         For another container.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
+    >>> from structsvm.interop import metric_frame
+    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> metric_frame(learner).shape
+    (4, 4)
     """
     names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
     if container == "pandas":
