@@ -260,3 +260,9 @@ class TestBaselines:
         learner, baseline, Xs, ys = named
         with pytest.raises(SettingsError, match="give these, not prepared ones"):
             evaluate(learner, prepare(learner, Xs), ys, baselines={"it": baseline})
+
+
+def test_what_is_blind_to_prepared_samples_is_compared_with_them(learner):
+    Xs, ys = TEST
+    found = evaluate(learner, prepare(learner, Xs), ys)
+    assert {"equal-segments", "fixed-times"} <= found.scores.keys()

@@ -483,7 +483,7 @@ def evaluate(
     arrays = [sample.data for sample in samples]
     problem, classifiers = (
         learner.problem_,
-        {*_others(learner), *(baselines or {})},
+        {*_blind(learner), *estimators_in(learner.baselines_), *(baselines or {})},
     )
     scored = (arrays, words, seen, named, classifiers, groups)
     return Evaluation.of(truths, guesses, names, problem, tolerance, *scored)
@@ -636,12 +636,11 @@ def _counts(
     return asked_counts(n_clusters, truths)
 
 
-def _others(learner: MetricLearner) -> dict[str, Any]:
-    """The baselines that are no metrics, and what is blind to samples whether asked for or not."""
+def _blind(learner: MetricLearner) -> dict[str, Any]:
+    """What partitions samples without a look at them, whether it was asked for or not."""
     data, contiguous = learner.training_data_, learner.problem_.traits.contiguous
     changes = any(len(own) > 1 for own in data.ends)
-    blind = blind_to(data.ends, contiguous, data.commonest) if changes or not contiguous else {}
-    return blind | estimators_in(learner.baselines_)
+    return blind_to(data.ends, contiguous, data.commonest) if changes or not contiguous else {}
 
 
 def found_by_all(
@@ -653,18 +652,21 @@ def found_by_all(
 ) -> tuple[dict[str, list[EquivalenceMatrix]], dict[str, list[NDArray[Any]]]]:
     """Partitions by the learned metric and each of its baselines, and names by those that name.
 
-    Baselines that are no metrics are left out without the samples as they were ``measured``.
+    Classifiers are left out without the samples as they were ``measured``.
     """
     samples = prepare(learner, Xs)
     counts = _counts(learner, truths, n_clusters)
     metrics: dict[str, Metric] = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
-    others = {} if measured is None else _others(learner)
+    others = _blind(learner)
+    if measured is not None:
+        others |= estimators_in(learner.baselines_)
     found, labels = {}, {}
     for name in stage("metrics", [*metrics, *others]):
         if name in metrics:
             found[name] = decode_with(learner, metrics[name], samples, counts)
         else:
-            labels[name] = labels_by(others[name], name, learner.problem_, measured or (), counts)
+            seen = samples if measured is None else measured
+            labels[name] = labels_by(others[name], name, learner.problem_, seen, counts)
     names = names_by_metric(found, samples, learner.classes_)
     for name, each in labels.items():
         found[name] = partitions_of(each, learner.problem_)
