@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import Stage
+from structsvm.features.base import RecordingTransformer, Stage
 from structsvm.features.checks import read_recordings
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole
@@ -66,6 +66,12 @@ class Components(Stage):
         self._find(Zs)
         self.n_features_in_ = int(arrays[0].shape[1])
         return [np.asarray(Z @ self.components_.T) for Z in Zs]
+
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[RecordingTransformer]:
+        """What makes the components of each recording: itself, as no labels are learned from."""
+        return [self.fit(Xs)] * len(Xs)
 
     def _fit(self, arrays: list[Floats]) -> None:
         self._find(self._scaled(arrays))

@@ -155,7 +155,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     >>> axes.get_ylabel()
     'mean held-out loss'
     """
-    if not isinstance(search, MetricLearnerCV):
+    if not hasattr(search, "choose_from"):
         raise SettingsError(f"plot_path draws a MetricLearnerCV, got a {type(search).__name__}")
     check_is_fitted(search, "cv_results_")
     table = search.cv_results_
