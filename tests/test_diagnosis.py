@@ -1,11 +1,13 @@
 """What makes a fit poor is found, named and told with what to do; a good fit has no findings."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from recording_cases import protocol
+from scipy.sparse import coo_array
 
 from structsvm import (
     Clustering,
@@ -255,20 +257,46 @@ def test_the_report_has_the_findings_escaped():
     assert "<b>one</b>" not in page
 
 
-def test_what_decides_the_result_is_said_by_fit_evaluate_and_predict():
+class OnDemand(Sequence):
+    """Recordings that are given one at a time."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __len__(self):
+        return len(self.held)
+
+    def __getitem__(self, i):
+        return self.held[range(len(self.held))[i]].copy()
+
+
+@pytest.mark.parametrize("container", [list, OnDemand])
+def test_what_decides_the_result_is_said_by_fit_evaluate_and_predict(container):
     spoilt = [X.copy() for X in XS]
     spoilt[0][20:40, 2] = -9999.0
     for say in (
-        lambda: MetricLearner(metric="diagonal").fit(spoilt, YS),
-        lambda: GOOD.predict(spoilt[:2]),
+        lambda: MetricLearner(metric="diagonal").fit(container(spoilt), YS),
+        lambda: GOOD.predict(container(spoilt[:2])),
     ):
         with pytest.warns(DataWarning, match=r"x2 is -9999 in 20 samples \(the first is sample 20"):
             say()
     told = [np.column_stack([X, 2.0 * y]) for X, y in zip(XS, YS, strict=True)]
     with pytest.warns(DataWarning, match="x6 is constant within every labelled segment and not"):
-        learner = MetricLearner(metric="diagonal").fit(told[:6], YS[:6])
+        learner = MetricLearner(metric="diagonal").fit(container(told[:6]), YS[:6])
     with pytest.warns(DataWarning, match="x6 is constant within every labelled segment and not"):
-        evaluate(learner, told[6:], YS[6:])
+        evaluate(learner, container(told[6:]), YS[6:])
+
+
+def test_what_decides_the_result_is_said_of_graphs():
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 6)
+    ring = coo_array((np.ones(12), (np.arange(12), np.roll(np.arange(12), 1))), shape=(12, 12))
+    graphs = [(ring + ring.T, rng.normal(size=(12, 2)) + 3 * y[:, None]) for _ in range(4)]
+    graphs[1][1][3:5, 1] = -9999.0
+    with pytest.warns(DataWarning, match=r"x1 is -9999 in 2 nodes \(the first is node 3 of"):
+        MetricLearner(NormalizedCut()).fit(graphs, [y] * 4)
+    told = [(edges, np.c_[X, y]) for edges, X in graphs[2:]]
+    with pytest.warns(DataWarning, match="x2 is constant within every labelled cluster and not"):
+        MetricLearner(NormalizedCut()).fit(told, [y] * 2)
 
 
 def test_moments_of_a_switch_are_counted_once():

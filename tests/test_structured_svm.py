@@ -24,6 +24,7 @@ from structsvm.errors import (
     PluginError,
     SettingsError,
 )
+from structsvm.partitions import UNCONSTRAINED, EquivalenceMatrix
 from structsvm.problem import Problem
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
@@ -214,6 +215,16 @@ def test_inference_that_misses_the_truth_is_a_warning(classes, wrong):
         OracleWarning, match=r"sample \d+: Wrong\.predict found a labelling whose sc"
     ):
         StructuredSVM(Wrong()).fit(*classes)
+
+
+def test_a_partition_that_misses_the_truth_is_a_warning():
+    class Whole(ChangePoint):
+        def partition(self, sample, metric, n_clusters=None, constraint=UNCONSTRAINED):
+            return EquivalenceMatrix.from_breakpoints([sample.n_samples])
+
+    X = np.repeat([[0.0], [5.0], [1.0]], 10, axis=0)
+    with pytest.warns(OracleWarning, match=r"sample 0: Whole\.partition found a labelling"):
+        MetricLearner(Whole()).fit([X], [[10, 20, 30]])
 
 
 def test_a_gap_that_stays_open_is_a_warning(classes):

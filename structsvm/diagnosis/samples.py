@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from structsvm.data.copies import contents
-from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample
 from structsvm.data.samples import is_constant
 from structsvm.data.words import Words
@@ -158,7 +157,7 @@ def spikes(given: Examined) -> Found:
 
 def codes(given: Examined) -> Found:
     """Numbers that stand for missing values: the same again and again, far from all others."""
-    found = codes_in([filled(sample.X) for sample in given.measured])
+    found = codes_in([sample.data for sample in given.measured])
     if not found:
         return
     names, item = column_names(given.learner), given.words.item
@@ -331,7 +330,7 @@ def labels_among_features(given: Examined) -> Found:
     known = given.known
     if not known:
         return
-    found = labels_in(known)
+    found = labels_in([X for X, _ in known], [truth for _, truth in known])
     if found.size:
         names = given.called(found)
         yield (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structsvm.data.deferred import Deferred, of_each
+from structsvm.data.deferred import Data, Deferred, of_each
 from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample
 from structsvm.data.samples import is_constant
@@ -129,38 +129,73 @@ class Code(NamedTuple):
     """Where it is first."""
 
 
-def codes_in(Xs: Sequence[Floats]) -> list[Code]:
+def codes_in(Xs: Sequence[Data]) -> list[Code]:
     """Values that are the same again and again, and far from all others of their column."""
-    first = np.cumsum([0, *map(len, Xs)])
-    low, high = np.min([X.min(axis=0) for X in Xs], axis=0), np.max([X.max(axis=0) for X in Xs], 0)
+    ends = np.array(of_each("looking for codes", _ends, Xs))  # (N, 2, 4, P)
+    suspects = [
+        (j, float(value))
+        for j in range(ends.shape[-1])
+        for value in sorted({ends[:, 0, 0, j].min(), -ends[:, 1, 0, j].min()})
+        if _is_far(ends[..., j], value)
+    ]
+    if not suspects:
+        return []
+    others = of_each("looking at codes", _others, Xs, [suspects] * len(Xs))
     found = []
-    for j, ends in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-        column = np.concatenate([X[:, j] for X in Xs])
-        for value in sorted(set(ends)):
-            is_code = column == value
-            others = column[~is_code]
-            count = int(is_code.sum())
-            if count < 2 or not others.size:
-                continue
-            is_far = np.abs(others - value).min() > FAR * np.ptp(others)
-            if is_far and np.unique(others[:1000]).size >= VARIED:
-                row = int(is_code.argmax())
-                i = int(np.searchsorted(first, row, side="right")) - 1
-                found.append(Code(j, value, count, i, row - int(first[i])))
+    for k, (j, value) in enumerate(suspects):
+        if len({other for some in others for other in some[k]}) >= VARIED:
+            side = 0 if value == ends[:, 0, 0, j].min() else 1
+            here = ends[:, side, 0, j] == (value if side == 0 else -value)
+            i = int(here.argmax())
+            times = int(ends[here, side, 2, j].sum())
+            found.append(Code(j, value, times, i, int(ends[i, side, 3, j])))
     return found
 
 
-def labels_in(known: Sequence[tuple[Floats, EquivalenceMatrix]]) -> Ints:
+def _ends(X: Floats) -> Floats:
+    """Of ``X`` and ``-X``: each column's least value, the next, how often and where, (2, 4, P)."""
+    return np.array([_low_end(filled(X)), _low_end(-filled(X))])
+
+
+def _low_end(X: Floats) -> Floats:
+    low = X.min(axis=0)
+    here = X == low
+    following = np.where(here, np.inf, X).min(axis=0)
+    return np.array([low, following, here.sum(axis=0), here.argmax(axis=0)])
+
+
+def _is_far(ends: Floats, value: float) -> bool:
+    """Whether a value at an end of a column, (N, 2, 4), is there twice, and far from all others."""
+    bounds = []
+    count = 0
+    for side, end in ((0, value), (1, -value)):
+        is_end = ends[:, side, 0] == end
+        bounds.append(np.where(is_end, ends[:, side, 1], ends[:, side, 0]).min())
+        count = max(count, int(ends[is_end, side, 2].sum()))
+    low, high = bounds[0], -bounds[1]
+    nearest = min(abs(low - value), abs(high - value))
+    return count > 1 and bool(np.isfinite(nearest)) and nearest > FAR * (high - low)
+
+
+def _others(X: Floats, codes: Sequence[tuple[int, float]]) -> list[list[float]]:
+    """Other values in the column of each code, among the first rows."""
+    X = filled(X[:1000])
+    return [np.unique(X[X[:, j] != value, j]).tolist() for j, value in codes]
+
+
+def labels_in(Xs: Sequence[Data], truths: Sequence[EquivalenceMatrix]) -> Ints:
     """Columns that hold the labels: constant within each labelled part, and not between them."""
-    if not known:
+    labels = [truth.labels for truth in truths]
+    if not labels:
         return np.empty(0, dtype=np.int64)
-    shares = np.array([explained(X, truth.labels) for X, truth in known])
+    shares = np.array(of_each("looking for labels", explained, Xs, labels))
     all_of_it = (shares[:, 0] >= EXPLAINED * shares[:, 1]) & (shares[:, 1] > 0)
     return np.flatnonzero(all_of_it.all(axis=0))
 
 
 def explained(X: Floats, labels: Any) -> Floats:
     """The scatter of each feature between the parts, and in all, (2, P)."""
+    X = filled(X)
     Z = X - X.mean(axis=0)
     K = int(labels.max()) + 1
     sizes = np.bincount(labels, minlength=K)
@@ -172,12 +207,10 @@ def explained(X: Floats, labels: Any) -> Floats:
 
 def warn_of_codes(samples: Sequence[Sample], names: Sequence[str], words: Words) -> None:
     """DataWarning for numbers that stand for missing values and decide the distances."""
-    if words in (GRAPHS, IMAGES) or any(sample.is_deferred for sample in samples):
-        return
     said = [
         f"{names[code.column]} is {code.value:.6g} in {code.times} {words.item}s (the first is "
         f"{words.item} {code.item} of {words.whole} {code.sample})"
-        for code in codes_in([filled(sample.X) for sample in samples])
+        for code in codes_in([sample.data for sample in samples])
     ]
     if said:
         warn(
@@ -195,14 +228,13 @@ def warn_of_labels(
     words: Words,
 ) -> None:
     """DataWarning for columns beside others that hold the labels, which new samples do not have."""
-    if words in (GRAPHS, IMAGES) or any(sample.is_deferred for sample in samples):
-        return
     known = [
-        (filled(sample.X), M)
-        for sample, M in zip(samples, truths, strict=True)
-        if M.labels is not None and 1 < M.n_clusters < sample.n_samples
+        (sample.data, partition_of(truth))
+        for sample, truth in zip(samples, truths, strict=True)
+        if partition_of(truth).labels is not None
+        and 1 < partition_of(truth).n_clusters < sample.n_samples
     ]
-    found = labels_in(known)
+    found = labels_in([X for X, _ in known], [M for _, M in known])
     if found.size and found.size < len(names):
         verb, it = ("is", "it was") if found.size == 1 else ("are", "they were")
         warn(

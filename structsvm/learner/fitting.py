@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.data.sample import all_made_by
-from structsvm.errors import DataError, LearningError, warn
+from structsvm.errors import DataError, LearningError, OracleWarning, warn
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partial_labels.alternate import Alternated
@@ -24,11 +24,17 @@ from structsvm.problem import Risk
 from structsvm.solution import Solution
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
+from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
 
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
+
+INEXACT = 1e-6
+"""A share of the size of scores by which two may differ for rounding."""
+CHECKED = 10
+"""Training samples, at most, that are partitioned to check a problem."""
 
 BEGUN, SOLVED = 0.15, 0.85
 """What part of the time has passed, about, when the untrained metric is known, and the learned."""
@@ -117,7 +123,36 @@ def learn(
                 state.risk, settings.callback, backend=settings.backend, resume=resume
             )
         with share("its price", SOLVED, 1.0):
-            return state.result(settings, solution, interrupts)
+            result = state.result(settings, solution, interrupts)
+        if solution.status is Status.OPTIMAL and data.problem.traits.convex:
+            _check_inference(data, result.metric)
+        return result
+
+
+def _check_inference(data: TrainingSet, metric: Metric) -> None:
+    """Ask ``partition`` for some training samples, and compare with the true partitions."""
+    problem = data.problem
+    pairs = list(zip(data.samples, data.truths, strict=True))[:CHECKED]
+    for i, (sample, truth) in enumerate(pairs):
+        K = truth.n_clusters if metric.price is None else None
+        with asked(problem, "partition", f"{problem.traits.words.whole} {i}"):
+            guess = problem.partition(sample, metric, K)
+        score = problem.decoding_objective(sample, metric, K)
+        found, best, size = score.value(guess), score.value(truth), float(np.nansum(score.Z**2))
+        if is_missed(f"{type(problem).__name__}.partition", i, best - found, size):
+            return
+
+
+def is_missed(name: str, i: int, missed: float, size: float) -> bool:
+    """Whether a prediction, which maximises the score, has less than the truth; OracleWarning."""
+    if missed <= INEXACT * size:
+        return False
+    warn(
+        f"sample {i}: {name} found a labelling whose score is {missed:.3g} less than that of the "
+        "true one: maximise the score over all labellings, without the loss",
+        OracleWarning,
+    )
+    return True
 
 
 def calibrated_or_learned(

@@ -16,11 +16,11 @@ from structsvm.data.samples import check_weights
 from structsvm.errors import (
     DataError,
     DataWarning,
-    OracleWarning,
     PluginError,
     SettingsError,
     warn,
 )
+from structsvm.learner.fitting import is_missed
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import ProblemParameters, regularizer_from
 from structsvm.learner.structured_data import (
@@ -47,9 +47,6 @@ from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import read_only, shown
 from structsvm.support.progress import stage
 from structsvm.support.unchanged import Snapshot, nothing_written
-
-INEXACT = 1e-6
-"""Share of the size of a score by which inference may miss that of the truth through rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,13 +428,7 @@ def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
         except Exception:  # labellings in training may be more than what is predicted
             return
         size = float(np.abs(w) @ (np.abs(found) + np.abs(truth)))
-        missed = float(w @ (truth - found))
-        if missed > INEXACT * size:
-            warn(
-                f"sample {i}: {name} found a labelling whose score is {missed:.3g} less than that "
-                "of the true one: maximise <w, joint_feature(x, y)> over all y, without the loss",
-                OracleWarning,
-            )
+        if is_missed(name, i, float(w @ (truth - found)), size):
             return
 
 
