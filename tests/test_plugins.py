@@ -316,9 +316,11 @@ def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, a
         use = MetricLearnerCV(problem()).fit
     elif method == "baselines":
         use = partial(MetricLearner(problem(), metric="diagonal").fit, baselines="quick")
+    elif method == "partition":
+        use = MetricLearner(problem(), metric="diagonal").fit
     else:
         learner = MetricLearner(problem(), metric="diagonal").fit(Xs[:2], ys[:2])
-        use = learner.score if method == "partition" else partial(evaluate, learner)
+        use = partial(evaluate, learner)
         Xs, ys = Xs[2:], ys[2:]
     with pytest.raises(PluginError, match=rf"Wrong(Comparison)?\.{complaint}"):
         use(Xs, ys)

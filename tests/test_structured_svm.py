@@ -224,7 +224,7 @@ def test_a_partition_that_misses_the_truth_is_a_warning():
 
     X = np.repeat([[0.0], [5.0], [1.0]], 10, axis=0)
     with pytest.warns(OracleWarning, match=r"sample 0: Whole\.partition found a labelling"):
-        MetricLearner(Whole()).fit([X], [[10, 20, 30]])
+        MetricLearner(Whole()).fit([X, 2 * X], [[10, 20, 30]] * 2)
 
 
 def test_a_gap_that_stays_open_is_a_warning(classes):
