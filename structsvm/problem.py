@@ -19,7 +19,7 @@ from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Solution
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats
-from structsvm.support.contract import Contract, hook
+from structsvm.support.contract import Contract, hook, promises
 from structsvm.support.plain import counted, shown
 from structsvm.weights import WeightSpace, nonnegative_weights
 
@@ -57,6 +57,11 @@ class Separation:
     """``loss(y_i, y)``, likewise."""
 
 
+def _is_cone(found: Any, *_: Any) -> str:
+    fits = isinstance(found, WeightSpace) and found.dim >= 1
+    return "" if fits else "Free(d), Nonnegative(d), PSD(P) or a Product, with d >= 1"
+
+
 class Problem(Contract):
     """Declares the joint feature map, the loss and loss-augmented inference.
 
@@ -74,6 +79,7 @@ class Problem(Contract):
         """
         return False
 
+    @promises(_is_cone)
     @abstractmethod
     def weight_space(self) -> WeightSpace:
         """Return the cone in which ``w`` lives."""
@@ -265,18 +271,7 @@ class RegularizedRisk(Regularized):
                 f"problem is {shown(self.problem)}: give an instance of a class derived from "
                 "structsvm.problem.Problem"
             )
-        space = self.problem.weight_space()
-        if not isinstance(space, WeightSpace):
-            raise PluginError(
-                f"{type(self.problem).__name__}.weight_space returned {shown(space)}: return "
-                "Free(d), Nonnegative(d), PSD(P) or a Product"
-            )
-        if space.dim < 1:
-            raise PluginError(
-                f"{type(self.problem).__name__}.weight_space returned {shown(space)} of dimension "
-                f"{space.dim}: there has to be a weight"
-            )
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", self.problem.weight_space())
         object.__setattr__(self, "sample_weight", self._checked_sample_weight())
         object.__setattr__(self, "null", self._checked_weight("null", self.null))
         if self.start is not None:

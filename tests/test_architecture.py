@@ -40,8 +40,8 @@ FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 ROOMS_IN_CIRCLES = {"graphs", "partial_labels", "interop", "learner"}
 CIRCLES_OF_MODULES = {"partitions": 1}
 
-# Whoever is handed one of these lets it answer for itself. Learners and atoms are the doors through
-# which a user's problem comes in, and check what it is.
+# Whoever is handed one of these lets it answer for itself. Learners, atoms and the kit are
+# the doors through which a user's problem comes in, and check what it is.
 ASKED_AT_HOME = {
     "ChangePoint",
     "Clustering",
@@ -54,7 +54,7 @@ ASKED_AT_HOME = {
     "SegmentProblem",
     "StructuredSVM",
 }
-DOORS = ("learner", "modeling")
+DOORS = ("learner", "modeling", "testing")
 
 OPTIONAL_LIBRARIES = (
     "PIL",

@@ -22,7 +22,6 @@ from structsvm.partitions import (
     Oracle,
     Quality,
     SearchedSample,
-    Traits,
 )
 from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.learning import Learning
@@ -145,7 +144,7 @@ class Hasty(SequentialOracle):
         (Altered("bounds_below"), "is below value"),
         (Altered("forgets_boundaries"), "breaks its constraint"),
         (Altered("forgets_k"), "breaks its constraint"),
-        (Altered("forgets_the_loss"), "fix the search or declare|below the maximum"),
+        (Altered("forgets_the_loss"), "fix the search, or declare"),
         (Altered("guesses"), r"compare with objective\.truth"),
         (Altered("writes"), "copy what the oracle was given"),
         (Altered("relaxes"), r"declare Quality\.RELAXATION"),
@@ -163,11 +162,9 @@ def test_a_wrong_oracle_is_named(oracle, complaint):
     caught(complaint, check_oracle, oracle, contiguous=True)
 
 
-@pytest.mark.parametrize(
-    "kind", [{"known_k": False}, {"unknown_k": False}, {"boundaries": True}], ids=str
-)
-def test_honest_oracles_pass(kind):
-    check_oracle(ExhaustiveOracle(contiguous=True), contiguous=True, **kind)
+@pytest.mark.parametrize("unknown_k", [True, False])
+def test_honest_oracles_pass(unknown_k):
+    check_oracle(ExhaustiveOracle(contiguous=True), contiguous=True, unknown_k=unknown_k)
 
 
 def test_a_relaxation_passes():
@@ -277,7 +274,6 @@ OF_SEGMENTS = {
         comparison(scores=lambda self, *_: {"f1": 1.0}),
         "among them 'loss' and",
     ),
-    "shrinks too much": ({"traits": Traits(contiguous=True, shrinkage=3.0)}, r"shrinkage is 3\.0"),
     "knows no labels": (learning(known_labels=lambda self, y, x: None), "known_labels returned N"),
     "reads lists": ({"read": lambda self, Xs, names=None, n=None: Xs}, "read returned"),
 }
@@ -308,7 +304,7 @@ class Dwell(Segments):
 
 @pytest.mark.parametrize(
     ("searched", "complaint"),
-    [(7, "no partition of this fam"), (9, "refused|which encode accepts")],
+    [(7, "no partition of this fam"), (9, "refused|which is in the family")],
 )
 def test_a_family_with_a_scale_is_compared_on_the_samples_given(searched, complaint):
     report = check_problem(Dwell(), *recordings(2))
@@ -319,7 +315,7 @@ def test_a_family_with_a_scale_is_compared_on_the_samples_given(searched, compla
 
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
-    [(Clustering, "is a class: make an instance"), ("a problem", "derive from Problem")],
+    [(Clustering, r"make an instance, Clustering\(\)"), ("a problem", "neither a Problem nor")],
 )
 def test_what_is_no_problem_is_named(wrong, complaint):
     caught(complaint, check_problem, wrong, *recordings(2))
@@ -444,9 +440,9 @@ def test_side_information_goes_with_a_sample():
     pairs = [(X, Times(off)) for X in Xs]
     assert check_problem(Quiet(), pairs, ys).enumerated == {1: 1, 2: 2, 4: 4, 6: 8}
     whole = str(check_problem(Quiet(), [(X, frozenset(off)) for X in Xs], ys))
-    assert "none of them could be made smaller" in whole
+    assert "nothing was compared by enumeration" in whole
     stale = [(X, Stale(off)) for X in Xs]
-    caught("at has to cut the side information down", check_problem, Quiet(), stale, ys)
+    caught("as at makes them", check_problem, Quiet(), stale, ys)
     deaf = mutant(Quiet, decoder=lambda self, x: EXACT)()
     caught("no partition of this family|violates|separate", check_problem, deaf, pairs, ys)
 

@@ -270,6 +270,12 @@ def test_a_weight_of_the_loss_that_cannot_be_is_refused(kappa):
         Traits(kappa=kappa)
 
 
+@pytest.mark.parametrize("setting", [{"shrinkage": 3.0}, {"standardize": "rows"}], ids=str)
+def test_defaults_of_a_learner_that_cannot_be_are_refused(setting):
+    with pytest.raises(SettingsError, match="must be"):
+        Traits(**setting)
+
+
 # ---- answers that are no labellings
 
 

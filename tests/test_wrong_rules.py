@@ -76,6 +76,6 @@ def test_a_rule_about_the_end_alone_may_answer_once_for_all():
 
 def test_labels_that_are_not_allowed_are_named_with_their_sample():
     with pytest.raises(
-        DataError, match=r"^sample 2: the segment 0\.\.2 is not one that ChangePoint"
+        DataError, match=r"^recording 2: the segment 0\.\.2 is not one that ChangePoint"
     ):
         check_problem(ChangePoint(min_length=4), [*XS, XS[0]], [*YS, [2, 30]])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.samples import STANDARDIZE
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import SettingsError
 from structsvm.support.checks import is_number
@@ -57,6 +58,12 @@ class Traits:
     def __post_init__(self) -> None:
         """Refuse what the loss cannot be weighted with; multiply in double precision."""
         refuse_kappa(self.kappa, 1.0 if self.convex else np.inf)
+        if self.shrinkage is not None and not 0 <= self.shrinkage <= 1:
+            raise SettingsError(f"shrinkage must be None or from 0 to 1, got {self.shrinkage!r}")
+        if self.standardize not in STANDARDIZE:
+            raise SettingsError(
+                f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
+            )
         object.__setattr__(self, "kappa", float(self.kappa))
 
 

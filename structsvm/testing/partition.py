@@ -1,41 +1,44 @@
-"""Does a partition problem keep its contract: labels, training samples, and both oracles."""
+"""Does a partition problem keep its contract: labels, training samples, oracles, predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
-from structsvm.data.samples import STANDARDIZE, Standardizer, centred
+from structsvm.data.sample import Sample, all_made_by
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, StructSVMError
+from structsvm.learner.fitting import FitState
+from structsvm.learner.inputs import Inputs
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.settings import Settings
+from structsvm.learner.training_set import TrainingSet
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import SearchedSample
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint
-from structsvm.partitions.problem import PartitionProblem, read_samples
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.partitions.traits import Traits
 from structsvm.problem import CompositeRisk
 from structsvm.regularizers import SquaredNorm
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.support.unchanged import Snapshot
-from structsvm.testing._composite import check_composite
-from structsvm.testing._given import GivenSample
-from structsvm.testing.oracle import check_oracle
-from structsvm.testing.separation import (
-    TOLERANCE,
-    Asked,
-    check_separation,
-    check_worth,
-    random_weights,
+from structsvm.testing.oracle import (
+    MOST,
+    Question,
+    check_questions,
+    constraints_of,
+    in_short,
+    small_question,
 )
+from structsvm.testing.separation import TOLERANCE, Asked, check_separation, random_weights
 
 TINY = (1, 2, 4, 6)
 """Numbers of items whose partitions are all looked at."""
@@ -44,7 +47,25 @@ OTHERS = 20
 """One of so many partitions of more items is looked at to see that it is no segmentation."""
 
 INSTANCES = 40
-"""Questions to the decoder of a few items, as ``check_oracle`` asks them."""
+"""Questions to the decoder of a few items."""
+
+QUESTIONS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
+"""Scales of the samples given and rewards of a cluster."""
+
+NEIGHBOURS, NEAR = 12, 8
+"""Neighbours of a partition that are looked at, and items that are near the end of a cluster."""
+
+PLANTS, MOST_PLANTED, PLANTED = 6, 50, 10.0
+"""Partitions that are made the best answer, their most clusters, and how clearly they are."""
+
+MOST_MEMBERS = 150
+"""Partitions of a sample given that answers are compared with."""
+
+WEIGHTS, DIRECTIONS, STEP = 4, 3, 1e-5
+"""Weights at which a gradient is compared with differences, directions at each, their length."""
+ACCURACY, SMOOTH = 1e-3, 0.75
+"""What a difference may be off, and the share that has to agree: others may lie across a kink."""
+ROUNDING = 1e-7
 
 
 @dataclass(frozen=True)
@@ -62,56 +83,58 @@ class Report:
 
     def __str__(self) -> str:
         """In words."""
-        said = "every check passed"
         if self.unlisted:
             return (
-                f"{said}: answers were compared with each other and with the truth, not with all "
-                "labellings: pass labellings=, a function that lists those of a sample"
+                "every check passed: answers were compared with each other and with the truth, not "
+                "with all labellings: pass labellings=, a function that lists those of a sample"
             )
         if not self.given:
-            return said
-        given = f"{', '.join(map(str, self.given))} partitions of the samples given"
-        if not self.enumerated:
-            return (
-                f"{said}: answers were compared with {given}; none of them could be made smaller "
-                "for enumeration"
-            )
-        said += (
-            f": answers were compared with all {sum(self.enumerated.values())} partitions of "
-            f"{', '.join(map(str, self.enumerated))} samples, and with {given}"
-        )
-        if max(self.enumerated.values()) <= 1:
+            return "every check passed"
+        said = f"with {', '.join(map(str, self.given))} partitions of the samples given"
+        if max(self.enumerated.values(), default=0) > 1:
+            sizes = ", ".join(map(str, self.enumerated))
+            said = f"with all {sum(self.enumerated.values())} of {sizes} samples, and {said}"
+        else:
             said += (
-                "; nothing was compared by enumeration, because the family has at most one "
-                f"partition of up to {max(self.enumerated)} samples: check settings, too, for "
-                "which it has more"
+                "; nothing was compared by enumeration, because few samples have at most one "
+                "partition: check settings, too, for which they have more"
             )
-        return said
+        return f"every check passed: answers were compared {said}"
 
 
 def check_partition_problem(
     problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any], seed: int
 ) -> Report:
-    """Check a partition problem, as :func:`structsvm.testing.check_problem` says."""
-    kit, rng = _Kit(problem), np.random.default_rng(seed)
-    kit.check_settings()
-    samples = kit.read(Xs)
-    truths = kit.check_labels(samples, ys)
-    kit.check_training(truths)
-    standardizer = Standardizer.fit(
-        problem.traits.standardize, [sample.X for sample in samples], np.ones(len(samples))
+    """Check a partition problem, as :func:`structsvm.testing.check_problem` says.
+
+    It is read, encoded and prepared by what ``fit`` runs, which refuses what hooks must not return.
+    """
+    kit = _Kit(problem, np.random.default_rng(seed))
+    parameters = getattr(type(problem), "__dataclass_params__", None)
+    kit.require(
+        parameters is not None and parameters.frozen,
+        "decorate the class with @dataclass(frozen=True): settings do not change",
     )
-    standard = [x.with_features(centred(standardizer(x.X))) for x in samples]
-    kit.check_parts(rng, standard)
-    untrained = kit.check_weights(standard, truths)
-    units = problem.learning.units(standard, truths, untrained, None)
-    samples = [sample.with_features(units(sample.X)) for sample in standard]
-    kit.check_objectives(rng, samples, truths)
+    before = Snapshot(Xs)
+    learner = MetricLearner(problem, metric="diagonal", whiten=None)
+    settings = Settings.of(learner.get_params(deep=False))
+    with without_warnings(DataWarning):
+        data = TrainingSet.read(problem, Xs, ys)
+        kit.require(before.still_holds(Xs), "read modified its input: copy before writing")
+        kit.check_labels(data)
+        kit.check_agreement(data.truths)
+        _, data = Inputs.fit(None, settings.standardize, data)
+        state = kit.fit_state(settings, data)
+    kit.check_weights(data)
+    kit.check_risk(state.risk, "diagonal")
+    if not any(sample.has_gaps for sample in data.samples):
+        kit.check_risk(kit.fit_state(replace(settings, metric="full"), data).risk, "full")
     report = Report()
     if problem.traits.convex:
-        kit.check_training_samples(samples, truths)
-        report = kit.check_decoders(rng, samples, truths, seed)
-    kit.check_predictions(standard, truths, untrained)
+        samples = all_made_by(data.samples, state.units)
+        kit.check_training_samples(samples, data.truths)
+        report = kit.check_decoders(samples, data.truths)
+    kit.check_predictions(data, state.untrained)
     return report
 
 
@@ -120,8 +143,9 @@ class _Kit:
     """The checks of one problem."""
 
     problem: PartitionProblem
+    rng: np.random.Generator
 
-    def require(self, kept: bool, complaint: str) -> None:
+    def require(self, kept: Any, complaint: str) -> None:
         if not kept:
             raise PluginError(f"{self.name}: {complaint}")
 
@@ -129,211 +153,173 @@ class _Kit:
     def name(self) -> str:
         return type(self.problem).__name__
 
-    @cached_property
-    def is_convex(self) -> bool:
-        return self.problem.traits.convex
-
     def call(self, method: str, i: int, *arguments: Any) -> Any:
         """What a method answers that leaves alone what it is given."""
         before = Snapshot(arguments)
-        try:
-            with asked(self.problem, method, f"sample {i}"):
-                answer = getattr(self.problem, method)(*arguments)
-        except DataError as error:
-            raise DataError(f"sample {i}: {error}") from error
+        with asked(self.problem, method, f"sample {i}"):
+            answer = getattr(self.problem, method)(*arguments)
         self.require(
             before.still_holds(arguments),
             f"{method} modified its input, of sample {i}: copy before writing",
         )
         return answer
 
-    def encoded(self, y: Any, sample: Sample) -> EquivalenceMatrix | None:
+    def is_member(self, M: EquivalenceMatrix, sample: Sample) -> bool:
+        """Whether a partition is one of the family: ``encode`` gives it back."""
         try:
-            return self.problem.encode(y, sample)
+            return self.problem.encode(self.problem.decode(M, sample), sample) == M
         except DataError:
-            return None
+            return False
 
-    def partition(self, truth: Any) -> Any:
-        """The partition of labels, of which a problem that is not convex may know more."""
-        if self.is_convex or isinstance(truth, EquivalenceMatrix):
-            return truth
-        return getattr(truth, "M", truth)
-
-    def check_settings(self) -> None:
-        """A problem is a value."""
-        parameters = getattr(type(self.problem), "__dataclass_params__", None)
-        self.require(
-            parameters is not None and parameters.frozen,
-            "decorate the class with @dataclass(frozen=True): settings do not change",
-        )
-        traits: Any = self.problem.traits
-        self.require(
-            isinstance(traits, Traits),
-            f"traits returned {shown(traits)}: return an instance of Traits",
-        )
-        shrinkage, standardize = traits.shrinkage, traits.standardize
-        self.require(
-            shrinkage is None or 0 <= shrinkage <= 1, f"shrinkage is {shrinkage!r}: None or 0 to 1"
-        )
-        self.require(
-            standardize in STANDARDIZE, f"standardize is {standardize!r}: one of {STANDARDIZE}"
-        )
-
-    def read(self, Xs: Sequence[Any]) -> list[Sample]:
-        before = Snapshot(Xs)
-        samples, _ = read_samples(self.problem, Xs, None, None)
-        self.require(before.still_holds(Xs), "read modified its input: copy before writing")
-        for i, sample in enumerate(samples):
-            X = sample.X
-            self.require(
-                not np.isinf(X).any() and X.shape[1] == samples[0].n_features,
-                f"read made X of sample {i} {shown(X)}: an array (T, P) of finite floats, with "
-                "as many features as the others",
-            )
-            decoder = self.problem.decoder(sample) if self.is_convex else None
-            self.require(
-                not sample.has_gaps or (decoder is not None and decoder.takes_gaps),
-                f"read left missing values (NaN) in sample {i}: refuse or fill them, unless the "
-                "decoder takes them, takes_gaps",
-            )
-        return samples
-
-    def check_labels(self, samples: Sequence[Sample], ys: Sequence[Any]) -> list[Any]:
-        """Labels become equivalence matrices, and these the same labels."""
-        if len(ys) != len(samples):
-            raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(samples)}")
-        truths = []
-        own = type(self.problem).read is not PartitionProblem.read
-        for i, (sample, y) in enumerate(zip(samples, ys, strict=True)):
-            T = sample.n_samples
-            self.problem.learning.known_labels(y, sample)
-            truth = self.call("encode", i, y, sample)
-            M = self.partition(truth)
-            self.require(
-                isinstance(M, EquivalenceMatrix) and M.n_samples == T,
-                f"encode returned {shown(truth)} for sample {i}: return an EquivalenceMatrix of "
-                f"{T} samples, such as EquivalenceMatrix.from_labels(labels)",
-            )
-            labels = self.call("decode", i, M, sample)
-            self.require(
-                isinstance(labels, np.ndarray)
-                and (own or labels.shape == (T,))
-                and bool(np.issubdtype(labels.dtype, np.integer)),
-                f"decode returned {labels!r}: return one integer for each of {T} samples",
-            )
-            self.require(
-                self.partition(self.call("encode", i, labels, sample)) == M,
-                f"encode(decode(M)) is another partition than M, sample {i}: write labels that "
-                "encode reads",
-            )
-            truths.append(truth)
-        self._check_refusals(samples[0])
-        return truths
-
-    def _check_refusals(self, sample: Sample) -> None:
-        T = sample.n_samples
-        for wrong, what in (
-            (np.zeros((T, 2), int), "a table of labels"),
-            (np.full(T + 1, 0.5), f"{T + 1} labels"),
-        ):
-            try:
-                refused = self.encoded(wrong, sample) is None
-            except Exception as error:
-                raise PluginError(
-                    f"{self.name}: encode raised {type(error).__name__} for {what} of {T} samples: "
-                    "raise DataError, and say what is expected"
-                ) from error
-            self.require(refused, f"encode accepted {what} for {T} samples: raise DataError")
-
-    def check_training(self, truths: Sequence[Any]) -> None:
-        single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
-        with without_warnings(DataWarning):
-            self.problem.learning.check(truths)
-            try:
-                self.problem.learning.check(single)
-                refused = False
-            except DataError:
-                refused = True
-        self.require(
-            refused,
-            "learning.check accepted samples of one single cluster each, from which nothing can "
-            "be learned: raise DataError",
-        )
-        agreement = self.problem.comparison.agreement
-        for truth, other in zip(truths, single, strict=True):
-            best, worse = agreement(truth, truth), agreement(truth, other)
-            self.require(
-                best > worse if self.partition(truth) != other else best == worse,
-                f"agreement is {best!r} with the truth itself and {worse!r} with one single "
-                "cluster: larger must be better, as for minus the loss",
-            )
-
-    def check_parts(self, rng: np.random.Generator, samples: Sequence[Sample]) -> None:
-        """Some of the items of a sample are a sample, side information included."""
-        for i, sample in enumerate(samples):
-            rows = np.sort(rng.permutation(sample.n_samples)[: (sample.n_samples + 1) // 2])
-            try:
-                part = sample.at(rows)
-            except StructSVMError:
-                continue  # labels in part are refused, then
-            if part.side is None or not self.is_convex:
-                continue
-            try:
-                self.problem.decoder(part).ask(TraceObjective(part.X, shift=-1.0, gaps=True))
-            except OracleError as error:
-                raise PluginError(
-                    f"{self.name}: the decoder failed on what at made of {rows.size} items "
-                    f"of sample {i} ({error}): at has to cut the side information down to "
-                    "these items, or to raise DataError"
-                ) from error
-
-    def check_weights(self, samples: Sequence[Sample], truths: Sequence[Any]) -> Metric:
-        """A weight of 2 counts as a sample that is there twice; the metric without learning."""
-        learning = self.problem.learning
+    def fit_state(self, settings: Settings, data: TrainingSet) -> FitState:
         try:
-            factor = learning.untrained_factor(samples)
-            metric = learning.calibrate(factor, samples, truths).metric(factor)
+            return FitState.of(settings, data)
         except OracleError as error:
             raise PluginError(
                 f"{self.name}: the decoder failed on the samples given, without any constraint: "
                 f"{error}"
             ) from error
-        few, known = list(samples[:2]), list(truths[:2])
-        weights = np.array([2.0, 1.0])[: len(few)]
-        twice = learning.calibrate(factor, [*few, few[0]], [*known, known[0]]).metric(factor)
-        weighed = learning.calibrate(factor, few, known, weights).metric(factor)
-        self._require_same("the price", weighed.price, twice.price)
-        self._require_same("the number of clusters", weighed.n_clusters, twice.n_clusters)
-        unit = learning.unit([*few, few[0]], [*known, known[0]])
-        self._require_same("the unit", learning.unit(few, known, weights), unit)
-        return metric
 
-    def _require_same(self, what: str, weighed: float | None, twice: float | None) -> None:
-        self.require(
-            (weighed is None) == (twice is None)
-            and bool(np.isclose(weighed or 0.0, twice or 0.0, rtol=1e-6)),
-            f"{what} is {weighed!r} with a weight of 2, and {twice!r} with that sample twice",
-        )
-
-    def check_objectives(
-        self, rng: np.random.Generator, samples: Sequence[Sample], truths: Sequence[Any]
-    ) -> None:
-        """Loss-augmented inference of the samples given."""
-        gaps = any(sample.has_gaps for sample in samples)
-        for metric in ("diagonal",) if gaps else ("diagonal", "full"):
-            objective = self.problem.learning.objective(metric, samples[0].n_features)
-            risk = objective.risk(samples, truths, SquaredNorm())
-            if isinstance(risk, CompositeRisk):
-                check_composite(self.name, risk, rng, f"{metric} metric")
-                continue
+    def check_labels(self, data: TrainingSet) -> None:
+        """Partitions become the labels that they are made of, and what is none is refused."""
+        own = type(self.problem).read is not PartitionProblem.read
+        for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
+            labels = self._decoded(i, _partition(truth), sample)
             self.require(
-                self.is_convex,
-                "traits.convex is False, but the objective is a RegularizedRisk, which is convex",
+                isinstance(labels, np.ndarray)
+                and (own or labels.shape == (sample.n_samples,))
+                and np.issubdtype(labels.dtype, np.integer),
+                f"decode returned {labels!r}: return one integer for each of the samples",
             )
-            weights = random_weights(risk.problem, rng)
-            for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
-                where = f"sample {i}, {metric} metric"
-                check_separation(Asked(risk.problem, x, y, i, where, self.name), weights)
+        T = data.samples[0].n_samples
+        for wrong, what in (
+            (np.zeros((T, 2), int), "a table of labels"),
+            (np.full(T + 1, 0.5), f"{T + 1} labels"),
+        ):
+            try:
+                self.problem.encode(wrong, data.samples[0])
+            except DataError:
+                continue
+            except Exception as error:
+                raise PluginError(
+                    f"{self.name}: encode raised {type(error).__name__} for {what} of {T} samples: "
+                    "raise DataError, and say what is expected"
+                ) from error
+            self.require(False, f"encode accepted {what} for {T} samples: raise DataError")
+
+    def _decoded(self, i: int, M: EquivalenceMatrix, sample: Sample) -> Any:
+        """A partition as labels, which are read as the same partition."""
+        labels = self.call("decode", i, M, sample)
+        if isinstance(labels, np.ndarray):
+            self.require(
+                _partition(self.call("encode", i, labels, sample)) == M,
+                f"encode(decode(M)) is another partition than M, sample {i}: write labels that "
+                "encode reads",
+            )
+        return labels
+
+    def check_agreement(self, truths: Sequence[Any]) -> None:
+        """Labels that teach nothing are refused, and the truth agrees best with itself."""
+        single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
+        self.problem.learning.check(truths)
+        try:
+            self.problem.learning.check(single)
+        except DataError:
+            pass
+        else:
+            self.require(
+                False,
+                "learning.check accepted samples of one single cluster each, from which nothing "
+                "can be learned: raise DataError",
+            )
+        agreement = self.problem.comparison.agreement
+        for truth, other in zip(truths, single, strict=True):
+            best, worse = agreement(truth, truth), agreement(truth, other)
+            self.require(
+                best > worse if _partition(truth) != other else best == worse,
+                f"agreement is {best!r} with the truth itself and {worse!r} with one single "
+                "cluster: larger must be better, as for minus the loss",
+            )
+
+    def check_weights(self, data: TrainingSet) -> None:
+        """A weight of 2 counts as a sample that is there twice."""
+        learning, few = self.problem.learning, list(range(min(len(data), 2)))
+        found = []
+        for part in (data.at(few).weighted(np.array([2.0, 1.0])[: len(few)]), data.at([*few, 0])):
+            given = part.samples, part.truths, part.weights
+            metric = learning.untrained(*given)
+            found.append((metric.price, metric.n_clusters, learning.unit(*given)))
+        names = ("the price", "the number of clusters", "the unit")
+        for what, one, other in zip(names, *found, strict=True):
+            self.require(
+                (one is None) == (other is None) and np.isclose(one or 0.0, other or 0.0, 1e-6),
+                f"{what} is {one!r} with a weight of 2, and {other!r} with that sample twice",
+            )
+
+    def check_risk(self, risk: Any, metric: str) -> None:
+        """Loss-augmented inference of the samples given."""
+        if isinstance(risk, CompositeRisk):
+            self._check_composite(risk)
+            return
+        self.require(
+            self.problem.traits.convex,
+            "traits.convex is False, but the objective is a RegularizedRisk, which is convex",
+        )
+        weights = random_weights(risk.problem, self.rng)
+        for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
+            where = f"sample {i}, {metric} metric"
+            check_separation(Asked(risk.problem, x, y, i, where, self.name), weights)
+
+    def _check_composite(self, risk: CompositeRisk) -> None:
+        """Gradient, parts and model of a risk, at its start and at weights inside the cone."""
+        rng, space, weights, agree = self.rng, risk.space, [risk.start], []
+        for _ in range(WEIGHTS - 1):
+            step = 0.2 * rng.standard_normal(space.dim)
+            weights.append(np.asarray(space.project(risk.start + step) + 0.2 * risk.start))
+        for w in weights:
+            value, gradient = risk.losses(w)
+            self.require(
+                np.isfinite(value) and value >= -ROUNDING,
+                f"losses is {value!r}: a mean of hinge losses is finite, not negative",
+            )
+            self.require(
+                np.shape(gradient) == w.shape and np.isfinite(gradient).all(),
+                f"the gradient of losses has shape {np.shape(gradient)} or is not finite: return "
+                f"{w.shape}",
+            )
+            for direction in rng.standard_normal((DIRECTIONS, w.size)):
+                d = direction / np.linalg.norm(direction)
+                above, below = risk.losses(w + STEP * d)[0], risk.losses(w - STEP * d)[0]
+                slope, size = float(gradient @ d), float(np.abs(gradient).max())
+                off = abs(slope - (above - below) / (2.0 * STEP))
+                agree.append(off <= ACCURACY * (1.0 + abs(slope) + size))
+            scale = ROUNDING * (1.0 + abs(value))
+            parts = sum(risk.part([i]).losses(w)[0] for i in range(risk.n_samples))
+            self.require(
+                abs(parts - value) <= scale,
+                "the parts of the risk do not add up to it: part(which) is the sum over some "
+                "samples",
+            )
+            model, touching = risk.model(w, risk.regularizer), 0.0
+            for x, y, omega in zip(model.xs, model.ys, model.sample_weight, strict=True):
+                found = model.problem.separate(w, x, y).y
+                phi = model.problem.joint_feature
+                worth = float(model.problem.loss(y, found)) + float((phi(x, found) - phi(x, y)) @ w)
+                touching += omega * max(0.0, worth)
+            self.require(
+                abs(touching - value) <= scale,
+                f"the model is {touching!r} where the losses are {value!r}: it has to touch them "
+                "there",
+            )
+            copied = pickle.loads(pickle.dumps(risk)).losses(w)[0]
+            self.require(
+                abs(copied - value) <= scale, "losses differ after pickling: seed every choice"
+            )
+        self.require(
+            np.mean(agree) >= SMOOTH,
+            f"the gradient of losses agrees with {sum(agree)} of {len(agree)} differences: it is "
+            "not that of the value returned with it",
+        )
 
     def check_training_samples(
         self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
@@ -341,54 +327,55 @@ class _Kit:
         """Training samples have the joint features of what they are made of."""
         for i, (given, M) in enumerate(zip(samples, truths, strict=True)):
             sample = self.call("training_sample", i, given, M)
-            y, X = sample.truth, given.X
-            expected = np.diag(M.gram_diagonal(X)) if given.has_gaps else M.gram(X)
+            y, diagonal = sample.truth, M.gram_diagonal(given.X)
             self.require(
                 sample.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
                 f"sample {i} has another truth than it was given",
             )
-            scale = TOLERANCE * (1.0 + float(np.abs(expected).max()))
-            full = given.has_gaps or np.allclose(sample.gram(y), expected, rtol=0, atol=scale)
-            diagonal = np.allclose(sample.gram_diagonal(y), np.diag(expected), rtol=0, atol=scale)
+            scale = TOLERANCE * (1.0 + float(np.abs(diagonal).max()))
+            fits = np.allclose(sample.gram_diagonal(y), diagonal, rtol=0, atol=scale)
+            if not given.has_gaps:
+                fits &= np.allclose(sample.gram(y), M.gram(given.X), rtol=0, atol=scale)
             self.require(
-                full and diagonal,
+                fits,
                 f"gram of the truth of sample {i} is not X^T M X, or gram_diagonal not its "
                 "diagonal: joint features would be wrong",
             )
 
     def check_decoders(
-        self,
-        rng: np.random.Generator,
-        samples: Sequence[Sample],
-        truths: Sequence[EquivalenceMatrix],
-        seed: int,
+        self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
     ) -> Report:
         """The decoders of few items against enumeration, those of the samples given against
         neighbours of their answers.
         """
-        tiny = {T: _tiny(samples, T) for T in range(1, 9)}
-        families = {T: [] if x is None else self._family(x) for T, x in tiny.items()}
-        enumerated = {T: len(families[T]) for T in TINY if tiny[T] is not None}
-        for T in enumerated:
-            self._check_tiny(rng, tiny[T], families[T])
-        given = [
-            self._check_given(rng, i, *pair)
-            for i, pair in enumerate(zip(samples, truths, strict=True))
-        ]
+        tiny = {T: x for T in range(1, MOST + 1) if (x := _tiny(samples, T)) is not None}
+        families = {T: self._family(x) for T, x in tiny.items()}
+        for T in TINY:
+            if T in tiny and families[T]:
+                self._check_tiny(tiny[T], families[T])
+        given = []
+        for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
+            oracles = [self.problem.decoder(sample)]
+            learned = self.problem.training_sample(sample, truth)
+            if isinstance(learned, SearchedSample) and not Snapshot(oracles[0]).still_holds(
+                learned.oracle
+            ):
+                oracles.append(learned.oracle)
+            where = f"sample {i} of {truth.n_samples} samples"
+            given.append(max(self._check_given(o, sample, truth, where) for o in oracles))
+        enumerated = {T: len(families[T]) for T in TINY if T in tiny}
         self.require(
             max(given) > 1 or max(enumerated.values(), default=0) > 1,
             "nothing was compared, because the family has one single partition of every sample "
             "that was looked at: give samples that can be partitioned in more than one way",
         )
-        decoders = {T: None if x is None else self.problem.decoder(x) for T, x in tiny.items()}
-        check_oracle(
-            lambda T: decoders[T],
-            contiguous=self.problem.traits.contiguous,
-            family=lambda T: [M.labels for M in families[T] if M.labels is not None],
-            negative_signs=False,
-            n_instances=INSTANCES,
-            seed=seed,
-        )
+        decoders = {T: self.problem.decoder(x) for T, x in tiny.items()}
+        questions, contiguous = [], self.problem.traits.contiguous
+        for number in range(INSTANCES if tiny else 0):
+            T = int(self.rng.choice(list(tiny)))
+            question = small_question(self.rng, number, decoders[T], families[T], T, contiguous)
+            questions.append((question, families[T]))
+        check_questions(questions, self.rng)
         return Report(enumerated, given)
 
     def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
@@ -398,61 +385,86 @@ class _Kit:
         if contiguous and max(TINY) < T:
             rows = np.concatenate([all_segmentations(T), rows[::OTHERS]])
         possible = {EquivalenceMatrix.from_labels(row.astype(np.int64)): None for row in rows}
-        found = [M for M in possible if self.encoded(self.problem.decode(M, sample), sample) == M]
+        found = [M for M in possible if self.is_member(M, sample)]
         self.require(
             not contiguous or all(M.is_contiguous for M in found),
             "contiguous is True, but encode accepts clusters that are no segments: say False",
         )
         return found
 
-    def _check_tiny(
-        self, rng: np.random.Generator, items: Any, family: list[EquivalenceMatrix]
-    ) -> None:
+    def _check_tiny(self, items: Sample, family: list[EquivalenceMatrix]) -> None:
         """Loss-augmented inference against all partitions of a few items."""
-        if not family:
-            return
         for scale in (0.3, 1.0, 3.0):
-            truth = family[int(rng.integers(len(family)))]
-            x = items.with_features(scale * rng.standard_normal(items.X.shape))
+            truth = family[int(self.rng.integers(len(family)))]
+            x = items.with_features(scale * self.rng.standard_normal(items.X.shape))
             objective = self.problem.learning.objective("diagonal", x.n_features)
             risk: Any = objective.risk([x], [truth], SquaredNorm())
-            where = f"{truth.n_samples} items, truth {truth.labels}"
+            made = "" if x.side is None else ", as at makes them of a sample"
+            where = f"{truth.n_samples} items{made}, truth {truth.labels}"
             sample = Asked(risk.problem, risk.xs[0], risk.ys[0], 0, where, self.name)
             plain = replace(sample, x=SearchedSample(x.X, truth, self.problem.decoder(x)), y=truth)
-            space = risk.problem.weight_space()
-            answer = sample.separate(space.project(rng.standard_normal(space.dim)))
+            answer = sample.separate(risk.space.project(self.rng.standard_normal(risk.space.dim)))
             for M in family:
                 if not self.problem.traits.given_k or M.n_clusters == truth.n_clusters:
-                    check_worth(sample, answer, plain.labelling(M, "which encode accepts"))
+                    sample.compare(answer, plain.labelling(M, "which encode accepts"))
 
     def _check_given(
-        self, rng: np.random.Generator, i: int, sample: Sample, truth: EquivalenceMatrix
+        self, oracle: Oracle, sample: Sample, truth: EquivalenceMatrix, where: str
     ) -> int:
-        """The decoder, and what separates, on a sample that was handed in."""
-        where = f"sample {i} of {truth.n_samples} samples"
-        oracles = [self.problem.decoder(sample)]
-        learned = self.problem.training_sample(sample, truth)
-        if isinstance(learned, SearchedSample) and not Snapshot(oracles[0]).still_holds(
-            learned.oracle
-        ):
-            oracles.append(learned.oracle)
-        return max(
-            GivenSample(self.problem, oracle, sample, truth, where, rng).check()
-            for oracle in oracles
-        )
+        """An oracle on a sample given: how many partitions its answers were compared with.
 
-    def check_predictions(
-        self, samples: Sequence[Sample], truths: Sequence[Any], metric: Metric
-    ) -> None:
-        knows_k = metric.price is not None or metric.n_clusters is not None
-        for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
-            K = truth.n_clusters
-            M = self._predicted(i, sample, metric, K)
-            if knows_k:
+        A family may have a scale: segments of eight samples or more, changes on the hour. Of a
+        handful of samples it has one single partition, so that enumeration compares nothing. So
+        the partitions to compare with are the answers about a sample of the author's, and
+        neighbours of these.
+        """
+        members, answers = {truth: None}, []
+
+        def ask(objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> None:
+            question = Question(oracle, objective, constraint, where)
+            answer = question.ask()
+            if answer.y.is_partition:
+                question.require(
+                    self.is_member(answer.y, sample),
+                    f"the answer, {in_short(answer.y)}, is no partition of this family: encode "
+                    "refuses it, or makes another of decode(M)",
+                )
+                members[answer.y] = None
+            answers.append((question, answer))
+
+        def ask_with_and_without_loss(Z: Floats, shift: float, constraint: Constraint) -> None:
+            ask(TraceObjective(Z, shift=shift, gaps=True), constraint)
+            ask(TraceObjective(Z, truth, 2.0, shift, gaps=True), constraint)
+
+        for scale, shift in QUESTIONS:
+            ask_with_and_without_loss(scale * sample.X, shift, UNCONSTRAINED)
+        for M in list(members)[:4]:
+            for constraint in constraints_of(M, oracle, self.rng, self.problem.traits.contiguous):
+                ask_with_and_without_loss(sample.X, -1.0, constraint)
+        for other in _neighbours_of_all([M for M in members if M.is_partition], self.rng):
+            if len(members) >= MOST_MEMBERS:
+                break
+            if other not in members and self.is_member(other, sample):
+                members[other] = None
+        # The rows of M.factor() are as far apart as the clusters of M, so that M itself is the best
+        # partition of them: of those with the smallest clusters, and of some others.
+        small = [M for M in members if M.is_partition and M.n_clusters <= MOST_PLANTED]
+        small.sort(key=lambda M: int(M.sizes.min()))
+        others = [small[i] for i in self.rng.permutation(len(small))[:PLANTS]]
+        for M in (*small[:PLANTS], *others):
+            ask(TraceObjective(PLANTED * M.factor(), shift=-1.0))
+        for question, answer in answers:
+            question.compare(answer, members)
+        return len(members)
+
+    def check_predictions(self, data: TrainingSet, metric: Metric) -> None:
+        for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
+            M = self._predicted(i, sample, metric, truth.n_clusters)
+            if metric.price is not None or metric.n_clusters is not None:
                 M = self._predicted(i, sample, metric, None)
             if not self.problem.traits.contiguous:
-                for constraint in _links(self.partition(truth).labels):
-                    self._predicted(i, sample, metric, K, constraint)
+                for constraint in _links(_partition(truth).labels):
+                    self._predicted(i, sample, metric, truth.n_clusters, constraint)
             found = self.problem.comparison.scores(truth, M, 5)
             self.require(
                 {"loss", "disagreement"} <= found.keys()
@@ -488,12 +500,13 @@ class _Kit:
         self.require(
             M == again, f"partition differs on a second call: seed every random choice [{where}]"
         )
-        labels = self.call("decode", i, M, sample)
-        self.require(
-            self.partition(self.call("encode", i, labels, sample)) == M,
-            f"partition found one that encode(decode(M)) makes another of [{where}]",
-        )
+        self._decoded(i, M, sample)
         return M
+
+
+def _partition(truth: Any) -> Any:
+    """The partition of labels, of which a problem that is not convex may know more."""
+    return getattr(truth, "M", truth)
 
 
 def _tiny(samples: Sequence[Sample], n_items: int) -> Sample | None:
@@ -507,10 +520,39 @@ def _tiny(samples: Sequence[Sample], n_items: int) -> Sample | None:
         return None
 
 
+def _neighbours_of_all(
+    members: Sequence[EquivalenceMatrix], rng: np.random.Generator
+) -> Iterator[EquivalenceMatrix]:
+    for k in rng.permutation(len(members)):
+        yield from _neighbours(members[k], rng)
+
+
+def _neighbours(M: EquivalenceMatrix, rng: np.random.Generator) -> Iterator[EquivalenceMatrix]:
+    """Clusters merged or cut, and stretches made clusters or given to the neighbour."""
+    labels: Any = M.labels
+    T, new = labels.size, labels.max() + 1
+    ends = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), T]
+    for _ in range(NEIGHBOURS):
+        k = int(rng.integers(0, len(ends) - 1))
+        begin, end = ends[k], ends[k + 1]
+        # Near the end of the cluster as often as anywhere in it: a rule about lengths shows where
+        # they are just long enough.
+        middle = int(rng.integers(max(begin, end - int(rng.choice([NEAR, T]))), end))
+        start, stop = sorted(rng.integers(0, T + 1, 2).tolist())
+        following = labels[min(end, T - 1)]
+        for where, label in (
+            (labels == labels[begin], following),
+            (slice(middle, end), new),
+            (slice(middle, end), following),
+            (slice(start, stop), new),
+        ):
+            changed = labels.copy()
+            changed[where] = label
+            yield EquivalenceMatrix.from_labels(changed)
+
+
 def _links(labels: Any) -> list[Constraint]:
     """Links that a partition keeps: two items together, two items apart, and both."""
-    if labels is None:
-        return []
     same, other = np.flatnonzero(labels == labels[0]), np.flatnonzero(labels != labels[0])
     together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
     apart = ((0, int(other[-1])),) if other.size else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from structsvm.support.arrays import Floats
 from structsvm.testing.partition import Report, check_partition_problem
 from structsvm.testing.separation import (
     TOLERANCE,
-    Answer,
     Asked,
     Known,
     check_separation,
@@ -38,27 +36,24 @@ def check_problem(
 ) -> Report:
     """Check that the scores, losses and inference of a problem are consistent.
 
-    For a :class:`~structsvm.problem.Problem`: joint features have the dimension of the weight,
-    ``loss(y, y) = 0`` and no loss is negative, the score is linear in ``w``, inference is no worse
-    than any labelling that is known, loss-augmented inference beats the truth and every labelling
-    that is known (so that the cut it gives is tight where it was made and a lower bound
-    elsewhere), the answers are the same when asked again and after pickling, and nothing that is
-    handed in is modified.
+    For a :class:`~structsvm.problem.Problem`: joint features have the dimension of the weight, the
+    truth costs nothing and no loss is negative, the score is linear in ``w``, neither inference nor
+    loss-augmented inference is worse than the truth or any labelling that is known, the answers are
+    the same when asked again and after pickling, and nothing that is handed in is modified.
 
-    For a :class:`~structsvm.partitions.problem.PartitionProblem`: samples are read, with what else
-    the problem knows of them, labels are encoded and decoded faithfully, oracles and training
-    samples fit together, both prediction and loss-augmented inference keep what they promise
-    against the enumeration of all partitions of a few items, and the decoder passes
-    :func:`structsvm.testing.check_oracle` for the family that ``encode`` accepts. What has side
-    information is enumerated on the first items of the samples given, as ``restrict`` makes them.
-    On the samples given, at several scales and prices, with and without a truth, and under the
-    constraints that the decoder takes, answers are in the family, and none that is declared exact
-    is worse than a merge, split or move of an answer or a truth that ``encode`` accepts.
+    For a :class:`~structsvm.partitions.problem.PartitionProblem`: samples and labels are read as by
+    ``fit``, labels are decoded faithfully, training samples fit to what they are made of, and
+    prediction and loss-augmented inference are compared with all partitions of a few items that
+    ``encode`` accepts. What has side information is enumerated on the first items of the samples
+    given, as its ``at`` makes them. On the samples given, at several scales and prices, with and
+    without a truth, and under the constraints that the decoder takes, answers are in the family,
+    and none that is declared exact is worse than a merge, split or move of an answer or a truth
+    that ``encode`` accepts.
 
     Where ``traits.convex`` is False there is no decoder to compare with. Then ``partition`` is
-    asked for every number of clusters and with links, and has to keep them; the price is calibrated
-    twice, and with weights; and the gradient of the objective is compared with its differences, as
-    its convex model is with the objective where they touch.
+    asked for numbers of clusters and with links, and has to keep them, and the gradient of the
+    objective is compared with its differences, as its convex model is with the objective where they
+    touch.
 
     Parameters
     ----------
@@ -99,98 +94,65 @@ def check_problem(
     >>> type(report).__name__
     'Report'
     """
-    kit = partial(_check_structured, labellings, complete, exact_inference)
-    return _check(problem, kit, Xs, ys, seed)
-
-
-@singledispatch
-def _check(problem: Any, *_: Any) -> Report:
-    if isinstance(problem, type) and issubclass(problem, Problem | PartitionProblem):
-        raise PluginError(f"{problem.__name__} is a class: make an instance, {problem.__name__}()")
-    raise PluginError(f"derive from Problem or from PartitionProblem: {problem!r} is neither")
-
-
-@_check.register
-def _(problem: PartitionProblem, _kit: Any, Xs: Any, ys: Any, seed: int) -> Report:
-    return check_partition_problem(problem, Xs, ys, seed)
-
-
-@_check.register
-def _(problem: Problem, kit: Any, Xs: Any, ys: Any, seed: int) -> Report:
-    found: Report = kit(problem, Xs, ys, seed)
-    return found
-
-
-def _check_structured(
-    labellings: Labellings | None,
-    complete: bool,
-    exact_inference: bool,
-    problem: Problem,
-    Xs: Sequence[Any],
-    ys: Sequence[Any],
-    seed: int,
-) -> Report:
+    if isinstance(problem, PartitionProblem):
+        return check_partition_problem(problem, Xs, ys, seed)
+    if not isinstance(problem, Problem):
+        way_out = f": make an instance, {problem.__name__}()" if isinstance(problem, type) else ""
+        raise PluginError(
+            f"{problem!r} is neither a Problem nor a PartitionProblem{way_out}: derive from one"
+        )
     if len(Xs) == 0 or len(Xs) != len(ys):
         raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(seed))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
         listed = None if labellings is None else list(labellings(x))
-        extra = [(one, "one of labellings(x)") for one in listed or ()]
+        known = [(one, "one of labellings(x)") for one in listed or ()]
         family = listed if complete else None
         sample = Asked(problem, x, y, i, f"sample {i}", type(problem).__name__, family)
         sample.require_member(y, "the label given")
-        answers = check_separation(sample, weights, extra)
-        _check_inference(sample, weights, exact_inference, answers, extra)
+        known += [
+            (answer.labelling.y, "found by separate")
+            for answer in check_separation(sample, weights, known)
+            if answer.separation.quality is not Quality.RELAXATION
+        ]
+        _check_inference(sample, weights, [(y, "the truth"), *known], exact_inference)
     return Report(unlisted=labellings is None)
 
 
 def _check_inference(
-    sample: Asked,
-    weights: Sequence[Floats],
-    exact: bool,
-    answers: Sequence[Answer],
-    extra: Sequence[Known],
+    sample: Asked, weights: Sequence[Floats], known: Sequence[Known], exact: bool
 ) -> None:
-    predicted = [sample.call("predict", w, sample.x) for w in weights]
-    for y in predicted:
+    """Inference finds the same twice, and if it is exact no labelling has a larger score."""
+
+    def predict(w: Floats) -> Floats:
+        y = sample.call("predict", w, sample.x)
         sample.require_member(y, "the answer of predict")
-    features = [sample.feature(y) for y in predicted]
+        return sample.feature(y)
+
+    features = [predict(w) for w in weights]
     scores = [float(w @ feature) for w, feature in zip(weights, features, strict=True)]
     rooms = [
         sample.tolerance(w) + TOLERANCE * abs(score)
         for w, score in zip(weights, scores, strict=True)
     ]
     for w, feature, score, room in zip(weights, features, scores, rooms, strict=True):
-        again = sample.feature(sample.call("predict", w, sample.x))
         sample.require(
-            np.array_equal(again, feature),
+            np.array_equal(predict(w), feature),
             "predict differs on a second call: seed its random choices",
         )
-        if exact:
-            larger = float(w @ sample.feature(sample.call("predict", 100.0 * w, sample.x)))
-            sample.require(
-                abs(larger - score) <= room,
-                f"predict gives a labelling of score {score!r} at w, and one of {larger!r} at "
-                "100 w: the score it maximises is not linear in w, so it is not "
-                "<w, joint_feature(x, y)>",
-            )
-    if not exact:
-        return
-    known = [(sample.y, "the truth"), *extra]
-    known += [(y, "predicted at another weight") for y in predicted]
-    known += [
-        (answer.labelling.y, "found by separate")
-        for answer in answers
-        if answer.separation.quality is not Quality.RELAXATION
-    ]
-    for other, origin in known:
-        own = sample.feature(other)
+        larger = float(w @ predict(100.0 * w)) if exact else score
+        sample.require(
+            abs(larger - score) <= room,
+            f"predict gives a labelling of score {score!r} at w, and one of {larger!r} at 100 w: "
+            "the score it maximises is not linear in w, so it is not <w, joint_feature(x, y)>",
+        )
+    others = [(sample.feature(y), f"{y!r}, {origin}") for y, origin in known]
+    others += [(feature, "predicted at another weight") for feature in features]
+    for other, origin in others if exact else ():
         for w, score, room in zip(weights, scores, rooms, strict=True):
-            reached = float(w @ own)
-            if reached > score + room:
-                sample.require(
-                    False,
-                    f"predict reached the score {score!r}, but the labelling {other!r}, {origin}, "
-                    f"has {reached!r}: maximise <w, joint_feature(x, y)> without the loss, or say "
-                    "exact_inference=False",
-                )
+            reached = float(w @ other)
+            sample.require(
+                reached <= score + room,
+                f"predict reached the score {score!r}, but the labelling {origin}, has {reached!r}:"
+                " maximise <w, joint_feature(x, y)> without the loss, or say exact_inference=False",
+            )

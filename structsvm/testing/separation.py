@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,16 +24,15 @@ from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 from structsvm.support.plain import shown
 from structsvm.support.unchanged import Snapshot
-from structsvm.weights import WeightSpace
 
 TOLERANCE = 1e-8
 """Rounding allowed, as a fraction of the size of the terms."""
 
-STEPS = 24
-"""At how many weights that tie two answers a third may be better before the search ends."""
+STEPS = 30
+"""Halvings of the way to a weight at which two answers tie."""
 
-BEYOND = 4.0
-"""Roundings by which the worth of two answers differs beside the weight at which they tie."""
+SCALES = (0.0, 0.1, 1.0, 1.0, 10.0)
+"""Sizes of the weights at which plugins are asked."""
 
 Known = tuple[Any, str]
 """A labelling, and where it comes from."""
@@ -120,9 +118,11 @@ class Asked:
         return TOLERANCE * (1.0 + float(np.abs(w) @ np.abs(self.feature_of_truth)))
 
     def separate(self, w: Floats) -> Answer:
-        """What is found at a weight, with all that one answer promises checked."""
-        with self._named():
+        """What is found at a weight, checked as solvers check it, and no worse than the truth."""
+        try:
             answer = check_first_answer(self.problem, self.x, self.y, self.number, w)
+        except StructSVMError as error:
+            raise PluginError(f"{self.name}: {error} [{self.where}]") from error
         if answer.quality is not Quality.RELAXATION:
             self.require_member(answer.y, "the answer of separate")
         self.require(
@@ -139,23 +139,25 @@ class Asked:
         )
         return found
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except StructSVMError as error:
-            raise PluginError(f"{self.name}: {error} [{self.where}]") from error
+    def compare(self, answer: Answer, other: Labelling) -> None:
+        """No labelling is worth more than an answer may say."""
+        w, slack = answer.w, answer.separation.slack
+        if answer.separation.quality is Quality.HEURISTIC and math.isinf(slack):
+            return
+        value, reached = answer.labelling.worth(w), other.worth(w)
+        self.require(
+            reached <= value + slack + self.tolerance(w),
+            f"separate reached {value!r} with slack {slack!r}, so that no labelling should be "
+            f"worth more than their sum, but {other.y!r}, {other.origin}, is worth {reached!r}; "
+            "check that it maximises the same loss and the same joint_feature that are declared, "
+            "or return Quality.HEURISTIC with slack math.inf",
+        )
 
 
 def random_weights(problem: Problem, rng: np.random.Generator) -> list[Floats]:
     """Weights of several sizes in the cone, the null one first."""
     space = problem.weight_space()
-    if not isinstance(space, WeightSpace):
-        raise PluginError(
-            f"weight_space returned {space!r}: return Free(d), Nonnegative(d), PSD(P) or a Product"
-        )
-    scales = (0.0, 0.1, 1.0, 1.0, 10.0)
-    return [space.project(scale * rng.standard_normal(space.dim)) for scale in scales]
+    return [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
 
 
 def check_separation(
@@ -170,7 +172,7 @@ def check_separation(
     others += [sample.labelling(y, origin) for y, origin in extra]
     for other in others:
         for answer in answers:
-            check_worth(sample, answer, other)
+            sample.compare(answer, other)
     _check_at_a_tie(sample, answers[0])
     changed = before.changed_attribute(sample.problem)
     sample.require(
@@ -191,13 +193,11 @@ def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
     for answer in answers:
         w, first = answer.w, answer.labelling
         (in_turn,) = sample.call("separate_all", w, [(sample.x, sample.y)])
-        asked_again = (
+        for when, second in (
             ("on a second call", sample.call("separate", w, sample.x, sample.y)),
             ("after pickling", copied.call("separate", w, sample.x, sample.y)),
             ("from separate_all", in_turn),
-        )
-        for when, second in asked_again:
-            sample.require(isinstance(second, Separation), f"separate returned {second!r} {when}")
+        ):
             again = sample.labelling(second.y, when)
             sample.require(
                 first.loss == again.loss and np.array_equal(first.slope, again.slope),
@@ -206,61 +206,28 @@ def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
             )
 
 
-def check_worth(sample: Asked, answer: Answer, other: Labelling) -> None:
-    """No labelling is worth more than an answer may say."""
-    w, slack = answer.w, answer.separation.slack
-    if answer.separation.quality is Quality.HEURISTIC and math.isinf(slack):
-        return
-    value, reached = answer.labelling.worth(w), other.worth(w)
-    if reached > value + slack + sample.tolerance(w):
-        sample.require(
-            False,
-            f"separate reached {value!r} with slack {slack!r}, so that no labelling should be "
-            f"worth more than their sum, but {other.y!r}, {other.origin}, is worth {reached!r}; "
-            "check that it maximises the same loss and the same joint_feature that are declared, "
-            "or return Quality.HEURISTIC with slack math.inf",
-        )
-
-
 def _check_at_a_tie(sample: Asked, first: Answer) -> None:
-    """Compare the answers beside a weight at which they change, from that of the null weight on.
+    """Compare the answers on both sides of a weight at which they change.
 
     There two labellings are worth the same, so that a loss that is not quite the one maximised
-    shows, whereas at other weights the best labelling is that of either. A labelling that is worth
-    more than the two where they tie takes the place of one of them.
+    shows, whereas at other weights the best labelling is that of either. It is looked for between
+    the null weight and one at which the truth is worth more than the answer at the null weight.
     """
-    low, start = first.labelling, first.w
+    low = first.labelling
     away = sample.problem.weight_space().project(-low.slope)
     size = float(away @ away)
     if not (low.loss > 0.0 and size > 0.0):
         return
-    way = 2.0 * low.loss / size * away  # to where the truth is worth more than that answer
-    found = [low]
-
-    def ask(w: Floats) -> Labelling:
-        answer = sample.separate(w)
-        for other in found:
-            check_worth(sample, answer, other)
-        found.append(answer.labelling)
-        return answer.labelling
-
-    high = ask(start + way)
-    check_worth(sample, first, high)
+    way, begin, end, found = 2.0 * low.loss / size * away, 0.0, 1.0, [first]
     for _ in range(STEPS):
-        lead, gained = low.worth(start) - high.worth(start), float(way @ (high.slope - low.slope))
-        if high.loss == low.loss or not 0.0 <= lead <= gained or gained == 0.0:
-            return
-        tie = start + lead / gained * way
-        middle = ask(tie)
-        if middle.worth(tie) <= low.worth(tie) + sample.tolerance(tie):
-            break
-        if middle.loss == low.loss:
-            low = middle
-        else:
-            high = middle
-    beside = min(BEYOND * sample.tolerance(tie), lead) / gained * way
-    ask(tie - beside)
-    ask(tie + beside)
+        middle = (begin + end) / 2
+        answer = sample.separate(first.w + middle * way)
+        for other in found:
+            sample.compare(answer, other.labelling)
+            sample.compare(other, answer.labelling)
+        found.append(answer)
+        is_low = np.array_equal(answer.labelling.slope, low.slope)
+        begin, end = (middle, end) if is_low else (begin, middle)
 
 
 def _alike(y: Any, other: Any) -> bool:
