@@ -202,10 +202,10 @@ def small_question(
         )
         constraint = kept[int(rng.integers(len(kept)))] if kept else constraint
     elif number % 2:  # what perhaps none keeps
-        at, ends = [int(t) for t in rng.permutation(np.arange(1, T))], (0, 0)
-        if contiguous and "boundaries" in oracle.takes:
-            ends = rng.integers(0, 3, 2)
-        forced, forbidden = tuple(at[: ends[0]]), tuple(at[ends[0] :][: ends[1]])
+        at = rng.permutation(np.arange(1, T)).tolist()
+        takes_them = contiguous and "boundaries" in oracle.takes
+        n, m = rng.integers(0, 3, 2).tolist() if takes_them else (0, 0)
+        forced, forbidden = tuple(at[:n]), tuple(at[n : n + m])
         K = int(rng.integers(len(forced) + 1, T - len(forbidden) + 1))
         constraint = Constraint(K if "n_clusters" in oracle.takes else None, forced, forbidden)
     objective = TraceObjective(Z, truth, weight, float(rng.choice([-1.0, -0.3, 0.0, 0.6])))

@@ -96,11 +96,10 @@ def check_problem(
     """
     if isinstance(problem, PartitionProblem):
         return check_partition_problem(problem, Xs, ys, seed)
-    if not isinstance(problem, Problem):
-        way_out = f": make an instance, {problem.__name__}()" if isinstance(problem, type) else ""
-        raise PluginError(
-            f"{problem!r} is neither a Problem nor a PartitionProblem{way_out}: derive from one"
-        )
+    given: Any = problem
+    if not isinstance(given, Problem):
+        way_out = f": make an instance, {given.__name__}()" if isinstance(given, type) else ""
+        raise PluginError(f"{given!r} is neither a Problem nor a PartitionProblem{way_out}")
     if len(Xs) == 0 or len(Xs) != len(ys):
         raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(seed))
