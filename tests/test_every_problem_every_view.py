@@ -450,7 +450,7 @@ def cli_fit(case: Case, shell: Shell) -> None:
 @view("cli show")
 def cli_show(case: Case, shell: Shell) -> None:
     check_description(case, shell.json("show {model}"))
-    assert all(name in shell("show {model} --top 50") for name in case.names)
+    assert all(name in shell("show {model} --json") for name in case.names)
 
 
 @view("cli predict")

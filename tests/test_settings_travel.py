@@ -2,13 +2,14 @@
 
 import json
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from structsvm import MetricLearner, load, save
-from structsvm.cli.settings import problem_of, value_of
+from structsvm.cli.settings import typed_problem
 from structsvm.errors import PluginError
 from structsvm.learner.files import model_codec
 from structsvm.problems.change_point import ChangePoint
@@ -64,6 +65,11 @@ def returned(problem, tmp_path):
     return again.problem
 
 
+def typed(given):
+    settings = [(f"problem.{name}", text) for name, text in given.items()]
+    return typed_problem(SimpleNamespace(problem="settled", set=settings))
+
+
 def any_value(rng, depth=3):
     """A value as settings may be, drawn at random; what is hashable where it has to be."""
     kinds = ["plain"] if depth == 0 else ["plain", "tuple", "list", "dict", "frozenset"]
@@ -105,7 +111,7 @@ def test_any_setting_comes_back_equal():
 def test_settings_within_settings_come_back(tmp_path):
     problem = Settled(group=Group(2.5, Inner((None, 3))))
     assert returned(problem, tmp_path) == problem
-    assert problem_of("settled", {"group.width": 2.5}).group == Group(2.5)
+    assert typed({"group.width": "2.5"}).group == Group(2.5)
 
 
 def test_a_problem_comes_back_with_its_hash(tmp_path):
@@ -140,8 +146,7 @@ def test_what_a_file_cannot_hold_is_refused_by_name(tmp_path):
     ],
 )
 def test_settings_as_they_are_typed(given, expected):
-    values = {name: value_of(text) for name, text in given.items()}
-    assert problem_of("settled", values) == Settled(**expected)
+    assert typed(given) == Settled(**expected)
 
 
 def test_settings_of_any_kind_have_a_form_in_json():

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     }
     if args.command == "report":
         learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
-        about |= {"title": args.title or f"What {args.model.stem} is worth", "times": inputs.times}
+        about |= {"title": f"What {args.model.stem} is worth", "times": inputs.times}
         page = _judged(report_page, args, terminal, learner, inputs, about)
         if groups is None and len(inputs) >= MIN_UNITS:
             terminal.note(taken_to_be_independent(inputs))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from structsvm.cli.cluster import files_of, on_cluster, reads_later
+import numpy as np
+
 from structsvm.cli.evaluate import can_be_split, refuse_split
 from structsvm.cli.inputs import (
     InputData,
@@ -28,6 +29,8 @@ from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, ModelFileError, SettingsError
+from structsvm.io.files import RecordingFiles, find_recordings
+from structsvm.io.recording import Recording
 from structsvm.io.sniff import stem_of
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
@@ -40,18 +43,24 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.words import certificate_in_words, question_in_words, training_in_words
 from structsvm.solvers.checkpoint import read_state
 from structsvm.storage.atomic import unwritable
+from structsvm.support.extras import require
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.plain import counted
 
 INTERRUPTED = 130
 CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
 """Settings of a learner that differ between the candidates of a split."""
+IN_MEMORY = ("labels", "outside", "chunk_column", "recording_column", "regions", "rates", "split")
+"""Parameters of reading and options that need all recordings in memory."""
+WAIT = 30
+"""Seconds to wait for a scheduler."""
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Learn, save, and say what came of it."""
     if args.output is None:
         args.output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
-    check_output(args, args.output, replaceable=_resumed(args))
+    check_output(args, args.output, replaceable=_is_resumed(args))
     if args.checkpoint is not None:
         check_output(args, args.checkpoint, replaceable=True)
         if args.checkpoint.exists():
@@ -65,10 +74,63 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if args.rates and not problem.traits.contiguous:
         raise SettingsError(f"--rates is for changes of recordings, not for {args.problem}")
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
-    later = reads_later(args, problem)
-    with on_cluster(args):
-        inputs = (files_of if later else _read)(args, terminal, problem)
+    later = _is_read_later(args, problem)
+    with _cluster(args):
+        inputs = (_files if later else _read)(args, terminal, problem)
         return _learn(args, terminal, learner, inputs)
+
+
+def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
+    """Whether files are read when they are needed: as asked for, or as memory has no room."""
+    typed = {*Reading.of(args).typed, *(name for name in IN_MEMORY if getattr(args, name, None))}
+    whole = next((name for name in IN_MEMORY if name in typed), None)
+    if args.lazy or args.scheduler is not None:
+        option = "--lazy" if args.lazy else "--scheduler"
+        if takes_images(problem):
+            raise SettingsError(f"{option} is for recordings and tables, not for images")
+        if whole is not None:
+            raise SettingsError(
+                f"{whole}= needs all recordings in memory, and with {option} "
+                "they are read one at a time: leave one of them out"
+            )
+        return True
+    if takes_images(problem) or whole is not None or not hasattr(os, "sysconf"):
+        return False
+    files = find_recordings(args.paths).files
+    return sum(path.stat().st_size for path in files) > memory_bytes()
+
+
+def memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@contextmanager
+def _cluster(args: argparse.Namespace) -> Iterator[None]:
+    """Let ``backend="dask"`` take the workers of the scheduler that was named, if one was."""
+    if args.scheduler is None:
+        yield
+        return
+    distributed = require("distributed", "dask", "--scheduler")
+    try:
+        client = distributed.Client(args.scheduler, timeout=WAIT)
+    except (OSError, ValueError, TypeError) as error:
+        raise SettingsError(
+            f"--scheduler {args.scheduler}: no scheduler answers ({error})"
+        ) from error
+    with client:
+        yield
+
+
+def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
+    """The labelled files that ``args.paths`` name, none of which is read here."""
+    found = find_recordings(args.paths)
+    options = Reading.of(args).options(in_order=problem.traits.contiguous)
+    terminal.note(f"{counted(len(found.files), 'file')}, read one at a time, whenever needed")
+    items = [
+        Recording(name, np.empty((0, 0)), None, (), source=str(path))
+        for name, path in zip(found.names, found.files, strict=True)
+    ]
+    return InputData(items, problem, (), RecordingFiles.of(found, options))
 
 
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
@@ -94,7 +156,10 @@ def _learn(
         )
     if inputs.files is not None:
         inputs = replace(inputs, ys=training.given or ())  # which are read now
-    training = _chosen(learner, training, inputs, terminal, args)
+    if args.split is not None:
+        training = _chosen_by_split(learner, training, inputs, terminal, args)
+    elif args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):
+        _choose_lam(learner, training, inputs, terminal, always=args.lam == "cv")
     interrupted = learn(
         learner,
         training,
@@ -145,16 +210,12 @@ def learn(
             tuned = False
         interrupted = learner.interrupted_
         if not (tuned or interrupted):
-            missing = " or ".join(map(_in_words, learner.problem_.traits.baselines))
+            missing = " or ".join(learner.problem_.traits.baselines)
             terminal.warn(f"interrupted: {missing} will be missing from evaluations")
         if not interrupted:  # with the baselines, as far as they are tuned
             keep(learner)
         interrupts.taken()  # all is done
     return interrupted
-
-
-def _in_words(baseline: str) -> str:
-    return baseline.upper() if baseline in ("pca", "rca") else f"the {baseline}"
 
 
 def _learn_rates(
@@ -175,42 +236,52 @@ def _learn_rates(
     return False
 
 
-def _chosen(
+def _search(learner: MetricLearner, **settings: object) -> MetricLearnerCV:
+    """A search among learners with the settings of this one."""
+    shared = inspect.signature(MetricLearnerCV).parameters
+    own = {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
+    return MetricLearnerCV(**own | settings)
+
+
+def _chosen_by_split(
     learner: MetricLearner,
     training: TrainingSet,
     inputs: InputData,
     terminal: Terminal,
     args: argparse.Namespace,
 ) -> TrainingSet:
-    """Give the learner what does best on what is held out, if that is to be chosen."""
-    shared = inspect.signature(MetricLearnerCV).parameters
-    settings = {k: v for k, v in learner.get_params(deep=False).items() if k in shared}
-    if args.split is not None:
-        search = MetricLearnerCV(**settings | {"split": args.split})
-        with inputs.named(), terminal.working("choosing on held-out parts"):
-            chosen = search.choose(training)
-        learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
-        found = f"{search.best_learned_}, lam {search.best_lam_:g}"
-        verdict = replace(search.verdict_, way=f"structsvm predict {args.output} NEW --baseline")
-        terminal.note(f"{found}, chosen on held-out {args.split}\n{verdict}")
-        return replace(training, question=args.split)
-    if args.lam != "cv" and not (args.lam is None and takes_images(inputs.problem)):
-        return training
-    teaching = training
-    if args.lam is None:
+    """Give the learner what does best on what is held out; what it is learned from, and why."""
+    search = _search(learner, split=args.split)
+    with inputs.named(), terminal.working("choosing on held-out parts"):
+        chosen = search.choose(training)
+    learner.set_params(**{name: getattr(chosen, name) for name in CHOSEN})
+    found = f"{search.best_learned_}, lam {search.best_lam_:g}"
+    verdict = replace(search.verdict_, way=f"structsvm predict {args.output} NEW --baseline")
+    terminal.note(f"{found}, chosen on held-out {args.split}\n{verdict}")
+    return replace(training, question=args.split)
+
+
+def _choose_lam(
+    learner: MetricLearner,
+    training: TrainingSet,
+    inputs: InputData,
+    terminal: Terminal,
+    *,
+    always: bool,
+) -> None:
+    """Give the learner the ``lam`` that does best on held-out samples, if some teach anything."""
+    if not always:
         if not training.is_complete:
-            return training
+            return
         several = [i for i, truth in enumerate(training.truths) if truth.n_clusters > 1]
         if len(several) < 2:
-            return training
-        teaching = training.at(several)  # one of a single part teaches nothing
-    candidates = ("untrained", learner.metric)
-    search = MetricLearnerCV(**settings | {"candidates": candidates, "rule": "min"})
+            return
+        training = training.at(several)  # one of a single part teaches nothing
+    search = _search(learner, candidates=("untrained", learner.metric), rule="min")
     with terminal.working("choosing lam by cross-validation"):
-        lam = search.choose(teaching).lam
+        lam = search.choose(training).lam
     terminal.note(f"lam {lam:g}, chosen on held-out {inputs.words.whole}s")
     learner.set_params(lam=lam)
-    return training
 
 
 def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
@@ -218,12 +289,13 @@ def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
     if args.split is None:
         return
     refuse_split(args.split, args.problem, problem)
+    typed = {"metric": args.metric, "lam": args.lam} | assigned(args)
     for name, usual in (("metric", "full"), ("lam", None), ("regularizer", "squared")):
-        if getattr(args, name) not in (None, usual):
-            raise SettingsError(f"--split chooses what --{name} gives: leave one out")
+        if typed.get(name) not in (None, usual):
+            raise SettingsError(f"--split chooses what {name}= gives: leave one out")
 
 
-def _resumed(args: argparse.Namespace) -> bool:
+def _is_resumed(args: argparse.Namespace) -> bool:
     """Whether the output is the model of an interrupted run, which resuming may replace."""
     checkpoint: Path | None = args.checkpoint
     if checkpoint is None or unwritable(checkpoint) or unwritable(args.output):

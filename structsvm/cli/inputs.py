@@ -21,7 +21,6 @@ from structsvm.errors import (
     OracleError,
     PluginError,
     SettingsError,
-    printable,
     warn,
 )
 from structsvm.io.cleaning import (
@@ -30,10 +29,15 @@ from structsvm.io.cleaning import (
     warn_about_spellings,
     without_odd_columns,
 )
-from structsvm.io.files import RecordingFiles, find_recordings, formats_in_words, read_file
-from structsvm.io.image_folder import LabelledImage, find_images, read_images
+from structsvm.io.files import (
+    Found,
+    RecordingFiles,
+    find_recordings,
+    formats_in_words,
+    read_file,
+)
+from structsvm.io.image_folder import LabelledImage, read_images
 from structsvm.io.intervals import with_labels
-from structsvm.io.options import FileOptions
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
@@ -125,9 +129,7 @@ def words_for(problem: PartitionProblem) -> Words:
 
 
 def words_of_training(problem: PartitionProblem) -> Words:
-    if takes_images(problem):
-        return Words(IMAGES.whole, IMAGES.part, GRAPHS.item)
-    return problem.traits.words
+    return replace(IMAGES, item=GRAPHS.item) if takes_images(problem) else problem.traits.words
 
 
 def checking(problem: PartitionProblem) -> str:
@@ -149,15 +151,22 @@ def read(
     refuse_foreign_options(reading, problem)
     if takes_images(problem):
         with terminal.working("reading images"):
-            return InputData.of(
-                read_images(args.paths, args.labels, need_labels=need_labels), problem
-            )
+            images = read_images(args.paths, args.labels, need_labels=need_labels)
+        return InputData.of(images, problem)
     features = [str(name) for name in getattr(learner, "feature_names_in_", ())]
     apart, in_order = args.labels is not None, problem.traits.contiguous
     options = reading.options(
         need_labels=need_labels and not apart, blanks=blanks or apart, in_order=in_order
     )
-    recordings = _recordings(args, terminal, features, options)
+    files = find_recordings(args.paths, labels=args.labels)
+    _tell_left_out(files, terminal)
+    n = len(files.files)
+    recordings: list[Recording] = []
+    with terminal.working(f"reading {counted(n, 'file')}"):
+        for path, name in stage("files", list(zip(files.files, files.names, strict=True))):
+            recordings += read_file(path, options, name=name, wanted=features, alone=n == 1)
+    for note in formats_in_words(recordings):
+        terminal.note(note)
     if apart:
         recordings = with_labels(recordings, args.labels, blanks=blanks, **reading.of_labels)
     kind, labels_matter = reading["labels_are"], need_labels or blanks
@@ -174,6 +183,16 @@ def read(
     return InputData.of(recordings, problem)
 
 
+def _tell_left_out(found: Found, terminal: Terminal) -> None:
+    others = [path.name for path in found.skipped if path not in found.predictions]
+    if found.predictions:
+        earlier = listed([path.name for path in found.predictions], 2)
+        terminal.note(f"earlier predictions are not read: {earlier}")
+    if others:
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        terminal.note(f"skipped: {', '.join(others[:5])}{more}")
+
+
 def read_for(
     learner: MetricLearner,
     args: argparse.Namespace,
@@ -182,19 +201,13 @@ def read_for(
     need_labels: bool,
     blanks: bool = False,
 ) -> InputData:
-    """Read what ``args.paths`` name, with the features of the model ``args.model``, in its order.
-
-    Raises
-    ------
-    DataError
-        If features differ.
-    """
+    """Read what ``args.paths`` name, with the features of ``args.model``, in its order."""
     refuse_settings(args, "files")
-    problem = learner.problem_
-    if args.missing == "mask" and getattr(problem, "missing", None) != "mask":
+    problem, typed = learner.problem_, Reading.of(args).typed
+    if typed.get("missing") == "mask" and getattr(problem, "missing", None) != "mask":
         raise SettingsError(
-            f"--missing mask: {args.model} was learned without it: learn with fit --missing mask, "
-            "or give --missing interpolate"
+            f"missing='mask': {args.model} was learned without it: learn with fit --missing mask, "
+            "or give missing='interpolate'"
         )
     inputs = read(args, terminal, problem, need_labels=need_labels, blanks=blanks, learner=learner)
     if takes_images(problem):
@@ -220,15 +233,6 @@ def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> l
         return as_measured(learner, inputs.Xs)
 
 
-def names_before_reading(args: argparse.Namespace, learner: MetricLearner) -> Sequence[str] | None:
-    """The names of what ``args.paths`` name, if they are known before any file is read."""
-    if takes_images(learner.problem_):
-        return [printable(file.stem) for file in find_images(args.paths)]
-    if Reading.of(args, learner)["recording_column"] is not None:
-        return None
-    return find_recordings(args.paths, labels=args.labels).names
-
-
 def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
     """Refuse what is said of tables where images are read, and of labels where there are none."""
     for name in reading.typed:
@@ -236,27 +240,6 @@ def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
             raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
         if name in reading.of_labels and "labels" not in reading.typed:
             raise SettingsError(f"{name}= is for a separate table of labels: give labels= as well")
-
-
-def _recordings(
-    args: argparse.Namespace, terminal: Terminal, features: Sequence[str], options: FileOptions
-) -> list[Recording]:
-    found = find_recordings(args.paths, labels=args.labels)
-    others = [path.name for path in found.skipped if path not in found.predictions]
-    if found.predictions:
-        earlier = listed([path.name for path in found.predictions], 2)
-        terminal.note(f"earlier predictions are not read: {earlier}")
-    if others:
-        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        terminal.note(f"skipped: {', '.join(others[:5])}{more}")
-    n = len(found.files)
-    recordings: list[Recording] = []
-    with terminal.working(f"reading {counted(n, 'file')}"):
-        for path, name in stage("files", list(zip(found.files, found.names, strict=True))):
-            recordings += read_file(path, options, name=name, wanted=features, alone=n == 1)
-    for note in formats_in_words(recordings):
-        terminal.note(note)
-    return recordings
 
 
 def groups_of(inputs: InputData, pattern: str | None) -> list[str] | None:

@@ -17,20 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.inputs import takes_images
+from structsvm.cli.inputs import InputData, takes_images
 from structsvm.data.times import TimeAxis
-from structsvm.data.words import IMAGES, Words
+from structsvm.data.words import IMAGES
 from structsvm.errors import SettingsError
 from structsvm.graphs.image_files import KINDS as IMAGE_KINDS
 from structsvm.io.files import KINDS, OTHER_TABLES, predictions_among
-from structsvm.io.image_folder import (
-    IMAGE_FOLDERS,
-    MASK,
-    MASK_FOLDERS,
-    OVERLAY,
-    LabelledImage,
-    made_of_images,
-)
+from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, OVERLAY, made_of_images
 from structsvm.io.options import FileOptions
 from structsvm.io.recording import Recording
 from structsvm.io.sniff import TextFormat
@@ -67,7 +60,7 @@ def check_output(
 def check_outputs(
     args: argparse.Namespace, paths: Sequence[Path], *, replaceable: bool = False
 ) -> None:
-    """Refuse, before any work, files of which one could not or must not be written."""
+    """Refuse files of which one could not or must not be written."""
     path, count = Counter(paths).most_common(1)[0] if paths else (None, 0)
     if count > 1:
         raise SettingsError(
@@ -93,6 +86,107 @@ def check_outputs(
             raise SettingsError(f"{folder}: no write permission for {there}")
 
 
+def _inputs(args: argparse.Namespace) -> Iterator[Path]:
+    """The files that the command may read; predictions among those of a folder are no inputs."""
+    named = [getattr(args, name, None) for name in ("model", "regions", "labels")]
+    for path in map(Path, [*(getattr(args, "paths", None) or []), *filter(None, named)]):
+        if not path.is_dir():
+            yield path
+            continue
+        inner = [folder for folder in path.iterdir() if folder.is_dir()]
+        folders = [one for one in inner if one.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS)]
+        files = [file for one in (path, *folders) for file in one.iterdir() if file.is_file()]
+        predictions = predictions_among(files) + made_of_images(files)
+        yield from set(files).difference([] if path == args.labels else predictions)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The partition of a recording, a table or an image, as it is printed and written."""
+
+    name: str
+    n_clusters: int
+    plain: Mapping[str, Any]
+    """As JSON has it, besides the name and the number of clusters."""
+    line: str
+    """As people read it, after the name."""
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    """One for each segment, or row of the table; times come last, and have no column yet."""
+    of_items: Sequence[Sequence[Any]] = ()
+    """Of each sample or row its segment or cluster, and what is known of that."""
+    labels: Any = None
+    """Of the pixels of an image, (H, W)."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"name": self.name, "n_clusters": self.n_clusters, **self.plain}
+
+    def __str__(self) -> str:
+        """The line that is printed."""
+        return f"{self.name}: {self.line}"
+
+
+def segments(
+    name: str, M: EquivalenceMatrix, table: Sequence[Mapping[str, Any]], time: TimeAxis | None
+) -> Answer:
+    """The segments of a recording, which ``table`` describes as ``predict_segments`` does."""
+    known = [column for column in ("state", "probability", "margin", "rate") if column in table[0]]
+    rows, of_items = [], []
+    for k, row in enumerate(table):
+        values = [row[column] if column == "state" else _rounded(row[column]) for column in known]
+        bounds = [row["start"], row["end"]]
+        times = [] if time is None else [time.text(at) for at in bounds]
+        rows.append([k, *bounds, *values, *times])
+        of_items += [[k, *values]] * (row["end"] - row["start"])
+    changes = table[1:]
+    plain: dict[str, Any] = {"breakpoints": M.breakpoints}
+    line = " ".join(str(row["end"]) for row in table)
+    if "state" in known:
+        line = ", ".join(f"{row['state']} until {row['end']}" for row in table)
+    if time is not None:
+        moments = [time.text(change["start"]) for change in changes]
+        plain |= {"time": time.name, "change_times": moments}
+        line += f" ({time.name} {', '.join(moments)})" if moments else ""
+    for column in ("margin", "rate"):
+        if column in known:
+            plain[f"{column}s"] = [finite(change[column]) for change in changes]
+            shown = ", ".join(f"{change[column]:.2g}" for change in changes)
+            line += f" ({column}s {shown})" if changes else ""
+    if "state" in known:
+        plain["states"] = [row["state"] for row in table]
+        plain["probabilities"] = [_rounded(row["probability"]) for row in table]
+    columns = ["segment", "start", "end", *known]
+    return Answer(name, len(table), plain, line, columns, rows, of_items)
+
+
+def clusters(name: str, M: EquivalenceMatrix) -> Answer:
+    """The clusters of the rows of a table."""
+    assert M.labels is not None
+    labels = [int(label) for label in M.labels]
+    rows, of_items = list(enumerate(labels)), [[label] for label in labels]
+    line = " ".join(map(str, M.sizes))
+    plain = {"labels": labels}
+    return Answer(name, M.n_clusters, plain, line, ["row", "cluster"], rows, of_items)
+
+
+def parts(name: str, labels: Any) -> Answer:
+    """The parts of an image."""
+    shares = [float(share) for share in np.bincount(labels.ravel()) / labels.size]
+    shown = ", ".join(f"{share:.0%}" for share in shares)
+    line = f"{IMAGES.parts(len(shares))} of {shown} of the pixels"
+    return Answer(name, len(shares), {"shares": shares}, line, labels=labels)
+
+
+def _rounded(value: Any) -> Any:
+    return None if value is None else round(float(value), 4)
+
+
+def file_kinds(problem: PartitionProblem) -> tuple[str, ...]:
+    """How the name of one file for predictions ends; any other name is that of a folder."""
+    return (".png", ".npy") if takes_images(problem) else (".csv",)
+
+
 def check_folder_name(path: Path, suffixes: Sequence[str]) -> None:
     """Refuse a folder to write in that is called like a file of another kind than is written."""
     suffix = path.suffix.lower()
@@ -103,248 +197,44 @@ def check_folder_name(path: Path, suffixes: Sequence[str]) -> None:
         )
 
 
-def _inputs(args: argparse.Namespace) -> Iterator[Path]:
-    """The files that the command may read; predictions among those of a folder are no inputs."""
-    paths = getattr(args, "paths", None) or []
-    named = [getattr(args, name, None) for name in ("model", "regions", "labels")]
-    for path in map(Path, [*paths, *filter(None, named)]):
-        if not path.is_dir():
-            yield path
-            continue
-        files = [file for folder in _folders(path) for file in folder.iterdir() if file.is_file()]
-        made = [] if path == args.labels else predictions_among(files) + made_of_images(files)
-        yield from set(files).difference(made)
+def places(problem: PartitionProblem, folder: Path, names: Sequence[str]) -> list[Path]:
+    """The files of predictions in a folder, never outside: none is called as what was read."""
+    part = problem.traits.words.part
+    ends = (f"{MASK}.png", f"{OVERLAY}.png") if takes_images(problem) else (f"_{part}s.csv",)
+    paths = [Path(f"{name}{end}") for name in names for end in ends]  # which may have slashes
+    return [folder.joinpath(*(p for p in path.parts if p not in ("/", ".."))) for path in paths]
 
 
-def _folders(folder: Path) -> Iterator[Path]:
-    """A folder, and the folders of images and masks that it may hold."""
-    yield folder
-    for inner in folder.iterdir():
-        if inner.is_dir() and inner.name.lower() in (*IMAGE_FOLDERS, *MASK_FOLDERS):
-            yield inner
+def write_file(path: Path, answers: Sequence[Answer]) -> None:
+    """One table of all recordings, or rows of all tables; or the label map of the only image."""
+    if answers[0].labels is not None:
+        write_atomically(path, label_map(answers[0].labels, path.suffix.lower()))
+        return
+    header = ["recording", *answers[0].columns]
+    if any(len(answer.rows[0]) > len(answer.columns) for answer in answers):
+        header += TIMES
+    rows = ([answer.name, *row] for answer in answers for row in answer.rows)
+    blank = [""] * len(TIMES)
+    write_atomically(path, _csv(header, ([*row, *blank][: len(header)] for row in rows)))
 
 
-def _within(folder: Path, name: str) -> Path:
-    """The place in a folder of what is called ``name``, which may have slashes, never outside."""
-    return folder.joinpath(*(part for part in Path(name).parts if part not in ("/", "..")))
-
-
-@dataclass(frozen=True, eq=False)
-class Segments:
-    """The segments of a recording."""
-
-    name: str
-    M: EquivalenceMatrix
-    table: Sequence[Mapping[str, Any]]
-    """As :meth:`MetricLearner.predict_segments` has it, perhaps without states and margins."""
-    time: TimeAxis | None
-
-    @property
-    def known(self) -> list[str]:
-        """What is known of each segment."""
-        columns = ("state", "probability", "margin", "rate")
-        return [column for column in columns if column in self.table[0]]
-
-    @property
-    def columns(self) -> list[str]:
-        return ["segment", "start", "end", *self.known]
-
-    @property
-    def rows(self) -> Iterator[list[Any]]:
-        """One for each segment; its times come last."""
-        for k, row in enumerate(self.table):
-            bounds = [row["start"], row["end"]]
-            times = [] if self.time is None else map(self.time.text, bounds)
-            yield [k, *bounds, *self._known(row), *times]
-
-    @property
-    def of_items(self) -> Iterator[list[Any]]:
-        """Of each sample its segment, and what is known of that."""
-        for k, row in enumerate(self.table):
-            for _ in range(row["start"], row["end"]):
-                yield [k, *self._known(row)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        ends, changes = self.M.breakpoints, self.table[1:]
-        plain = {"name": self.name, "n_clusters": len(ends), "breakpoints": ends}
-        if self.time is not None:
-            times = [self.time.text(change["start"]) for change in changes]
-            plain |= {"time": self.time.name, "change_times": times}
-        for name in ("margin", "rate"):
-            if name in self.known:
-                plain[f"{name}s"] = [finite(change[name]) for change in changes]
-        if "state" in self.known:
-            plain["states"] = [row["state"] for row in self.table]
-            plain["probabilities"] = [round(float(row["probability"]), 4) for row in self.table]
-        return plain
-
-    def __str__(self) -> str:
-        """The name and the ends, each with the state that ends there; the times of the changes."""
-        changes = self.table[1:]
-        line = " ".join(str(row["end"]) for row in self.table)
-        if "state" in self.known:
-            line = ", ".join(f"{row['state']} until {row['end']}" for row in self.table)
-        if self.time is not None and changes:
-            times = ", ".join(self.time.text(change["start"]) for change in changes)
-            line += f" ({self.time.name} {times})"
-        for name in ("margin", "rate"):
-            if name in self.known and changes:
-                line += f" ({name}s {', '.join(f'{change[name]:.2g}' for change in changes)})"
-        return f"{self.name}: {line}"
-
-    def _known(self, row: Mapping[str, Any]) -> list[Any]:
-        values = {name: row[name] for name in self.known}
-        return [
-            value if value is None or name == "state" else round(float(value), 4)
-            for name, value in values.items()
-        ]
-
-
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """The clusters of the rows of a table."""
-
-    name: str
-    M: EquivalenceMatrix
-    columns = ("row", "cluster")
-    known = ()
-    time = None
-
-    @property
-    def labels(self) -> list[int]:
-        assert self.M.labels is not None
-        return [int(label) for label in self.M.labels]
-
-    @property
-    def rows(self) -> Iterator[list[Any]]:
-        """One for each row of the table."""
-        return ([i, label] for i, label in enumerate(self.labels))
-
-    @property
-    def of_items(self) -> Iterator[list[Any]]:
-        """Of each row its cluster."""
-        return ([label] for label in self.labels)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"name": self.name, "n_clusters": self.M.n_clusters, "labels": self.labels}
-
-    def __str__(self) -> str:
-        """The name and the sizes."""
-        return f"{self.name}: {' '.join(map(str, self.M.sizes))}"
-
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """The parts of an image."""
-
-    name: str
-    M: EquivalenceMatrix
-    labels: Any
-    """Of the pixels, (H, W)."""
-
-    @property
-    def shares(self) -> list[float]:
-        """Of the pixels, for each part."""
-        return [float(share) for share in np.bincount(self.labels.ravel()) / self.labels.size]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"name": self.name, "n_clusters": len(self.shares), "shares": self.shares}
-
-    def __str__(self) -> str:
-        """The name and the shares."""
-        shown = ", ".join(f"{share:.0%}" for share in self.shares)
-        return f"{self.name}: {IMAGES.parts(len(self.shares))} of {shown} of the pixels"
-
-
-Answer = Segments | Clusters | Parts
-"""The partition of a recording, a table or an image."""
-
-
-@dataclass(frozen=True)
-class TableWriter:
-    """Segments or clusters as tables."""
-
-    part: str
-    suffixes = (".csv",)
-    """How the name of one file ends; any other name is that of a folder."""
-    one_each = False
-    """Whether one file holds one partition only."""
-
-    def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
-        """NAME_segments.csv, say: never the name of a recording."""
-        return [_within(folder, f"{name}_{self.part}s.csv") for name in names]
-
-    def write_file(self, path: Path, answers: Sequence[Any]) -> None:
-        """A row for each segment of all recordings, or for each row of all tables."""
-        header = ["recording", *answers[0].columns]
-        if any(answer.time is not None for answer in answers):
-            header += TIMES
-        rows = ([answer.name, *row] for answer in answers for row in answer.rows)
-        blank = [""] * len(TIMES)
-        write_atomically(path, _csv(header, ([*row, *blank][: len(header)] for row in rows)))
-
-    def write_folder(self, folder: Path, items: Sequence[Any], answers: Sequence[Any]) -> None:
-        """The table of each with columns added."""
-        places = self.places(folder, [answer.name for answer in answers])
-        for path, item, answer in zip(places, items, answers, strict=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
+def write_folder(folder: Path, inputs: InputData, answers: Sequence[Answer]) -> None:
+    """A table of each, with columns added; or its label map, and an overlay on the image."""
+    files = iter(places(inputs.problem, folder, inputs.names))
+    for item, answer in zip(inputs.items, answers, strict=True):
+        path = next(files)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(item, Recording):
             header, rows, separator = _table(item)
-            columns = _not_in(header, (self.part, *answer.known))
+            known = answer.columns[3:]  # what is known of a segment besides its number and ends
+            columns = _not_in(header, (inputs.problem.traits.words.part, *known))
             added = ([*row, *new] for row, new in zip(rows, answer.of_items, strict=True))
             write_atomically(path, _csv([*header, *columns], added, separator))
+        else:
+            from structsvm.plotting import overlay
 
-    def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
-        if one_file or n == 1:
-            return f"{words.part}s of {words.wholes(n)} are in {output}"
-        return f"one file for each of {words.wholes(n)} is in {output}"
-
-
-@dataclass(frozen=True)
-class MapWriter:
-    """Parts of images as label maps, and as overlays on the images."""
-
-    maps: str
-    """"png" or "npy"."""
-    suffixes = (".png", ".npy")
-    one_each = True
-
-    def places(self, folder: Path, names: Sequence[str]) -> list[Path]:
-        """NAME_mask.png or NAME_mask.npy, and NAME_overlay.png: never the name of the image."""
-        ends = (f"{MASK}.{self.maps}", f"{OVERLAY}.png")
-        return [_within(folder, f"{name}{end}") for name in names for end in ends]
-
-    def write_file(self, path: Path, answers: Sequence[Any]) -> None:
-        """The label map of the only image."""
-        (answer,) = answers
-        write_atomically(path, label_map(answer.labels, path.suffix.lower()))
-
-    def write_folder(
-        self, folder: Path, items: Sequence[Recording | LabelledImage], answers: Sequence[Any]
-    ) -> None:
-        """The label map and the overlay of each."""
-        from structsvm.plotting import overlay
-
-        folder.mkdir(parents=True, exist_ok=True)
-        for item, answer in zip(items, answers, strict=True):
-            assert isinstance(item, LabelledImage)
-            mask, marked = self.places(folder, [answer.name])
-            write_atomically(mask, label_map(answer.labels, f".{self.maps}"))
-            write_atomically(marked, _png(overlay(item.image, answer.labels)))
-
-    def written(self, output: Path, words: Words, n: int, one_file: bool) -> str:
-        return f"{'1 label map is' if n == 1 else f'{n} label maps are'} in {output}"
-
-
-Writer = TableWriter | MapWriter
-"""Writes partitions into one file, or into a folder."""
-
-
-def writer_for(problem: PartitionProblem, maps: str = "png") -> Writer:
-    """The writer of what a problem gives: ``maps`` is how label maps of images are written."""
-    return MapWriter(maps) if takes_images(problem) else TableWriter(problem.traits.words.part)
+            write_atomically(path, label_map(answer.labels, ".png"))
+            write_atomically(next(files), _png(overlay(item.image, answer.labels)))
 
 
 def label_map(labels: Any, kind: str) -> bytes:

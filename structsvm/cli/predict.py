@@ -7,16 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from structsvm.cli.inputs import InputData, measured, names_before_reading, read_for, takes_images
+from structsvm.cli.inputs import InputData, measured, read_for, takes_images
 from structsvm.cli.outputs import (
     Answer,
-    Clusters,
-    Parts,
-    Segments,
     check_folder_name,
     check_output,
     check_outputs,
-    writer_for,
+    clusters,
+    file_kinds,
+    parts,
+    places,
+    segments,
+    write_file,
+    write_folder,
 )
 from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
@@ -48,22 +51,18 @@ Table = Sequence[Mapping[str, Any]]
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Partition the samples, and write or print their partitions."""
     learner, output = load_metric_learner(args.model), args.output
-    writer = writer_for(learner.problem_, args.maps)
-    one_file = output is not None and output.suffix.lower() in writer.suffixes
-    names = None
+    kinds = file_kinds(learner.problem_)
+    one_file = output is not None and output.suffix.lower() in kinds
     if one_file:
         check_output(args, output)
     elif output is not None:
-        check_folder_name(output, writer.suffixes)
-        names = names_before_reading(args, learner)
-        check_outputs(args, writer.places(output, names or ()))
+        check_folder_name(output, kinds)
     inputs = read_for(learner, args, terminal, need_labels=False)
-    if output is not None and not one_file and names is None:
-        check_outputs(args, writer.places(output, inputs.names))
-    if one_file and writer.one_each and len(inputs) > 1:
-        raise SettingsError(
-            f"{output} is one file for {inputs.words.wholes(len(inputs))}: name a folder"
-        )
+    words, images = inputs.words, takes_images(learner.problem_)
+    if output is not None and not one_file:
+        check_outputs(args, places(learner.problem_, output, inputs.names))
+    if one_file and images and len(inputs) > 1:
+        raise SettingsError(f"{output} is one file for {words.wholes(len(inputs))}: name a folder")
     samples = measured(learner, inputs, terminal)
     with inputs.named():
         if args.baseline is None:
@@ -83,13 +82,19 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     if output is not None:
         with Interrupts():  # all the files or none
             if one_file:
-                writer.write_file(output, answers)
+                write_file(output, answers)
             else:
-                writer.write_folder(output, inputs.items, answers)
-        terminal.note(writer.written(output, inputs.words, len(answers), one_file))
+                write_folder(output, inputs, answers)
+        n = len(answers)
+        about = f"{words.part}s of {words.wholes(n)} are"
+        if images:
+            about = "1 label map is" if n == 1 else f"{n} label maps are"
+        elif n > 1 and not one_file:
+            about = f"one file for each of {words.wholes(n)} is"
+        terminal.note(f"{about} in {output}")
     plain = [answer.to_dict() for answer in answers]
     lines = map(str, answers) if output is None else ()
-    terminal.report({f"{inputs.words.whole}s": plain}, *lines)
+    terminal.report({f"{words.whole}s": plain}, *lines)
     return 0
 
 
@@ -99,7 +104,7 @@ def _tell_counts(
     """Say how many clusters were found where nobody said how many there are."""
     if learner.problem_.traits.contiguous:
         return
-    counts = [answer.M.n_clusters for answer in answers]
+    counts = [answer.n_clusters for answer in answers]
     fewest, most = min(counts), max(counts)
     found = counted(most, inputs.words.part) if fewest == most else f"{fewest} to {most} clusters"
     where = f"each {inputs.words.whole}" if len(counts) > 1 else answers[0].name
@@ -134,19 +139,18 @@ def answers_of(
         partitions = [EquivalenceMatrix.from_breakpoints(each) for each in ends]
     else:
         partitions = _partitions(learner, measured, samples, baseline, n_clusters, rules)
+    problem, names = learner.problem_, inputs.names
+    if takes_images(problem):
+        labels = labels_of(problem, partitions, samples)
+        return [parts(name, each) for name, each in zip(names, labels, strict=True)]
+    if not problem.traits.contiguous:
+        return [clusters(name, M) for name, M in zip(names, partitions, strict=True)]
+    if not margins:
         tables = _states(learner, measured, samples, partitions, baseline, n_clusters)
-    rows = zip(
-        *(inputs.names, partitions, labels_of(learner.problem_, partitions, samples)),
-        *(tables, samples, inputs.times),
-        strict=True,
-    )
-    if takes_images(learner.problem_):
-        return [Parts(name, M, labels) for name, M, labels, *_ in rows]
-    if not learner.problem_.traits.contiguous:
-        return [Clusters(name, M) for name, M, *_ in rows]
+    rows = zip(names, partitions, tables, samples, inputs.times, strict=True)
     return [
-        Segments(name, M, table or segment_table(M, sample, None), time)
-        for name, M, _, table, sample, time in rows
+        segments(name, M, table or segment_table(M, sample, None), time)
+        for name, M, table, sample, time in rows
     ]
 
 

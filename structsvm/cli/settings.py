@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
 from typing import Any
 
 import structsvm.features
@@ -22,7 +21,7 @@ from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io import with_labels
 from structsvm.io.cleaning import NOT_BETWEEN
-from structsvm.io.options import FileOptions
+from structsvm.io.options import SEQUENCES, FileOptions
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import problem_class
@@ -35,12 +34,13 @@ GROUPS = ("problem", "solver", "features", "files")
 """What has settings of its own, ``--set problem.NAME=VALUE``."""
 TOL_OF_DESCENT = 1e-3
 """A gradient to reach, where there is no certified gap."""
-
 COLUMNS = ("label_column", "time_column", "recording_column")
-OPTIONS = (*COLUMNS, "labels", "ignore", "missing")
-"""Parameters of reading that have an option of their own."""
 OF_COMMANDS = ("path", "recordings", "need_labels", "blanks", "max_bytes", "optional", "in_order")
 """Parameters of reading that commands give themselves."""
+OF_LABELS = [one for one in inspect.signature(with_labels).parameters if one not in OF_COMMANDS]
+"""Parameters of reading labels from files of their own."""
+FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS] + OF_LABELS
+"""Parameters of reading that can be typed."""
 ONCE = ("labels", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
 """What is about the files of one command, and no other ones of the model."""
 
@@ -51,14 +51,10 @@ PARAMETER = re.compile(
 PHRASES = {"features=HermiteMoments()": "--context moments", "resume=": "checkpoint="}
 
 
-def assigned(args: argparse.Namespace, group: str = "") -> dict[str, Any]:
-    """The settings of a group that were typed; without one, the parameters of the learner."""
-    return {name: value_of(text) for name, text in _texts(args, group).items()}
-
-
-def _texts(args: argparse.Namespace, group: str) -> dict[str, str]:
+def texts_of(args: argparse.Namespace, group: str) -> dict[str, str]:
+    """The settings of a group as they were typed."""
     found = {}
-    for name, value in args.set:
+    for name, text in args.set:
         owner, setting = name.split(".", 1) if "." in name else ("", name)
         if owner not in ("", *GROUPS):
             raise SettingsError(
@@ -66,8 +62,13 @@ def _texts(args: argparse.Namespace, group: str) -> dict[str, str]:
                 f"{', '.join(GROUPS)}{meant(owner, GROUPS)}"
             )
         if owner == group:
-            found[setting] = value
+            found[setting] = text
     return found
+
+
+def assigned(args: argparse.Namespace, group: str = "") -> dict[str, Any]:
+    """The settings of a group that were typed; without one, the parameters of the learner."""
+    return {name: value_of(text) for name, text in texts_of(args, group).items()}
 
 
 def value_of(text: str) -> Any:
@@ -96,7 +97,6 @@ def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
     learner = MetricLearner(
         problem,
         metric=args.metric or ("diagonal" if masked else "full"),
-        regularizer=args.regularizer,
         lam=None if args.lam == "cv" else args.lam,
         features=typed_features(args, problem),
         random_state=getattr(problem, "random_state", 0),  # folds are the same every time
@@ -113,38 +113,29 @@ def learner_of(args: argparse.Namespace, **parameters: Any) -> MetricLearner:
 
 
 def typed_problem(args: argparse.Namespace) -> PartitionProblem:
-    """The problem that was named, with its settings."""
-    given = assigned(args, "problem")
-    if args.missing == "mask":
-        cls: Any = problem_class(args.problem)
+    """The problem that was named, with its settings; one of an image is ``image.radius``."""
+    name, given = args.problem, assigned(args, "problem")
+    cls: Any = problem_class(name)
+    if Reading.of(args)["missing"] == "mask":
         if "missing" not in cls.__dataclass_fields__:
             raise SettingsError(
-                f"--missing mask is not for {args.problem}: fill missing values in, or leave "
-                "their rows out"
+                f"--missing mask is not for {name}: fill missing values in, or leave their rows out"
             )
         given["missing"] = "mask"
-    return problem_of(args.problem, given)
-
-
-def problem_of(name: str, given: Mapping[str, Any]) -> PartitionProblem:
-    """The problem of a name with these settings; those of a setting are ``image.radius``."""
-    cls: Any = problem_class(name)
-    needed = [
-        field.name
-        for field in fields(cls)
-        if field.init and field.default is MISSING and field.default_factory is MISSING
-    ]
-    for setting in needed:
-        if setting not in given:
-            raise SettingsError(
-                f"problem {name} needs a setting: give --set problem.{setting}=VALUE"
-            )
-    others = {f"problem__{k.replace('.', '__')}": v for k, v in given.items() if k not in needed}
+    needed = {}
+    for one in fields(cls):
+        if one.init and one.default is MISSING and one.default_factory is MISSING:
+            if one.name not in given:
+                raise SettingsError(
+                    f"problem {name} needs a setting: give --set problem.{one.name}=VALUE"
+                )
+            needed[one.name] = given.pop(one.name)
+    others = {f"problem__{setting.replace('.', '__')}": v for setting, v in given.items()}
     try:
-        learner = MetricLearner(cls(**{setting: given[setting] for setting in needed}))
-        problem: PartitionProblem = learner.set_params(**others).problem
+        learner = MetricLearner(cls(**needed)).set_params(**others)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"problem {name}: {error}") from error
+    problem: PartitionProblem = learner.problem
     return problem
 
 
@@ -152,13 +143,12 @@ def typed_features(
     args: argparse.Namespace, problem: PartitionProblem
 ) -> RecordingTransformer | None:
     """The features of ``--context``, side by side, with their settings."""
-    names = getattr(args, "context", None) or ()
     images = problem.traits.words in (GRAPHS, IMAGES)
-    if names and not (problem.traits.contiguous or images):
+    if args.context and not (problem.traits.contiguous or images):
         raise SettingsError("--context is for recordings and images: leave it out")
     classes = CONTEXT_OF_IMAGES if images else CONTEXT
     stages: dict[str, RecordingTransformer] = {}
-    for name in names:
+    for name in args.context or ():
         if name not in classes:
             known = ", ".join(classes)
             raise SettingsError(
@@ -196,10 +186,9 @@ def solver_of(args: argparse.Namespace, problem: PartitionProblem) -> Solver:
                 f"{', '.join(sorted(known))}{meant(name, known)}"
             )
     stopping: dict[str, Any] = {} if convex else {"tol": TOL_OF_DESCENT}
-    stopping |= {name: value for name, value in settings.items() if name in limits}
-    rest = {name: value for name, value in settings.items() if name not in limits}
+    stopping |= {name: settings.pop(name) for name in limits & settings.keys()}
     solver = assigned(args).get("solver", "auto")
-    return solver_from(solver, Stopping(**stopping), **rest, convex=convex)
+    return solver_from(solver, Stopping(**stopping), **settings, convex=convex)
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,13 +200,6 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-@cache
-def file_parameters() -> tuple[str, ...]:
-    """Parameters of reading without an option of their own."""
-    names = [*(one.name for one in fields(FileOptions)), *inspect.signature(with_labels).parameters]
-    return tuple(name for name in dict.fromkeys(names) if name not in (*OPTIONS, *OF_COMMANDS))
-
-
 @dataclass(frozen=True)
 class Reading:
     """How files are read: as it was typed now, or when the model was learned."""
@@ -227,16 +209,16 @@ class Reading:
 
     @classmethod
     def of(cls, args: argparse.Namespace, learner: Any = None) -> Reading:
-        """The parameters that were typed, and those of the model."""
-        typed = {name: getattr(args, name, None) for name in OPTIONS}
-        known = file_parameters()
-        for name, text in _texts(args, "files").items():
-            if name not in known:
+        typed = {name: getattr(args, name, None) for name in (*FILES, "labels")}
+        for name, text in texts_of(args, "files").items():
+            if name not in FILES:
                 raise SettingsError(
                     f"--set files.{name}: reading has no such parameter, it has "
-                    f"{', '.join(known)}{meant(name, known)}"
+                    f"{', '.join(FILES)}{meant(name, FILES)}"
                 )
-            typed[name] = _several(name, text)
+            typed[name] = text.split(",") if name in SEQUENCES else text
+            if name == "skip_lines":
+                typed[name] = [value_of(line) for line in text.strip("[]()").split(",")]
         typed = {name: value for name, value in typed.items() if value is not None}
         return cls(typed, getattr(learner, "columns_", {}))
 
@@ -250,8 +232,7 @@ class Reading:
 
     @property
     def of_labels(self) -> dict[str, Any]:
-        own = inspect.signature(with_labels).parameters
-        return {name: self[name] for name in own if name not in OF_COMMANDS}
+        return {name: self[name] for name in OF_LABELS}
 
     def options(
         self, *, need_labels: bool = True, blanks: bool = False, in_order: bool = True
@@ -270,17 +251,9 @@ class Reading:
         return FileOptions(**given, optional=frozenset(filter(None, optional)))
 
 
-def _several(name: str, text: str) -> Any:
-    """A parameter of reading, those of which commas separate several as a list."""
-    if name == "skip_lines":
-        lines = value_of(text)
-        return lines if isinstance(lines, tuple | list) else [lines]
-    return text.split(",") if name in ("features", "missing_labels") else text
-
-
 def as_typed(text: str, args: argparse.Namespace) -> str:
     """A message of the library whose parameters are options of the command that was typed."""
-    options = {name: f"--set files.{name}=" for name in file_parameters()}
+    options = {name: f"--set files.{name}=" for name in FILES}
     if hasattr(args, "problem"):
         for name in MetricLearner().get_params(deep=False):
             options.setdefault(name, f"--set {name}=")

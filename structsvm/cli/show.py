@@ -29,6 +29,8 @@ from structsvm.support.plain import counted, finite
 from structsvm.support.settings import settings_in
 from structsvm.support.tables import ShortTable
 
+TOP = 10
+"""Features that are printed; --json has all of them."""
 BAR = 24
 """Characters of the longest bar."""
 LISTED = 12
@@ -45,7 +47,7 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
     found = diagnose(learner)
     plain = describe(learner, args.model) | found.to_dict()
     findings = [str(found)] if len(found) else []
-    terminal.report(plain, _facts(learner, plain), _weights(learner, args.top), *findings)
+    terminal.report(plain, _facts(learner, plain), _weights(learner), *findings)
     return 0
 
 
@@ -141,9 +143,9 @@ def _price(learner: MetricLearner, loss: float | None) -> str:
     return f"{price:.6g} a {words.part}, {how}"
 
 
-def _weights(learner: MetricLearner, n: int) -> str:
+def _weights(learner: MetricLearner) -> str:
     weights = heaviest_features(learner)
-    top = weights[:n]
+    top = weights[:TOP]
     largest = max((weight for _, weight in top), default=0.0) or 1.0
     title = f"{len(top)} of {len(weights)}, untrained 1"
     bars = ((name, f"{weight:.3g}", "━" * round(BAR * weight / largest)) for name, weight in top)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from structsvm.cli.inputs import (
     taken_to_be_independent,
     takes_images,
 )
-from structsvm.cli.outputs import check_outputs, writer_for
+from structsvm.cli.outputs import check_outputs, places, write_folder
 from structsvm.cli.predict import answers_of
 from structsvm.cli.settings import Reading, refuse_settings, typed_problem
 from structsvm.cli.terminal import Terminal
@@ -44,7 +44,6 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.candidates import BLIND
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
 from structsvm.storage.atomic import write_atomically
@@ -52,10 +51,6 @@ from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted, some_of
 from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
-
-__all__ = ["run"]
-
-Ints = NDArray[np.int64]
 
 SHARE = 0.3
 """Of the groups, or of the rows of a table, that is held out for the verdict."""
@@ -73,37 +68,33 @@ ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= 
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
+class Part:
     """What was read, or a part of it, and the same as it was checked."""
 
     inputs: InputData
     data: TrainingSet
-
-    def at(self, which: Ints) -> Checked:
-        """Some of the samples, as they were checked."""
-        items = [self.inputs.items[i] for i in which]
-        return Checked(InputData.of(items, self.data.problem), self.data.at(which))
-
-    def rows(self, which: Ints, name: str) -> Checked:
-        """Some of the rows of the only table, as they were checked."""
-        (table,) = self.inputs.items
-        assert isinstance(table, Recording)
-        X, y = table.X[which], np.asarray(table.y)[which]
-        part = replace(table, name=name, X=X, y=y, time=None, source=None, origin=None)
-        return Checked(InputData.of([part], self.data.problem), self.data.cut([(0, which)]))
 
 
 def run(args: argparse.Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do."""
     refuse_settings(args, "problem", "files")
     problem = typed_problem(args)
-    names = {"model": "model.structsvm", "report": "report.html", "predictions": "predicted"}
-    places = {what: args.output / name for what, name in names.items()}
-    check_outputs(args, [places["model"], places["report"]])
-    whole = _checked(args, terminal, problem)
-    split = _split(whole.inputs, args)
-    train, test = _divided(whole, split)
-    _check_predictions(args, terminal, test.inputs, places["predictions"])
+    model, report = args.output / "model.structsvm", args.output / "report.html"
+    check_outputs(args, [model, report])
+    inputs = read(args, terminal, problem)
+    with inputs.named(), terminal.working(checking(problem)):
+        data = TrainingSet.read(
+            problem,
+            inputs.Xs,
+            inputs.ys,
+            feature_names=inputs.features,
+            groups=groups_of(inputs, args.groups),
+        )
+        with without_warnings(DataWarning):  # labels without a change are refused before the split
+            problem.learning.check(data.truths)
+    split = _split(inputs, args)
+    train, test = _divided(Part(inputs, data), split)
+    _check_predictions(args, terminal, test.inputs)
     terminal.note(_about(train, test, split))
     if split in (ROWS, CLUSTERS):
         _warn_of_copies(train, test, terminal)
@@ -114,53 +105,39 @@ def run(args: argparse.Namespace, terminal: Terminal) -> int:
         learner.columns_ = Reading.of(args).to_remember
         learner.steps_ = usual_steps(train.inputs.times)
         args.output.mkdir(parents=True, exist_ok=True)
-        save(learner, places["model"])
+        save(learner, model)
         saved = True
 
     try:
         search = _chosen(train, split, args, terminal, keep)
         with Interrupts():
             keep(search.best_estimator_)  # again, with its baselines
-        _compare(search, test, places, args, terminal)
+        _compare(search, test, model, report, args, terminal)
     except KeyboardInterrupt as interrupt:
         if not saved:
             raise
         raise KeyboardInterrupt(
-            f"after choosing: {places['model']} holds what was learned, and there is no comparison"
+            f"after choosing: {model} holds what was learned, and there is no comparison"
         ) from interrupt
     return 0
 
 
-def _checked(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> Checked:
-    """All that was given, checked before it is split: labels without a change are refused early."""
-    inputs = read(args, terminal, problem)
-    groups = groups_of(inputs, args.groups)
-    with inputs.named(), terminal.working(checking(problem)):
-        data = TrainingSet.read(
-            problem, inputs.Xs, inputs.ys, feature_names=inputs.features, groups=groups
-        )
-        with without_warnings(DataWarning):
-            problem.learning.check(data.truths)
-    return Checked(inputs, data)
-
-
-def _check_predictions(
-    args: argparse.Namespace, terminal: Terminal, held_out: InputData, folder: Path
-) -> None:
+def _check_predictions(args: argparse.Namespace, terminal: Terminal, held_out: InputData) -> None:
     """Refuse predictions that exist, as other outputs, and name those of other recordings."""
-    places = writer_for(held_out.problem).places(folder, held_out.names)
+    folder = args.output / "predicted"
+    files = places(held_out.problem, folder, held_out.names)
     inside = folder.iterdir() if folder.is_dir() else ()
-    others = sorted(path.name for path in inside if path.is_file() and path not in places)
+    others = sorted(path.name for path in inside if path.is_file() and path not in files)
     if others:
         terminal.warn(
             f"{folder} holds {listed(others, 3)} of an earlier run, which this run does not "
             "replace: they are not predictions of its held-out data"
         )
-    check_outputs(args, places)
+    check_outputs(args, files)
 
 
 def _chosen(
-    train: Checked,
+    train: Part,
     split: str | None,
     args: argparse.Namespace,
     terminal: Terminal,
@@ -185,15 +162,20 @@ def _chosen(
 
 def _compare(
     search: MetricLearnerCV,
-    test: Checked,
-    places: dict[str, Path],
+    test: Part,
+    model: Path,
+    report: Path,
     args: argparse.Namespace,
     terminal: Terminal,
 ) -> None:
     """Judge by what was held out, write the report and the predictions, and say what to do."""
-    learner, inputs = search.best_estimator_, test.inputs
-    samples, writer = list(test.data.samples), writer_for(test.inputs.problem)
+    learner, inputs, samples = search.best_estimator_, test.inputs, list(test.data.samples)
     chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
+    with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
+    predict = f"structsvm predict {model} NEW"
+    if with_counts:  # for as many clusters as there were, or else their price decides
+        numbers = set(learner.training_data_.n_clusters)
+        predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
     with inputs.named(), terminal.working("comparing on what was held out"):
         learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
         with share("the report", 0.0, REPORTED):
@@ -207,7 +189,6 @@ def _compare(
                 groups=test.data.groups,
             )
             result, diagnosis = held_out.evaluation, held_out.diagnosis
-            predict = f"structsvm predict {places['model']} NEW{_counts_typed(learner)}"
             verdict, source = _verdict(search, result.verdict, f"{predict} --baseline")
             title = f"What was learned from {', '.join(map(str, args.paths))}"
             page = page_of(held_out, title, verdict)
@@ -217,13 +198,18 @@ def _compare(
                 learner,
                 inputs,
                 samples,
-                n_clusters=counts if _takes_counts(learner) else None,
+                n_clusters=counts if with_counts else None,
                 prepared=list(held_out.samples),
             )
     with Interrupts():  # all the files or none
-        write_atomically(places["report"], printable(page).encode())
-        writer.write_folder(places["predictions"], inputs.items, answers)
+        write_atomically(report, printable(page).encode())
+        write_folder(args.output / "predicted", inputs, answers)
     terminal.note(f"chosen by cross-validation: {chosen}")
+    written = {
+        "model": str(model),
+        "report": str(report),
+        "predictions": str(args.output / "predicted"),
+    }
     plain = {
         **result.to_dict(),
         "chosen": chosen,
@@ -231,11 +217,11 @@ def _compare(
         "verdict": verdict.to_dict(),
         "verdict_from": source,
         "findings": diagnosis.to_dict()["findings"],
-        **{what: str(place) for what, place in places.items()},
+        **written,
     }
     *scores, _ = readable(result)
     terminal.report(plain, *scores, str(verdict))
-    terminal.note("\n" + "".join(f"{what:<13}{place}\n" for what, place in places.items()))
+    terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
     if len(diagnosis):
         kinds = ", ".join(diagnosis.kinds)
         terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
@@ -243,7 +229,7 @@ def _compare(
     advice, baseline = verdict.next_step(available, search.best_candidate_)
     command = f"{predict} --baseline {baseline}" if baseline else predict
     if baseline in BLIND:
-        command = f"structsvm diagnose {places['model']} LABELLED"
+        command = f"structsvm diagnose {model} LABELLED"
     terminal.note(f"{verdict.answer} {advice}\n  {command}")
 
 
@@ -260,13 +246,8 @@ def _verdict(search: MetricLearnerCV, held_out: Verdict, way: str) -> tuple[Verd
     return verdict.with_notes(notes, contrast=gain.told), "cross-validation"
 
 
-def _is_one_table(inputs: InputData) -> bool:
-    problem = inputs.problem
-    return len(inputs) == 1 and not (problem.traits.contiguous or takes_images(problem))
-
-
 def _split(inputs: InputData, args: argparse.Namespace) -> str | None:
-    """What the verdict is about, if it is not about further samples."""
+    """What the verdict is about, if not about further samples: rows of the only table, say."""
     split: str | None = args.split
     if split is not None:
         refuse_split(split, args.problem, inputs.problem)
@@ -275,24 +256,37 @@ def _split(inputs: InputData, args: argparse.Namespace) -> str | None:
             f"--split {split} is for a single table: of {inputs.words.wholes(len(inputs))} "
             "whole ones are held out"
         )
-    if not _is_one_table(inputs):
+    if len(inputs) > 1 or inputs.problem.traits.contiguous or takes_images(inputs.problem):
         return split
     refuse_groups(args.groups)
     return split or ROWS
 
 
-def _divided(whole: Checked, split: str | None) -> tuple[Checked, Checked]:
-    if not _is_one_table(whole.inputs):
+def _divided(whole: Part, split: str | None) -> tuple[Part, Part]:
+    """What is learned from, and what is held out."""
+    inputs, data = whole.inputs, whole.data
+    if split not in (ROWS, CLUSTERS):
         away = _samples_away(whole)
-        return whole.at(np.flatnonzero(~away)), whole.at(np.flatnonzero(away))
-    (name,), away = whole.inputs.names, _rows_away(whole, split)
-    return (
-        whole.rows(np.flatnonzero(~away), name),
-        whole.rows(np.flatnonzero(away), f"{name}_held_out"),
-    )
+        train, test = (
+            Part(InputData.of([inputs.items[i] for i in which], data.problem), data.at(which))
+            for which in (np.flatnonzero(~away).tolist(), np.flatnonzero(away).tolist())
+        )
+        return train, test
+    (table,) = inputs.items
+    assert isinstance(table, Recording)
+    y = np.asarray(table.y)
+    away = _rows_away(table.where, y, split)
+    parts = []
+    for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away)):
+        which = np.flatnonzero(rows)
+        part = replace(
+            table, name=name, X=table.X[which], y=y[which], time=None, source=None, origin=None
+        )
+        parts.append(Part(InputData.of([part], data.problem), data.cut([(0, which)])))
+    return parts[0], parts[1]
 
 
-def _samples_away(whole: Checked) -> NDArray[np.bool_]:
+def _samples_away(whole: Part) -> NDArray[np.bool_]:
     """Which samples are held out, (N,): copies go with what they are copies of."""
     groups = whole.data.groups
     names = np.arange(len(whole.data)).astype(str) if groups is None else np.array(groups)
@@ -310,10 +304,8 @@ def _samples_away(whole: Checked) -> NDArray[np.bool_]:
     return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
 
 
-def _rows_away(whole: Checked, split: str | None) -> NDArray[np.bool_]:
+def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
     """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
-    (where,), (labels,) = whole.inputs.places, whole.inputs.ys
-    y = np.asarray(labels)
     clusters, sizes = np.unique(y, return_counts=True)
     n_clusters = counted(clusters.size, "cluster")
     if sizes.min() < 2:
@@ -340,7 +332,7 @@ def _rows_away(whole: Checked, split: str | None) -> NDArray[np.bool_]:
     return np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
 
 
-def _about(train: Checked, test: Checked, split: str | None) -> str:
+def _about(train: Part, test: Part, split: str | None) -> str:
     if split in (ROWS, CLUSTERS):
         learned, held_out = (part.data.samples[0].n_samples for part in (train, test))
         what = "rows of the same clusters" if split == ROWS else "clusters of their own"
@@ -356,20 +348,7 @@ def _about(train: Checked, test: Checked, split: str | None) -> str:
     return about
 
 
-def _takes_counts(learner: MetricLearner) -> bool:
-    traits = learner.problem_.traits
-    return traits.given_k and not traits.contiguous
-
-
-def _counts_typed(learner: MetricLearner) -> str:
-    """The option for as many clusters as there were, without which their price decides."""
-    if not _takes_counts(learner):
-        return ""
-    counts: Sequence[int] = sorted(set(learner.training_data_.n_clusters))
-    return f" --n-clusters {counts[0] if len(counts) == 1 else 'N'}"
-
-
-def _warn_of_copies(train: Checked, test: Checked, terminal: Terminal) -> None:
+def _warn_of_copies(train: Part, test: Part, terminal: Terminal) -> None:
     learned, held_out = ([row.tobytes() for row in part.inputs.Xs[0]] for part in (train, test))
     known = set(learned)
     n = sum(row in known for row in held_out)

@@ -58,7 +58,8 @@ class Parser(argparse.ArgumentParser):
         """Parse; of an unknown option, the command it was given to complains."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            self._command(found.command).error(f"unrecognized arguments: {' '.join(unknown)}")
+            parser = self if found.command is None else self.commands[found.command]
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -72,20 +73,16 @@ class Parser(argparse.ArgumentParser):
         # At once, so that a full disk is an error.
         print(printable(message), end="", file=file or sys.stderr, flush=True)
 
+    @property
+    def commands(self) -> dict[str, Parser]:
+        """The parsers of the commands."""
+        (action,) = (one for one in self._actions if isinstance(one.choices, dict))
+        return action.choices  # type: ignore[return-value]
+
     def options_of(self, command: str) -> dict[str, str]:
         """The options of a command by the parameter that each sets."""
-        actions = self._command(command)._actions
-        return {
-            action.dest: action.option_strings[-1] for action in actions if action.option_strings
-        }
-
-    def _command(self, name: str | None) -> Parser:
-        """The parser of a command, or this one."""
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction) and name is not None:
-                command: Parser = action.choices[name]
-                return command
-        return self
+        actions = self.commands[command]._actions
+        return {one.dest: one.option_strings[-1] for one in actions if one.option_strings}
 
     def _meant(self, message: str) -> str:
         invalid = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
@@ -103,7 +100,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """Return ``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
+    """``NAME=VALUE`` as a pair; dashes in names may stand for underscores."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
@@ -111,7 +108,7 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def pair(text: str) -> tuple[int, int]:
-    """Read two numbers of rows, ``I,J``."""
+    """Two numbers of rows, ``I,J``."""
     found = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"expected two numbers of rows such as 3,7, got {text!r}")
@@ -119,7 +116,7 @@ def pair(text: str) -> tuple[int, int]:
 
 
 def strength(text: str) -> float | str:
-    """Read a number, or the word "cv"."""
+    """A number, or the word "cv"."""
     try:
         return text if text == "cv" else float(text)
     except ValueError:
@@ -127,19 +124,19 @@ def strength(text: str) -> float | str:
 
 
 def positive(text: str, also: str = "") -> int:
-    """Read a whole number of at least 1."""
+    """A whole number of at least 1."""
     if text.strip().isdigit() and int(text) >= 1:
         return int(text)
     raise argparse.ArgumentTypeError(f"expected an integer >= 1{also}, got {text!r}")
 
 
 def true_or_positive(text: str) -> int | str:
-    """Read a number of segments, or the word "true", which stands for that of the labels."""
+    """A number of segments, or the word "true", which stands for that of the labels."""
     return text if text == "true" else positive(text, " or 'true'")
 
 
 def names(text: str) -> list[str]:
-    """Read names between commas, each once."""
+    """Names between commas, each once."""
     return list(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
@@ -156,7 +153,7 @@ def choice(known: Sequence[str], text: str, **settings: Any) -> dict[str, Any]:
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "problem": {"help": "kind of problem"},
+    "--output": {"type": Path},
     "paths": value("PATH", "files or folders", nargs="+"),
     "model": value("MODEL", "model file", type=Path),
     "kind": choice(("problem",), "what to write"),
@@ -165,9 +162,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--json": flag("print the report as JSON, and nothing else, on stdout"),
     "--quiet": flag("show warnings and errors only"),
     "--verbose": flag("log every step"),
-    "--label-column": value(
-        "NAME", "column of labels in tables (default: the column of the model, or label)"
-    ),
+    "--label-column": value("NAME", "column of labels in tables (default: label)"),
     "--labels": value(
         "FILE",
         "table of labels, or a folder of such tables: a column change, or the columns start, end "
@@ -188,9 +183,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--set": value(
         "NAME=VALUE",
-        "files.NAME, another parameter of read_recordings; and where something is learned, a "
-        "parameter of MetricLearner such as standardize=training, problem.NAME (structsvm problems "
-        "lists them), solver.NAME, and features.NAME of --context; may be repeated",
+        "files.NAME, a parameter of read_recordings such as files.time_column=t; and where "
+        "something is learned, a parameter of MetricLearner such as regularizer=trace, "
+        "problem.NAME (structsvm problems lists them), solver.NAME, and features.NAME of "
+        "--context; may be repeated",
         type=assignment,
         action="append",
         default=[],
@@ -199,11 +195,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         ("full", "diagonal"),
         "weight combinations of features, or each feature alone (default: full; diagonal with "
         "--missing mask)",
-    ),
-    "--regularizer": choice(
-        ("squared", "trace"),
-        "squared norm (the default), or trace, which favours few features or directions",
-        default="squared",
     ),
     "--lam": value(
         "LAM|cv",
@@ -287,11 +278,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "partition with this baseline instead of the metric, such as frame-logistic: one that fit "
         "has tuned, as listed by show",
     ),
-    "--maps": choice(
-        ("png", "npy"),
-        "format of the label maps of images: grey levels (the default) or numbers",
-        default="png",
-    ),
     "--min-length": value("N", "least number of samples of a segment", type=positive),
     "--max-length": value("N", "greatest number of samples of a segment", type=positive),
     "--must-link": value(
@@ -306,8 +292,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         type=pair,
         action="append",
     ),
-    "--title": value("TITLE", "heading of the page (default: the name of the model)"),
-    "--top": value("N", "features to list (default: 10)", type=positive, default=10),
     "--show": choice(
         (*OF_DATA, *OF_MODELS),
         "of a recording: its directions in the metric (components, the default) or its features of "
@@ -319,9 +303,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
 }
 
-FILES = "--label-column --labels --time-column --recording-column --missing --set"
-FILES_TO_LEARN_FROM = FILES.replace("--missing", "--ignore --missing")
+FILES = "--labels --set"
+FILES_TO_LEARN_FROM = (
+    "--label-column --labels --time-column --recording-column --ignore --missing --set"
+)
 EVALUATION = "--n-clusters --tolerance --unseen-states"
+OF_ALL = "--json --quiet --verbose"
 FIGURE = f"figure to write: {', '.join(FIGURES)}"
 
 
@@ -330,7 +317,7 @@ def build_parser() -> Parser:
     parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
     parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
-    installed = {"problem": {"choices": problem_names()}}
+    known = OPTIONS | {"problem": choice(problem_names(), "kind of problem")}
 
     def add(
         name: str,
@@ -338,8 +325,7 @@ def build_parser() -> Parser:
         examples: str,
         arguments: str = "",
         module: str = "",
-        output: Mapping[str, Any] | None = None,
-        but: Mapping[str, Mapping[str, Any]] | None = None,
+        own: Mapping[str, dict[str, Any]] | None = None,
         **groups: str,
     ) -> None:
         """Add a command: its arguments, those of each group, and what they have of their own."""
@@ -350,15 +336,12 @@ def build_parser() -> Parser:
             epilog=f"examples:\n{examples}",
         )
         command.set_defaults(module=module or name)
-        if output is not None:
-            command.add_argument("-o", "--output", type=Path, **output)
-        own: dict[str, Any] = {**installed, **(but or {})}
-        groups = {"": arguments, **groups, "output": "--json --quiet --verbose"}
-        for group_title, options in groups.items():
+        for group_title, options in {"": arguments, **groups, "output": OF_ALL}.items():
             group = command.add_argument_group(group_title) if group_title else command
             for option in options.split():
-                flags = [option[1:3]] if option in ("--quiet", "--verbose") else []
-                group.add_argument(*flags, option, **OPTIONS[option] | own.get(option, {}))
+                short = [option[1:3]] if option in ("--output", "--quiet", "--verbose") else []
+                settings = known.get(option, {}) | (own or {}).get(option, {})
+                group.add_argument(*short, option, **settings)
 
     add(
         "try",
@@ -372,9 +355,9 @@ Three tenths of the data are held out. What to learn is chosen on the rest by cr
 every baseline (a method that the metric is compared with) is tuned there. Scores, predictions and,
 if they are enough, the verdict are those of the held-out data.
 """,
-        "problem paths --force --groups --split --jobs",
+        "problem paths --output --force --groups --split --jobs",
         module="try_out",
-        output=value("FOLDER", "folder to write into", required=True),
+        own={"--output": value("FOLDER", "folder to write into", required=True)},
         files=FILES_TO_LEARN_FROM,
     )
     add(
@@ -389,9 +372,11 @@ if they are enough, the verdict are those of the held-out data.
 Every column of a table but the label is a feature. A label may be blank (-1 in .npz files) where it
 is not known. Ctrl-C ends learning and saves the best metric so far with its certificate.
 """,
-        "problem paths --force",
-        output=value("MODEL", "model file (default: NAME.structsvm, after the first PATH)"),
-        learning="--metric --regularizer --lam --context --groups --split --regions",
+        "problem paths --output --force",
+        own={
+            "--output": value("MODEL", "model file (default: NAME.structsvm, after the first PATH)")
+        },
+        learning="--metric --lam --context --groups --split --regions",
         running="--baselines --rates --jobs --scheduler --lazy --checkpoint",
         files=FILES_TO_LEARN_FROM,
     )
@@ -407,9 +392,11 @@ Without -o, a line is printed for each input. -o FILE.csv writes one table for a
 -o a folder with a table for each: the columns of the input, and the segment of each sample. Of
 images, -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
 """,
-        "model paths --force --n-clusters --margins --baseline --maps",
-        output=value("OUT", "file or folder to write (default: print)"),
-        but={"--n-clusters": {"type": positive, "metavar": "N"}},
+        "model paths --output --force --n-clusters --margins --baseline",
+        own={
+            "--output": value("OUT", "file or folder to write (default: print)"),
+            "--n-clusters": {"type": positive, "metavar": "N"},
+        },
         rules="--min-length --max-length --regions --must-link --cannot-link",
         files=FILES,
     )
@@ -431,9 +418,9 @@ the table that the model was learned from, parts are held out in turn.
         "report",
         "write an HTML page that evaluates a model on held-out data",
         "  structsvm report my.structsvm others/ -o report.html",
-        "model paths --force --groups --title",
+        "model paths --output --force --groups",
         module="evaluate",
-        output=value("HTML", "page to write", required=True),
+        own={"--output": value("HTML", "page to write", required=True)},
         evaluation=EVALUATION,
         files=FILES,
     )
@@ -448,17 +435,19 @@ After a slash, a cutting-plane method may name its master: newton, clarabel, scs
 Every solver runs on one thread for up to a minute, until its certified relative gap is at most
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 """,
-        "problem paths --force --solvers",
-        output=value("FIG", FIGURE),
-        but={"--lam": value("LAM", "strength of the regularizer", type=float)},
-        learning="--metric --regularizer --lam --context",
+        "problem paths --output --force --solvers",
+        own={
+            "--output": value("FIG", FIGURE),
+            "--lam": value("LAM", "strength of the regularizer", type=float),
+        },
+        learning="--metric --lam --context",
         files=FILES_TO_LEARN_FROM,
     )
     add(
         "show",
         "print the weights and the certificate of a model",
-        "  structsvm show my.structsvm --top 20",
-        "model --top",
+        "  structsvm show my.structsvm",
+        "model",
     )
     add(
         "diagnose",
@@ -470,7 +459,7 @@ Every solver runs on one thread for up to a minute, until its certified relative
 Without files it looks at the model alone; labelled files may be those it was learned from.
 """,
         "model paths",
-        but={"paths": {"nargs": "*"}},
+        own={"paths": {"nargs": "*"}},
         files=FILES,
     )
     add(
@@ -480,17 +469,19 @@ Without files it looks at the model alone; labelled files may be those it was le
   structsvm plot my.structsvm new.csv -o segments.png
   structsvm plot my.structsvm --show metric -o metric.png
 """,
-        "model paths --force --show --margins --n-clusters",
-        output=value("FIG", FIGURE, required=True),
-        but={"paths": {"nargs": "*", "help": "one recording, table or image"}},
+        "model paths --output --force --show --margins --n-clusters",
+        own={
+            "--output": value("FIG", FIGURE, required=True),
+            "paths": {"nargs": "*", "help": "one recording, table or image"},
+        },
         files=FILES,
     )
     add(
         "demo",
         "learn from handwritten digits and show what learning gains",
         "  structsvm demo --recordings 4 --output demo",
-        "--force --recordings",
-        output=value("FOLDER", "folder (default: demo)", default=Path("demo")),
+        "--output --force --recordings",
+        own={"--output": value("FOLDER", "folder (default: demo)", default=Path("demo"))},
     )
     for name, what in (("problems", "kinds of problem"), ("oracles", "separation oracles")):
         add(
@@ -503,7 +494,7 @@ Without files it looks at the model alone; labelled files may be those it was le
         "new",
         "write the package of a new problem, whose tests pass",
         "  structsvm new problem tree-cuts",
-        "kind name",
-        output=value("DIR", "new folder (default: structsvm-NAME)"),
+        "kind name --output",
+        own={"--output": value("DIR", "new folder (default: structsvm-NAME)")},
     )
     return parser

@@ -46,7 +46,7 @@ def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
 def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeypatch):
     size = sum(path.stat().st_size for path in Path("train").iterdir())
     for bytes_, told in ((size - 1, True), (size, False)):
-        monkeypatch.setattr("structsvm.cli.cluster.memory_bytes", lambda found=bytes_: found)
+        monkeypatch.setattr("structsvm.cli.fit.memory_bytes", lambda found=bytes_: found)
         line = f"fit change-point train --metric diagonal --baselines none -o {tmp_path}/{bytes_}"
         code, _, err = run(line)
         assert code == 0

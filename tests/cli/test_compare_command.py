@@ -16,7 +16,7 @@ def test_table_on_stdout_and_a_picture(run, folder):
 
 def test_what_does_not_suit_is_left_out_and_said(run):
     code, out, err = run(
-        "compare change-point train --metric diagonal --regularizer trace --set solver.tol=0.1"
+        "compare change-point train --metric diagonal --set regularizer=trace --set solver.tol=0.1"
     )
     assert code == 0
     assert "frank-wolfe left out: " in err
@@ -43,7 +43,10 @@ def test_any_kind_of_problem_and_table(run, tmp_path, rng):
     [
         ("compare change-point train --solvers simplex", "unknown solver 'simplex'"),
         ("compare change-point train --solvers cccp", "for objectives that are not convex"),
-        ("compare change-point train --solvers frank-wolfe --regularizer trace", "strongly convex"),
+        (
+            "compare change-point train --solvers frank-wolfe --set regularizer=trace",
+            "strongly convex",
+        ),
         ("compare change-point train --set problem.spam=1", "has no setting 'spam'"),
         ("compare change-point train --set solver.tol=0", "tol must be > 0"),
         ("compare change-point train --lam -1", "lam must be > 0"),

@@ -146,9 +146,10 @@ def test_the_same_is_learned_and_remembered(run, tmp_path, form):
 def test_predictions_are_written_as_the_tables_are(run, tmp_path, form):
     """The table that was read, to the letter, and a column more."""
     FORMS[form].write(TEST, tmp_path)
-    reading = " ".join(o for o in FORMS[form].options.split(" --ignore")[:1])
-    reading = "" if "--ignore" in reading else reading
-    code, _, err = run(f"predict m.structsvm {tmp_path} {reading} -o {tmp_path}/out")
+    reading = [("files.recording_column=who", "files.time_column=t"), ("files.time_column=clock",)]
+    settings = {"one table": reading[0], "dates": reading[1]}.get(form, ())
+    typed = " ".join(f"--set {setting}" for setting in settings)
+    code, _, err = run(f"predict m.structsvm {tmp_path} {typed} -o {tmp_path}/out")
     assert code == 0, err
     written = sorted((tmp_path / "out").iterdir())
     assert [path.name for path in written] == [f"{r.name}_segments.csv" for r in TEST]
@@ -174,7 +175,7 @@ def test_what_is_remembered_may_be_missing_and_what_is_typed_goes_before(run, tm
     code, _, err = run(f"evaluate {tmp_path}/m {new}")
     assert code == 1
     assert "no column 'label'" in err
-    assert run(f"evaluate {tmp_path}/m {new} --label-column other")[0] == 0
+    assert run(f"evaluate {tmp_path}/m {new} --set files.label_column=other")[0] == 0
 
 
 def test_what_cannot_be_read_names_the_option(refused, tmp_path):
@@ -202,4 +203,4 @@ def test_gaps_are_refused_or_filled_as_the_model_remembers(run, tmp_path, refuse
     code, _, err = run("predict", model, one)
     assert code == 0, err
     assert "interpolated" in err
-    assert run("predict", model, one, "--missing", "error")[0] == 1
+    assert run("predict", model, one, "--set", "files.missing=error")[0] == 1

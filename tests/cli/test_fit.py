@@ -28,7 +28,7 @@ class TestFit:
 
     def test_settings_reach_the_learner(self, run, tmp_path):
         line = (
-            "fit change-point train --quiet --metric diagonal --regularizer trace --lam 0.02 "
+            "fit change-point train --quiet --metric diagonal --set regularizer=trace --lam 0.02 "
             "--set standardize=none --set solver.slack=one --set solver.tol=0.05 "
             "--set solver.max_iter=50 --set solver.master=clarabel "
             "--set problem.segment_count=known --set problem.penalty=fixed "
@@ -135,7 +135,7 @@ class TestCtrlC:
         """So strong a regularizer that even the untrained metric is worse than none."""
         self.interrupt_at(monkeypatch, 0)
         code, out, err = run(
-            "fit change-point train --regularizer trace --lam 1e6 -o", tmp_path / "m"
+            "fit change-point train --set regularizer=trace --lam 1e6 -o", tmp_path / "m"
         )
         assert (code, out) == (130, "")
         assert err.endswith("interrupted before there was a metric to save\n")

@@ -76,8 +76,8 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
     greys = np.asarray(Image.open(folder / "out" / "p3_mask.png"))
     assert set(np.unique(greys)) == {0, 255}
     assert np.asarray(Image.open(folder / "out" / "p3_overlay.png")).shape == (32, 32, 3)
-    assert run("predict m.structsvm test/img -o arrays --maps npy --n-clusters 3")[0] == 0
-    assert set(np.unique(np.load(folder / "arrays" / "p3_mask.npy"))) == {0, 1, 2}
+    assert run("predict m.structsvm test/img/p3.png -o three.npy --n-clusters 3")[0] == 0
+    assert set(np.unique(np.load(folder / "three.npy"))) == {0, 1, 2}
     assert run("predict m.structsvm test/img/p3.png -o one.npy")[0] == 0
     np.testing.assert_array_equal(np.load(folder / "one.npy") * 255, greys)
     code, out, _ = run("predict m.structsvm test")
@@ -86,7 +86,7 @@ def test_predict_writes_label_maps_and_overlays(run, folder):
 
 
 def test_show_and_plot(run, folder):
-    code, out, _ = run("show m.structsvm --top 3")
+    code, out, _ = run("show m.structsvm")
     assert "full, 10 features, not scaled, regularizer" in out
     assert code == 0
     assert "normalized-cut" in out
@@ -108,12 +108,13 @@ def test_odd_images(run, folder):
     pixels = Image.open(folder / "test" / "img" / "p1.png")
     pixels.convert("RGBA").save(odd / "see-through.png")
     pixels.convert("P").save(odd / "palette.png")
-    code, _, err = run("predict m.structsvm odd -o cut --maps npy")
+    code, _, err = run("predict m.structsvm odd -o cut")
     assert code == 0
     assert err.count("odd/plain.png: all nodes look the same") == err.count("warning") == 1
-    assert np.load(folder / "cut" / "plain_mask.npy").shape == (40, 50)
+    assert np.asarray(Image.open(folder / "cut" / "plain_mask.png")).shape == (40, 50)
     for name in ("see-through", "palette"):
-        assert set(np.unique(np.load(folder / "cut" / f"{name}_mask.npy"))) == {0, 1}
+        greys = np.asarray(Image.open(folder / "cut" / f"{name}_mask.png"))
+        assert set(np.unique(greys)) == {0, 255}
     pixels.convert("L").save(odd / "grey.png")
     code, _, err = run("predict m.structsvm odd/grey.png")
     assert code == 1

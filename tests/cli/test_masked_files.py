@@ -44,7 +44,7 @@ def test_every_command_leaves_missing_values_out(run, tmp_path):
 
 def test_a_model_that_was_learned_without_masks_says_so(refused):
     """It named the values, and --missing mask as the way out."""
-    message = refused("predict m.structsvm test --missing mask")
+    message = refused("predict m.structsvm test --set files.missing=mask")
     assert "m.structsvm was learned without it: learn with fit --missing mask, or give" in message
 
 

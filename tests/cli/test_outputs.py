@@ -137,7 +137,7 @@ class TestFolders:
     def test_a_column_that_is_there_keeps_its_name(self, run, place):
         text = (place / "rec.csv").read_text()
         (place / "rec.csv").write_text(text.replace("label", "segment", 1))
-        assert run("predict m.structsvm rec.csv --label-column segment -o out")[0] == 0
+        assert run("predict m.structsvm rec.csv --set files.label_column=segment -o out")[0] == 0
         header = (place / "out" / "rec_segments.csv").read_text().splitlines()[0]
         assert header.endswith(",segment,segment_predicted")
 
@@ -179,7 +179,7 @@ class TestGoingOn:
         assert (place / "new.structsvm").read_text() == "precious"
 
     def test_what_is_no_checkpoint_is_refused_before_lam_is_chosen(self, run, place, monkeypatch):
-        monkeypatch.setattr("structsvm.cli.fit._chosen", None)
+        monkeypatch.setattr("structsvm.cli.fit._choose_lam", None)
         (place / "state").write_text("precious")
         code, _, err = run(f"{self.LINE} --lam cv")
         assert code == 1

@@ -129,7 +129,7 @@ def test_dates_are_told_in_one_unit(run, tmp_path):
     times = pd.date_range("2024-05-01 23:00", periods=200, freq="1min")
     frame = timed(TEST[0]).assign(clock=times)
     frame.to_parquet(tmp_path / "one.parquet")
-    line = "predict m.structsvm --time-column clock --regions r.csv --force -o"
+    line = "predict m.structsvm --set files.time_column=clock --regions r.csv --force -o"
     starts = ["2024-05-01T23:00", "2024-05-02T00:00", "2024-05-02T00:10"]
     marks = ["2024-05-01T23:00", "2024-05-02", "2024-05-02T00:01", starts[2], "2024-05-02T00:11"]
     regions = pd.DataFrame({"start_time": marks, "end_time": [*marks[1:], "2024-05-03"]})

@@ -51,10 +51,6 @@ class Failing(SegmentProblem):
         self._fail("encode")
         return super().encode(y, sample)
 
-    def decode(self, M, sample):
-        self._fail("decode")
-        return super().decode(M, sample)
-
     def decoder(self, sample):
         self._fail("decoder")
         return Stumbling(self.longest) if self.where == "maximize" else super().decoder(sample)
@@ -102,7 +98,7 @@ def test_fit_names_the_plugin_and_the_sample(refused, installed, tmp_path, where
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")
-@pytest.mark.parametrize("where", ["decode", "decoder", "agreement"])
+@pytest.mark.parametrize("where", ["decoder", "agreement"])
 def test_other_commands_do_too(refused, run, installed, tmp_path, monkeypatch, where):
     model = tmp_path / "m"
     assert run(f"fit failing train -q --metric diagonal -o {model}")[0] == 0

@@ -12,12 +12,11 @@ def test_a_page_on_other_recordings(run, folder):
     assert "synthetic_03" in page
 
 
-def test_json_and_a_title(run, folder):
-    code, out, err = run("report m.structsvm train -o", folder / "r.html", "--json", "--title=A<B")
+def test_json(run, folder):
+    code, out, err = run("report m.structsvm train -o", folder / "r.html", "--json")
     assert code == 0
     assert json.loads(out) == {"page": str(folder / "r.html")}
     assert "warning: the model was learned from 4 of these 4 recordings" in err
-    assert "<h1>A&lt;B</h1>" in (folder / "r.html").read_text(encoding="utf-8")
 
 
 def test_what_cannot_be(refused):

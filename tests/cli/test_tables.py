@@ -51,20 +51,20 @@ def test_show_names_the_features(run):
 
 
 def test_evaluate_shows_the_adjusted_rand_index_and_no_f1(run):
-    out = run("evaluate m.structsvm test.csv --label-column class")
+    out = run("evaluate m.structsvm test.csv --set files.label_column=class")
     assert "adj. Rand" in out
     assert "F1" not in out
-    report = json.loads(run("evaluate m.structsvm test.csv --label-column class --json"))
+    report = json.loads(run("evaluate m.structsvm test.csv --set files.label_column=class --json"))
     assert report["learned"]["adjusted_rand"] > report["untrained"]["adjusted_rand"]
     assert report["learned"]["f1"] is None
     same = json.loads(
-        run("evaluate m.structsvm test.csv --label-column class --json --n-clusters true")
+        run("evaluate m.structsvm test.csv --set files.label_column=class --json --n-clusters true")
     )
     assert same["learned"] == report["learned"]
 
 
 def test_predict_prints_sizes_and_writes_labels(run, tables):
-    line = "predict m.structsvm test.csv --label-column class --n-clusters 3"
+    line = "predict m.structsvm test.csv --set files.label_column=class --n-clusters 3"
     name, _, sizes = run(line).strip().partition(": ")
     assert name == "test"
     assert sum(map(int, sizes.split())) == 75
@@ -84,7 +84,7 @@ def test_predict_prints_sizes_and_writes_labels(run, tables):
 
 
 def test_plot_draws_the_table(run, tables):
-    run("plot m.structsvm test.csv --label-column class --n-clusters true -o table.png")
+    run("plot m.structsvm test.csv --set files.label_column=class --n-clusters true -o table.png")
     run("plot m.structsvm -o weights.png")
     assert (tables / "table.png").stat().st_size > 10_000
     assert (tables / "weights.png").stat().st_size > 5_000
@@ -98,7 +98,13 @@ def test_predict_says_where_the_clusters_of_one_table_are(tables, capsys, monkey
 
 def test_the_number_of_clusters_that_nobody_gave_is_said(tables, capsys):
     """It was that of the learned price, without a word."""
-    line = ["predict", f"{tables}/m.structsvm", f"{tables}/test.csv", "--label-column", "class"]
+    line = [
+        "predict",
+        f"{tables}/m.structsvm",
+        f"{tables}/test.csv",
+        "--set",
+        "files.label_column=class",
+    ]
     assert main([*line, "--json"]) == 0
     out, err = capsys.readouterr()
     (found,) = json.loads(out)["tables"]

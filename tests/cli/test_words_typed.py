@@ -27,13 +27,13 @@ def test_help_and_wrong_usage_need_no_library(line):
     assert done.returncode == 0, done.stderr
 
 
-def test_fit_has_at_most_25_options():
+def test_commands_have_few_options():
     (commands,) = (a for a in build_parser()._actions if a.dest == "command")
-    most = {"fit": 25, "predict": 20, "compare": 17, "try": 15}
+    most = {"fit": 24, "predict": 15, "compare": 16, "try": 15}
     for name, parser in commands.choices.items():
         found = [action for action in parser._actions if action.option_strings[1:] != ["--help"]]
         n = sum(bool(action.option_strings) for action in found)
-        assert n <= most.get(name, 17), name
+        assert n <= most.get(name, 12), name
 
 
 def test_moments_are_features_of_change_points(run, tmp_path):
