@@ -204,25 +204,15 @@ def test_moving_statistics_take_no_longer_in_wide_windows(rng):
     assert min(seconds(10_000) for _ in range(3)) < 5 * max(seconds(5) for _ in range(3))
 
 
-def test_columns_wider_than_a_chunk_are_worked_on_in_parts(rng, monkeypatch):
-    X = rng.normal(size=(50, 7))
-    expected = MovingStatistics((5,), STATISTICS).fit_transform([X])[0]
-    monkeypatch.setattr("structsvm.features.context.CHUNK", 100)
-    found = MovingStatistics((5,), STATISTICS).fit_transform([X])[0]
-    np.testing.assert_array_equal(found, expected)
-
-
 @pytest.mark.parametrize(
     ("transformer", "message"),
     [
-        (Lags(()), r"lags must be different whole numbers such as .*, got \(\)"),
+        (Lags(()), r"lags must be different whole numbers, got \(\)"),
         (Lags((0, 0)), "lags must be different whole numbers"),
-        (Lags((0.5,)), "lags must be different whole numbers"),
         (Lags(edges="wrap"), r"edges must be one of \('repeat', 'reflect'\), got 'wrap'"),
         (MovingStatistics((0,)), "windows must be at least 1, got 0"),
         (MovingStatistics((1,)), "a window of 1 sample has no spread"),
         (MovingStatistics(statistics=("median",)), "statistics must be some of .*'median'"),
-        (MovingStatistics(statistics="mean"), "statistics must be some of"),
         (Columns(which=(0, 2)), r"which names column 2, and there are 0\.\.1"),
         (Columns(which=(-1,)), "which must be at least 0"),
         (HermiteMoments(0), "n_moments must be from 1 to 50"),
@@ -231,8 +221,7 @@ def test_columns_wider_than_a_chunk_are_worked_on_in_parts(rng, monkeypatch):
         (Chain(("a__b", Lags())), "no double underscore"),
         (Union(Lags), r"stage 'lags' must be an instance of a transformer .* such as Lags\(\)"),
         (Union(StandardScaler()), r"or Rows\(...\) around one of scikit-learn"),
-        (Rows(3), r"Rows needs a transformer with fit and transform, .*got 3"),
-        (Rows(Lags()), "is a transformer of recordings: use it without Rows"),
+        (Rows(Lags()), "one of recordings is used without Rows"),
         (Rows(LinearDiscriminantAnalysis()), "needs labels.*use StateScores"),
     ],
     ids=lambda x: repr(x)[:40],

@@ -291,7 +291,6 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
     ("learn", "message"),
     [
         (lambda Xs, ys: RegionScores(smoothing=0.0).fit(Xs, ys), "smoothing must be"),
-        (lambda Xs, ys: RegionScores(relative="yes").fit(Xs, ys), "relative must be"),
         (lambda Xs, ys: RegionScores("tree").fit(Xs, ys), "'forest'"),
         (lambda Xs, ys: RegionClassifier(image="fine").fit(Xs, ys), "image must be a GraphOf"),
     ],

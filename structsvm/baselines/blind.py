@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.baselines.segmenter import Segmenter
 from structsvm.baselines.tuning import mean_loss, stretches_to_tune_on
 from structsvm.data.samples import Counts, cluster_counts
+from structsvm.features.base import read_recordings
 from structsvm.features.boundaries import read_boundaries
-from structsvm.features.checks import read_recordings
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order

@@ -11,6 +11,7 @@ import numpy as np
 
 from structsvm.baselines.segmenter import FrameSegmenter
 from structsvm.baselines.tuning import Stretch, mean_loss, stretches_to_tune_on
+from structsvm.features.base import read_recordings
 from structsvm.features.boundaries import (
     DISTANCE,
     SPREAD,
@@ -19,7 +20,6 @@ from structsvm.features.boundaries import (
     read_boundaries,
     sums_of,
 )
-from structsvm.features.checks import read_recordings
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.frames import each_in_order
 

@@ -19,8 +19,7 @@ from structsvm.baselines.tuning import (
 from structsvm.baselines.viterbi import best_path, best_path_of
 from structsvm.data.samples import Counts
 from structsvm.errors import SettingsError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import read_recordings
+from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.context import Lags
 from structsvm.features.frames import FrameRecipe, check_smoothing
 from structsvm.features.names import UNNAMED, States
@@ -214,7 +213,7 @@ class FrameClassifier(FrameSegmenter):
             )
         check_smoothing(self.smoothing)
         features = Lags() if self.features is None else self.features
-        return FrameRecipe.of(self, features, self.standardize)
+        return FrameRecipe(self, features, self.standardize)
 
 
 def _begins(code: Ints) -> Ints:

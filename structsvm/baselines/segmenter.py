@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Counts, cluster_counts
-from structsvm.features.checks import read_recordings
+from structsvm.features.base import read_recordings
 from structsvm.support.arrays import Floats, Ints
 
 

@@ -1,4 +1,4 @@
-"""What a stage of features promises."""
+"""What a stage of features promises: which recordings come in, and which features go out."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.errors import DataError
-from structsvm.features.checks import column_names, read_recordings
+from structsvm.data.gaps import has_gaps
+from structsvm.data.samples import check_samples
+from structsvm.data.words import RECORDINGS, Words
+from structsvm.errors import DataError, SettingsError
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_whole
 from structsvm.support.contract import ContractMeta, hook
+from structsvm.support.plain import counted
 
 
 class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: ignore[misc]
     """Base of transformers of recordings: from (T, P) to (T, P') features.
 
-    The conventions are those of scikit-learn, with lists of recordings in place of one table:
-    settings are parameters of the constructor, :meth:`fit` learns and returns the transformer,
-    what it learned ends in an underscore. :class:`structsvm.MetricLearner` clones it, makes the
-    features of the training recordings by :meth:`fit_transform` and those of others by
-    :meth:`transform`.
+    The conventions are those of scikit-learn, with lists of recordings in place of one table.
+    :class:`structsvm.MetricLearner` clones the transformer, makes the features of the training
+    recordings by :meth:`fit_transform` and those of others by :meth:`transform`.
 
-    What a transformer has to keep: a recording's features do not depend on which recordings are
-    transformed with it, they are finite, and a recording of one sample has some too.
+    A recording's features may not depend on which recordings are transformed with it; they are
+    finite, and a recording of one sample has some too.
 
     Examples
     --------
@@ -86,10 +88,9 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     def transform_with_states(
         self, Xs: Sequence[Floats]
     ) -> tuple[list[Floats], list[Floats] | None]:
-        """The features of recordings and, if there are any, the probabilities of named states.
+        """The features of recordings and the probabilities of named states, (T_i, C) each.
 
-        The latter are (T_i, C) each, those of :class:`~structsvm.features.StateScores`; None by
-        default. Whoever names what was found takes them from here, in one pass with the features.
+        None by default in place of the latter; :class:`~structsvm.features.StateScores` has some.
         """
         return self.transform(Xs), None
 
@@ -111,9 +112,8 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
         """Learn from the training recordings and return what makes the features of each of them.
 
         That of a recording is a fitted transformer that other processes can be sent, and that makes
-        of it what :meth:`fit_transform` makes of it: one that has seen neither it nor its group,
-        where labels are learned from. Recordings that are not in memory are given to theirs
-        whenever they are read.
+        of it what :meth:`fit_transform` makes of it. Recordings that are not in memory are given to
+        theirs whenever they are read.
 
         Raises
         ------
@@ -170,9 +170,80 @@ class Stage(RecordingTransformer):
         """Check the settings and learn."""
 
     @abstractmethod
-    def _features(self, X: Floats) -> Floats:
-        """The features of a recording."""
+    def _features(self, X: Floats) -> Floats: ...
 
     @abstractmethod
-    def _names(self, columns: list[str]) -> Sequence[str]:
-        """Their names."""
+    def _names(self, columns: list[str]) -> Sequence[str]: ...
+
+
+def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = False) -> list[Floats]:
+    """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied."""
+    if isinstance(Xs, list | tuple) and Xs and all(_is_ready(X, gaps) for X in Xs):
+        widths = {X.shape[1] for X in Xs} | ({n_features} if n_features is not None else set())
+        if len(widths) == 1:
+            return list(Xs)
+    return check_samples(Xs, n_features=n_features, missing="mask" if gaps else None)[0]
+
+
+def _is_ready(X: Any, gaps: bool) -> bool:
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.size > 0
+        and not bool((np.isinf(X) if gaps else ~np.isfinite(X)).any())
+    )
+
+
+def check_features(
+    found: Sequence[Any],
+    Xs: Sequence[Floats],
+    maker: str,
+    words: Words = RECORDINGS,
+    gaps: bool = False,
+) -> list[Floats]:
+    """Features of recordings, if a metric can be learned from them."""
+    if len(found) != len(Xs):
+        raise DataError(f"{maker} returned features of {len(found)} of {words.wholes(len(Xs))}")
+    for i, (F, X) in enumerate(zip(found, Xs, strict=True)):
+        shape, width = np.shape(F), np.shape(found[0])[-1]
+        if len(shape) != 2 or shape[0] != len(X) or shape[1] == 0:
+            raise DataError(
+                f"{words.whole} {i} has {words.items(len(X))}, and {maker} returned features of "
+                f"shape {shape}: a transformer must return one row for each"
+            )
+        if shape[1] != width:
+            raise DataError(
+                f"{maker} returned {counted(shape[1], 'feature')} of {words.whole} {i} and "
+                f"{width} of {words.whole} 0: it must return as many of each"
+            )
+        wrong = np.isinf(F) if gaps and has_gaps(X) else ~np.isfinite(F)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise DataError(
+                f"{words.whole} {i}: {maker} returned {np.asarray(F)[row, column]} as feature "
+                f"{column} of {words.item} {row}: a transformer must return finite numbers"
+            )
+    return [np.asarray(F, dtype=np.float64) for F in found]
+
+
+def column_names(input_features: Any, n_features: int) -> list[str]:
+    """Names of the columns that a stage sees; ``x0, x1, ...`` where none are given."""
+    if input_features is None:
+        return [f"x{j}" for j in range(n_features)]
+    names = [str(name) for name in input_features]
+    if len(names) != n_features:
+        raise DataError(
+            f"{counted(len(names), 'name')} for {counted(n_features, 'column')}: give one for each"
+        )
+    return names
+
+
+def integers(name: str, values: Any, least: int | None = None) -> tuple[int, ...]:
+    """A parameter that is a non-empty sequence of different whole numbers."""
+    found = [values] if np.ndim(values) == 0 else list(values)
+    if not found or not all(is_whole(v) for v in found) or len(set(found)) < len(found):
+        raise SettingsError(f"{name} must be different whole numbers, got {values!r}")
+    if least is not None and min(found) < least:
+        raise SettingsError(f"{name} must be at least {least}, got {min(found)}")
+    return tuple(int(v) for v in found)

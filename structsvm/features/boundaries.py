@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.samples import Standardizer
 from structsvm.data.values import label_values
 from structsvm.errors import DataError
-from structsvm.features.base import Stage
-from structsvm.features.checks import integers
+from structsvm.features.base import Stage, integers
 from structsvm.features.context import Lags, MovingStatistics
 from structsvm.features.frames import FrameModel, FrameRecipe
-from structsvm.features.names import UNNAMED, States, is_missing
+from structsvm.features.names import UNNAMED, States, unnamed
 from structsvm.features.scores import CrossFitted
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_below
 from structsvm.support.plain import counted
 
 NEIGHBOURS = (-2, 0, 2)
@@ -52,12 +52,19 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def _boundary_recipe(self) -> FrameRecipe:
-        windows = integers("widths", self.widths, "(2, 3, 5, 8)", least=1)
-        return FrameRecipe.of(self, Surroundings(windows, self.standardize), standardize=None)
+        windows = integers("widths", self.widths, least=1)
+        return FrameRecipe(self, Surroundings(windows, self.standardize), standardize=None)
 
     def _near(self, states: States, times: int = 1) -> States:
-        (tolerance,) = integers("tolerance", self.tolerance, "1", least=0)
-        near = [_widened(begins, times * tolerance) for begins in states.codes]
+        """Boundaries, each as wide as the tolerance allows."""
+        from scipy.ndimage import maximum_filter1d
+
+        refuse_below(0, "tolerance", self.tolerance)
+        size = 2 * times * self.tolerance + 1
+        near = []
+        for begins in states.codes:
+            is_near = maximum_filter1d((begins == 1).astype(np.int64), size, mode="constant") == 1
+            near.append(np.where(is_near & (begins != UNNAMED), 1, begins))
         return States(states.classes, near)
 
 
@@ -70,11 +77,9 @@ class BoundaryScores(LearnsBoundaries, CrossFitted):
     they are constant, and across a boundary that is sure both change their sign.
 
     The classifier is that of :class:`structsvm.baselines.BoundaryClassifier`, which learns from
-    change points alone. :meth:`fit_transform` cross-fits: each training recording is scored by a
-    classifier that has not seen it, nor any other recording of its group; others are scored by the
-    mean of the probabilities of these classifiers and of one that learned from all. How probable a
-    boundary is, given the height of its peak, is learned from these scores by logistic regression;
-    a peak is right if a labelled boundary is at most twice the tolerance away.
+    change points alone, and is cross-fitted as in :class:`StateScores`. How probable a boundary is,
+    given the height of its peak, is learned from held-out scores by logistic regression; a peak is
+    right if a labelled boundary is at most twice the tolerance away.
 
     Parameters
     ----------
@@ -165,13 +170,14 @@ class Surroundings(Stage):
 
 
 def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:
-    given = [] if ys is None else list(ys)
-    if len(given) != len(Xs):
+    """Where segments begin, from labels of samples or breakpoints."""
+    labels = [] if ys is None else list(ys)
+    if len(labels) != len(Xs):
         raise DataError(
-            f"{counted(len(Xs), 'recording')} but {counted(len(given), 'labelling')}: "
+            f"{counted(len(Xs), 'recording')} but {counted(len(labels), 'labelling')}: "
             f"{owner} needs labels or breakpoints of each"
         )
-    codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(given, Xs, strict=True))]
+    codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(labels, Xs, strict=True))]
     if not any((code == 1).any() for code in codes):
         raise DataError("no recording has a change: there is no boundary to learn from")
     return States(np.array(["no boundary", "boundary"]), codes)
@@ -205,8 +211,8 @@ def _begins(y: Any, T: int, i: int) -> Ints:
     values = label_values(labels if labels is not None else np.full(T, UNNAMED))
     begins = np.zeros(T, dtype=np.int64)
     begins[0] = UNNAMED
-    if values.ndim == 1 and values.size == T:
-        unknown = np.array([is_missing(name) for name in values.tolist()])
+    if values.shape == (T,):
+        unknown = unnamed(values)
         if values.dtype == object:
             values = values.copy()
             values[unknown] = None  # what is missing may not compare
@@ -221,13 +227,6 @@ def _begins(y: Any, T: int, i: int) -> Ints:
         raise DataError(f"recording {i} has {T} samples, and its last breakpoint is {ends[-1]}")
     begins[ends[:-1]] = 1
     return begins
-
-
-def _widened(begins: Ints, tolerance: int) -> Ints:
-    from scipy.ndimage import maximum_filter1d
-
-    near = maximum_filter1d((begins == 1).astype(np.int64), 2 * tolerance + 1, mode="constant")
-    return np.where((near == 1) & (begins != UNNAMED), 1, begins).astype(np.int64)
 
 
 def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[float, float]:

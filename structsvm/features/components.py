@@ -9,8 +9,7 @@ import numpy as np
 
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import RecordingTransformer, Stage
-from structsvm.features.checks import read_recordings
+from structsvm.features.base import RecordingTransformer, Stage, read_recordings
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole
 
@@ -21,10 +20,8 @@ class Components(Stage):
     Lags of a signal say nearly the same, and a full metric of ``P`` features has ``P (P + 1) / 2``
     weights. A metric of the components is one of the features that ignores what varies least, and
     there are far fewer of them: of 32 columns at 5 lags, recordings of activities have about 93
-    (docs/results.md has what that gains).
-
-    The components keep their variances, which say how much each of them matters: a learner does not
-    standardise them again, unless it is told to.
+    (docs/results.md has what that gains). The components keep their variances, which say how much
+    each of them matters: a learner does not standardise them again by default.
 
     Parameters
     ----------

@@ -14,8 +14,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import SettingsError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import check_features, column_names, read_recordings
+from structsvm.features.base import (
+    RecordingTransformer,
+    check_features,
+    column_names,
+    read_recordings,
+)
 from structsvm.support.arrays import Floats
 
 Named = list[tuple[str, Any]]
@@ -33,7 +37,7 @@ class _Composition(RecordingTransformer):
     @property
     def learns(self) -> bool:
         """Whether any stage learns from recordings."""
-        return any(getattr(stage, "learns", True) for stage in self.named_stages.values())
+        return any(getattr(stage, "learns", True) for _, stage in self._named())
 
     @property
     def named_stages(self) -> dict[str, Any]:
@@ -74,33 +78,32 @@ class _Composition(RecordingTransformer):
         return type(self)(*[(name, clone(stage, safe=False)) for name, stage in self._named()])
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = [repr(stage) for stage in self.stages]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(map(repr, self.stages))})"
+
+    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
+        """Fit every stage."""
+        self._fit_stages("fit", Xs, ys, groups)
+        return self
 
     def fit_held_out(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
         """A fitted transformer for each training recording, with its stages held out."""
-        arrays, stages = read_recordings(Xs), self._fresh()
-        self.n_features_in_ = int(arrays[0].shape[1])
-        held_out = self._fit_stages_held_out(stages, arrays, ys, groups)
-        self.stages_ = stages
+        held_out = self._fit_stages("fit_held_out", Xs, ys, groups)
+        names = [name for name, _ in self.stages_]
         alike: dict[tuple[int, ...], RecordingTransformer] = {}
         found = []
         for transformers in zip(*held_out, strict=True):
             key = tuple(map(id, transformers))
             if key not in alike:
-                named = zip(stages, transformers, strict=True)
                 alike[key] = copy(self)
-                alike[key].stages_ = [(name, stage) for (name, _), stage in named]
+                alike[key].stages_ = list(zip(names, transformers, strict=True))
             found.append(alike[key])
         return found
 
     @abstractmethod
-    def _fit_stages_held_out(
-        self, stages: Named, arrays: list[Floats], ys: Any, groups: Any
-    ) -> list[list[RecordingTransformer]]:
-        """Fit each stage, and return its transformer of each recording."""
+    def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
+        """Fit each stage by one of its three methods, and return what these return."""
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The features that the fitted stages make, (T_i, P') each."""
@@ -108,8 +111,8 @@ class _Composition(RecordingTransformer):
 
     def _named(self) -> Named:
         """Pairs as given, or named after their class, with a number where several are alike."""
-        found, usual = [], [_usual_name(stage) for stage in self.stages]
-        alike, seen = Counter(usual), Counter[str]()
+        usual = ["" if isinstance(stage, tuple) else _usual_name(stage) for stage in self.stages]
+        alike, seen, found = Counter(usual), Counter[str](), []
         for stage, name in zip(self.stages, usual, strict=True):
             seen[name] += 1
             if isinstance(stage, tuple):
@@ -121,9 +124,9 @@ class _Composition(RecordingTransformer):
     def _fresh(self) -> Named:
         """Clones of the stages, ready to be fitted."""
         own, named = type(self).__name__, self._named()
+        names = [name for name, _ in named]
         if not named:
             raise SettingsError(f"{own} needs at least one stage, such as Lags()")
-        names = [name for name, _ in named]
         if len(set(names)) < len(names) or any("__" in name or not name for name in names):
             raise SettingsError(
                 f"{own}: names of stages must differ and have no double underscore, got {names}"
@@ -167,28 +170,12 @@ class Union(_Composition):
     Lags(lags=(-1, 0))
     """
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Fit every stage to the same recordings."""
-        arrays = read_recordings(Xs)
-        self.stages_ = [(name, stage.fit(arrays, ys, groups)) for name, stage in self._fresh()]
-        self.n_features_in_ = int(arrays[0].shape[1])
-        return self
-
     def fit_transform(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[Floats]:
         """Features of the training recordings, cross-fitted where a stage learns from labels."""
-        arrays, stages, found = read_recordings(Xs), self._fresh(), []
-        for name, stage in stages:
-            made = stage.fit_transform(arrays, ys, groups)
-            found.append(check_features(made, arrays, _called(name)))
-        self.stages_, self.n_features_in_ = stages, int(arrays[0].shape[1])
-        return [np.hstack(parts) for parts in zip(*found, strict=True)]
-
-    def _fit_stages_held_out(
-        self, stages: Named, arrays: list[Floats], ys: Any, groups: Any
-    ) -> list[list[RecordingTransformer]]:
-        return [stage.fit_held_out(arrays, ys, groups) for _, stage in stages]
+        parts = self._fit_stages("fit_transform", Xs, ys, groups)
+        return [np.hstack(of_one) for of_one in zip(*parts, strict=True)]
 
     def transform_with_states(
         self, Xs: Sequence[Floats]
@@ -196,25 +183,35 @@ class Union(_Composition):
         """The features of the first stage, of the second, ..., and the first's states."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
-        found, states = [], None
+        parts, states = [], None
         for name, stage in self.stages_:
-            made, named = stage.transform_with_states(arrays)
-            found.append(check_features(made, arrays, _called(name)))
+            features, named = stage.transform_with_states(arrays)
+            parts.append(check_features(features, arrays, f"stage {name!r}"))
             states = named if states is None else states
-        return [np.hstack(parts) for parts in zip(*found, strict=True)], states
+        return [np.hstack(of_one) for of_one in zip(*parts, strict=True)], states
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of all features, stage by stage; with that of the stage if two are alike."""
         check_is_fitted(self)
         columns = column_names(input_features, self.n_features_in_)
-        named = [(name, stage.get_feature_names_out(columns)) for name, stage in self.stages_]
-        alike = Counter(str(feature) for _, features in named for feature in features)
-        found = [
-            f"{stage} {feature}" if alike[str(feature)] > 1 else feature
-            for stage, features in named
-            for feature in features
+        named = [
+            (stage_name, str(feature))
+            for stage_name, stage in self.stages_
+            for feature in stage.get_feature_names_out(columns)
         ]
+        alike = Counter(feature for _, feature in named)
+        found = [f"{stage} {name}" if alike[name] > 1 else name for stage, name in named]
         return np.asarray(found, dtype=object)
+
+    def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
+        arrays, stages, found = read_recordings(Xs), self._fresh(), []
+        for name, stage in stages:
+            result = getattr(stage, how)(arrays, ys, groups)
+            if how == "fit_transform":
+                result = check_features(result, arrays, f"stage {name!r}")
+            found.append(result)
+        self.stages_, self.n_features_in_ = stages, int(arrays[0].shape[1])
+        return found
 
 
 class Chain(_Composition):
@@ -226,8 +223,7 @@ class Chain(_Composition):
     Parameters
     ----------
     *stages : RecordingTransformer or (name, RecordingTransformer)
-        Named after their class in lower case where no name is given. They are cloned before they
-        are fitted; ``stages_`` holds the fitted ones.
+        As for :class:`Union`.
 
     Examples
     --------
@@ -244,16 +240,12 @@ class Chain(_Composition):
         """Whether the features of the last stage are."""
         return bool(self._fresh()[-1][1].scaled)
 
-    def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Fit each stage to the features of the training recordings made by those before."""
-        self._run(Xs, ys, groups, keep_last=False)
-        return self
-
     def fit_transform(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[Floats]:
         """Features of the training recordings, cross-fitted where a stage learns from labels."""
-        return self._run(Xs, ys, groups, keep_last=True)
+        features: list[Floats] = self._fit_stages("fit_transform", Xs, ys, groups)[-1]
+        return features
 
     def transform_with_states(
         self, Xs: Sequence[Floats]
@@ -262,8 +254,8 @@ class Chain(_Composition):
         check_is_fitted(self)
         arrays, states = read_recordings(Xs, self.n_features_in_), None
         for name, stage in self.stages_:
-            made, named = stage.transform_with_states(arrays)
-            arrays = check_features(made, arrays, _called(name))
+            features, named = stage.transform_with_states(arrays)
+            arrays = check_features(features, arrays, f"stage {name!r}")
             states = named if states is None else states
         return arrays, states
 
@@ -275,36 +267,25 @@ class Chain(_Composition):
             names = stage.get_feature_names_out(names)
         return np.asarray(names, dtype=object)
 
-    def _fit_stages_held_out(
-        self, stages: Named, arrays: list[Floats], ys: Any, groups: Any
-    ) -> list[list[RecordingTransformer]]:
-        found: list[list[RecordingTransformer]] = []
-        for name, stage in stages:
-            made_by = stage.fit_held_out(arrays, ys, groups)
-            found.append(made_by)
-            if len(found) < len(stages):
-                made = [F for t, X in zip(made_by, arrays, strict=True) for F in t.transform([X])]
-                arrays = check_features(made, arrays, _called(name))
-        return found
-
-    def _run(self, Xs: Any, ys: Any, groups: Any, keep_last: bool) -> list[Floats]:
-        arrays, stages = read_recordings(Xs), self._fresh()
+    def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
+        arrays, stages, found = read_recordings(Xs), self._fresh(), []
         n_features = int(arrays[0].shape[1])
-        for i, (name, stage) in enumerate(stages):
-            if i == len(stages) - 1 and not keep_last:
+        for name, stage in stages:
+            if how == "fit" and name == stages[-1][0]:
                 stage.fit(arrays, ys, groups)
+            elif how == "fit_held_out":
+                found.append(stage.fit_held_out(arrays, ys, groups))
+                if len(found) < len(stages):
+                    pairs = zip(found[-1], arrays, strict=True)
+                    features = [F for own, X in pairs for F in own.transform([X])]
+                    arrays = check_features(features, arrays, f"stage {name!r}")
             else:
-                made = stage.fit_transform(arrays, ys, groups)
-                arrays = check_features(made, arrays, _called(name))
+                features = stage.fit_transform(arrays, ys, groups)
+                arrays = check_features(features, arrays, f"stage {name!r}")
+                found = [arrays]  # of the last stage in the end, without those before
         self.stages_, self.n_features_in_ = stages, n_features
-        return arrays
+        return found
 
 
 def _usual_name(stage: Any) -> str:
-    if isinstance(stage, tuple):
-        return ""
     return (stage.__name__ if isinstance(stage, type) else type(stage).__name__).lower()
-
-
-def _called(name: str) -> str:
-    return f"stage {name!r}"

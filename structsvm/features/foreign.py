@@ -12,8 +12,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.errors import LearningError, SettingsError
-from structsvm.features.base import RecordingTransformer, Stage
-from structsvm.features.checks import check_features, read_recordings
+from structsvm.features.base import (
+    RecordingTransformer,
+    Stage,
+    check_features,
+    read_recordings,
+)
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 
@@ -31,14 +35,13 @@ class _Wrapper(Stage):
         return check_features([self._features(X) for X in arrays], arrays, owner)
 
     def _fit(self, arrays: list[Floats]) -> None:
-        given, owner = self.transformer, type(self).__name__
-        if isinstance(given, type) or not (hasattr(given, "fit") and hasattr(given, "transform")):
+        inner, owner = self.transformer, type(self).__name__
+        is_one = hasattr(inner, "fit") and hasattr(inner, "transform")
+        if not is_one or isinstance(inner, type | RecordingTransformer):
             raise SettingsError(
-                f"{owner} needs a transformer with fit and transform, such as StandardScaler(), "
-                f"got {given!r}"
+                f"{owner} needs a transformer of another library with fit and transform, such as "
+                f"StandardScaler(), got {inner!r}: one of recordings is used without {owner}"
             )
-        if isinstance(given, RecordingTransformer):
-            raise SettingsError(f"{given!r} is a transformer of recordings: use it without {owner}")
         self._fit_transformer(arrays)
 
     @abstractmethod
@@ -57,6 +60,13 @@ class _Wrapper(Stage):
         if hasattr(transformer, "fit_transform"):
             return self._call(transformer, "fit_transform", X)
         return self._call(self._call(transformer, "fit", X), "transform", X)
+
+    def _generic_names(self, columns: list[str], n: int) -> list[str]:
+        """Names of n features: those of the columns if there are as many, or numbered ones."""
+        kind = type(self.transformer).__name__.lower()
+        if n == len(columns):
+            return [f"{name} {kind}" for name in columns]
+        return [f"{kind}{j}" for j in range(n)]
 
 
 class Rows(_Wrapper):
@@ -101,7 +111,7 @@ class Rows(_Wrapper):
             return list(self.transformer_.get_feature_names_out(columns))
         except (AttributeError, ValueError):
             width = self._features(np.zeros((1, len(columns)))).shape[1]
-            return _numbered(self.transformer, width)
+            return self._generic_names(columns, width)
 
 
 class Series(_Wrapper):
@@ -139,7 +149,7 @@ class Series(_Wrapper):
         self.n_features_out_ = int(self._features(arrays[0]).shape[1])
 
     def _names(self, columns: list[str]) -> Sequence[str]:
-        return _after_columns(self.transformer, columns, self.n_features_out_)
+        return self._generic_names(columns, self.n_features_out_)
 
     def _features(self, X: Floats) -> Floats:
         series = X if self.axis == 0 else np.ascontiguousarray(X.T)
@@ -194,7 +204,7 @@ class OfWindows(_Wrapper):
         self.n_features_out_ = int(made.reshape(len(made), -1).shape[1])
 
     def _names(self, columns: list[str]) -> Sequence[str]:
-        return _after_columns(self.transformer, columns, self.n_features_out_)
+        return self._generic_names(columns, self.n_features_out_)
 
     def _features(self, X: Floats) -> Floats:
         made = np.asarray(self._call(self.transformer_, "transform", self._stack(X)))
@@ -209,14 +219,3 @@ class OfWindows(_Wrapper):
         starts = np.clip(middles - (w - 1) // 2, 0, max(T - w, 0))
         rows = np.minimum(starts[:, None] + np.arange(w), T - 1)
         return np.ascontiguousarray(np.swapaxes(X[rows], 1, 2))
-
-
-def _numbered(transformer: Any, n: int) -> list[str]:
-    return [f"{type(transformer).__name__.lower()}{j}" for j in range(n)]
-
-
-def _after_columns(transformer: Any, columns: list[str], n: int) -> list[str]:
-    """Names of n features: those of the columns if there are as many, or numbered ones."""
-    if n != len(columns):
-        return _numbered(transformer, n)
-    return [f"{name} {type(transformer).__name__.lower()}" for name in columns]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from structsvm.data.copies import contents, joined
@@ -22,7 +21,7 @@ from structsvm.features.names import UNNAMED, States
 from structsvm.parallel import single_threaded
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_whole
+from structsvm.support.checks import is_number, refuse_below
 
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
@@ -34,20 +33,30 @@ DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
 
 
-def _classifier(estimator: Any, usual: str, random_state: int | None, owner: str) -> Any:
+def _classifier(estimator: Any, random_state: int | None, owner: str) -> Any:
     """A classifier of frames, not fitted, by name or itself; its seeds that are None are set."""
-    estimator = usual if estimator is None else estimator
-    if isinstance(estimator, str):
-        estimator = _named_classifier(estimator)
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise SettingsError(
-            f"estimator of {owner} must be an instance of a classifier of scikit-learn or one of "
-            f"{CLASSIFIERS}, got {estimator!r}"
+    if estimator == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        estimator = LogisticRegression(C=0.05, max_iter=1000)
+    elif estimator == "boosting":
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        # Trees of half the usual leaves, and a fifth of the columns at each node, did no worse on
+        # people not seen than the defaults of scikit-learn, in a third of the time. Stopping early
+        # would hold out single frames, whose neighbours are in training.
+        estimator = HistGradientBoostingClassifier(
+            max_leaf_nodes=16, max_features=0.2, early_stopping=False
         )
-    if not hasattr(estimator, "predict_proba"):
+    elif estimator == "forest":
+        from sklearn.ensemble import RandomForestClassifier
+
+        # Leaves of five, so that a share in a leaf is a probability rather than a vote.
+        estimator = RandomForestClassifier(n_estimators=100, min_samples_leaf=5)
+    elif isinstance(estimator, type) or not hasattr(estimator, "predict_proba"):
         raise SettingsError(
-            f"estimator of {owner} has no predict_proba: wrap it, "
-            f"CalibratedClassifierCV({estimator!r}), or use one of {CLASSIFIERS}"
+            f"estimator of {owner} must be one of {CLASSIFIERS} or an instance of a classifier of "
+            f"scikit-learn with predict_proba, got {estimator!r}: CalibratedClassifierCV adds it"
         )
     found = clone(estimator)
     seeds = {
@@ -59,31 +68,8 @@ def _classifier(estimator: Any, usual: str, random_state: int | None, owner: str
 
 
 def check_smoothing(smoothing: Any) -> None:
-    """Check what is added to probabilities before their logarithms are taken."""
-    if isinstance(smoothing, bool | str) or not 0 < smoothing < 1:
+    if not (is_number(smoothing) and 0 < smoothing < 1):
         raise SettingsError(f"smoothing must be between 0 and 1, such as 0.02, got {smoothing!r}")
-
-
-def _named_classifier(name: str) -> Any:
-    if name == "logistic":
-        from sklearn.linear_model import LogisticRegression
-
-        return LogisticRegression(C=0.05, max_iter=1000)
-    if name == "boosting":
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        # Trees of half the usual leaves, and a fifth of the columns at each node, did no worse on
-        # people not seen than the defaults of scikit-learn, in a third of the time. Stopping early
-        # would hold out single frames, whose neighbours are in training.
-        return HistGradientBoostingClassifier(
-            max_leaf_nodes=16, max_features=0.2, early_stopping=False
-        )
-    if name == "forest":
-        from sklearn.ensemble import RandomForestClassifier
-
-        # Leaves of five, so that a share in a leaf is a probability rather than a vote.
-        return RandomForestClassifier(n_estimators=100, min_samples_leaf=5)
-    return name  # which is refused
 
 
 def _threads_for(rows: Floats) -> AbstractContextManager[None]:
@@ -112,21 +98,21 @@ class FrameModel:
         Xs: Sequence[Floats],
         owner: str,
         words: Words = RECORDINGS,
-        rows: Sequence[Floats] | None = None,
+        features: Sequence[Floats] | None = None,
     ) -> list[Floats]:
         """Of each state for each sample, 0 for those it does not know, (T_i, C) each."""
         found = []
-        for i, F in enumerate(self.features.transform(Xs) if rows is None else rows):
+        for i, F in enumerate(self.features.transform(Xs) if features is None else features):
             with _threads_for(F):
-                given = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
-            if given.shape != (len(F), self.known.size) or not np.isfinite(given).all():
+                answer = np.asarray(self.classifier.predict_proba(self.standardizer(F)))
+            if answer.shape != (len(F), self.known.size) or not np.isfinite(answer).all():
                 raise LearningError(
                     f"{owner}: {self.classifier!r} gives no probabilities of {words.whole} {i}: "
                     f"expected {len(F)} x {self.known.size} finite numbers, got shape "
-                    f"{given.shape} with {int((~np.isfinite(given)).sum())} that are not finite"
+                    f"{answer.shape} with {int((~np.isfinite(answer)).sum())} that are not finite"
                 )
             p = np.zeros((len(F), self.n_classes))
-            p[:, self.known] = given
+            p[:, self.known] = answer
             found.append(p)
         return found
 
@@ -148,9 +134,9 @@ class FrameModels:
         self, Xs: Sequence[Floats], owner: str, words: Words = RECORDINGS
     ) -> list[Floats]:
         """As those of a :class:`FrameModel`."""
-        features = self.models[0].features  # alike in all models where they learn nothing
-        rows = None if features.learns else features.transform(Xs)
-        found = [model.probabilities(Xs, owner, words, rows) for model in self.models]
+        context = self.models[0].features  # alike in all models where they learn nothing
+        features = None if context.learns else context.transform(Xs)
+        found = [model.probabilities(Xs, owner, words, features) for model in self.models]
         return [np.mean(of_one, axis=0) for of_one in zip(*found, strict=True)]
 
 
@@ -171,40 +157,28 @@ def learning_once() -> Iterator[None]:
         _LEARNED.reset(token)
 
 
-@dataclass(frozen=True, eq=False)
 class FrameRecipe:
-    """How a classifier of frames is learned."""
+    """How a classifier of frames is learned for an estimator, by its estimator, folds and seed.
 
-    features: RecordingTransformer
-    """Context, not fitted."""
-    standardize: str | None
-    classifier: Any
-    """Not fitted."""
-    owner: str
-    """Who learns it, for messages."""
-    n_folds: int
-    """Lowered to the number of groups, or of recordings where there are no groups."""
-    random_state: int | None
-    """Of the folds."""
-    words: Words = RECORDINGS
-    """What recordings are called there."""
-    averaged: bool = True
-    """Whether new recordings are scored by the mean of the models, see :class:`FrameModels`."""
+    ``features`` are the context, not fitted. New recordings are scored by the mean of the models
+    where they are ``averaged``, see :class:`FrameModels`.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         learner: Any,
         features: RecordingTransformer,
         standardize: str | None,
         usual: str = "boosting",
         words: Words = RECORDINGS,
         averaged: bool = True,
-    ) -> FrameRecipe:
-        """The recipe of an estimator, from its own estimator, folds and seed."""
-        owner, seed = type(learner).__name__, learner.random_state
-        classifier = _classifier(learner.estimator, usual, seed, owner)
-        return cls(features, standardize, classifier, owner, learner.n_folds, seed, words, averaged)
+    ) -> None:
+        self.owner = type(learner).__name__
+        self.n_folds, self.random_state = learner.n_folds, learner.random_state
+        estimator = usual if learner.estimator is None else learner.estimator
+        self.classifier = _classifier(estimator, self.random_state, self.owner)
+        self.features, self.standardize = features, standardize
+        self.words, self.averaged = words, averaged
 
     def fit(
         self,
@@ -212,18 +186,18 @@ class FrameRecipe:
         states: States,
         groups: Any = None,
         where: str = "",
-        made: Sequence[Floats] | None = None,
+        features: Sequence[Floats] | None = None,
     ) -> FrameModel:
         """Learn from the samples that have names."""
         learned = _LEARNED.get()
         if learned is None:
-            return self._fit(Xs, states, groups, where, made)
+            return self._fit(Xs, states, groups, where, features)
         asked = (self.features, self.standardize, self.classifier)
         cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
         apart = groups if cross_fits else None  # which the others do not look at
         key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, apart))
         if key not in learned:
-            learned[key] = self._fit(Xs, states, groups, where, made)
+            learned[key] = self._fit(Xs, states, groups, where, features)
         return learned[key]
 
     def _fit(
@@ -232,29 +206,29 @@ class FrameRecipe:
         states: States,
         groups: Any,
         where: str,
-        made: Sequence[Floats] | None,
+        features: Sequence[Floats] | None,
     ) -> FrameModel:
-        features = clone(self.features)
-        if made is None:
-            made = features.fit_transform(Xs, states.codes, groups)
+        context = clone(self.features)
+        if features is None:
+            features = context.fit_transform(Xs, states.codes, groups)
         else:
-            features.fit(Xs[:1])
-        standardizer = Standardizer.fit(self.standardize, made)
+            context.fit(Xs[:1])
+        standardizer = Standardizer.fit(self.standardize, features)
         code = np.concatenate(states.codes)
-        rows = np.vstack([standardizer(F) for F in made])[code != UNNAMED]
-        rows_code = code[code != UNNAMED]
+        rows = np.vstack([standardizer(F) for F in features])[code != UNNAMED]
+        code = code[code != UNNAMED]
         classifier = clone(self.classifier)
-        if np.unique(rows_code).size == 1:  # most classifiers refuse a single state
+        if np.unique(code).size == 1:  # most classifiers refuse a single state
             classifier = DummyClassifier()
         try:
             with _threads_for(rows):
-                classifier.fit(rows, rows_code)
-            known = np.asarray(classifier.classes_, dtype=np.int64)
+                classifier.fit(rows, code)
         except Exception as error:  # whatever a foreign classifier raises
             raise LearningError(
                 f"{self.owner}: {self.classifier!r} failed{where}: {error}"
             ) from error
-        return FrameModel(features, standardizer, classifier, known, states.n_classes)
+        known = np.asarray(classifier.classes_, dtype=np.int64)
+        return FrameModel(context, standardizer, classifier, known, states.n_classes)
 
     def learn(
         self, Xs: Sequence[Floats], states: States, groups: Any = None, near: States | None = None
@@ -272,10 +246,7 @@ class FrameRecipe:
 
         Recordings of a group, and copies of each other, are in the same one.
         """
-        if not (is_whole(self.n_folds) and self.n_folds >= 2):
-            raise SettingsError(
-                f"n_folds of {self.owner} must be a number of 2 or more, got {self.n_folds!r}"
-            )
+        refuse_below(2, f"n_folds of {self.owner}", self.n_folds)
         names, units = units_of(groups, len(states.codes), self.words)
         apart = joined(units, contents(Xs))
         if 0 < apart.max() < units.max():
@@ -283,10 +254,9 @@ class FrameRecipe:
             names, units = [names[k] for k in units[first]], apart
         n_units, noun = len(names), self.words.whole if groups is None else "group"
         if n_units < 2:
-            there = f"one {noun}" if groups is None else f"one group, {names[0]!r}"
             raise AloneError(
                 f"{self.owner} scores each {noun} by a model that has not seen it, and there is "
-                f"only {there}: label another {noun}"
+                f"only one {noun}: label another {noun}"
             )
         occurs = np.zeros((n_units, states.n_classes), dtype=bool)
         np.logical_or.at(occurs, units, states.occurs())
@@ -303,11 +273,11 @@ class FrameRecipe:
                 f"another {noun}, give it the name of a similar one, or leave the {noun} out"
             )
         n, rng = min(int(self.n_folds), n_units), np.random.default_rng(self.random_state)
-        draws = (rng.permutation(np.arange(n_units) % n) for _ in range(DRAWS))
-        best, fewest = next(draws), None
-        for drawn in (best, *draws):
+        best, fewest = np.zeros(n_units, dtype=np.int64), np.inf
+        for _ in range(DRAWS):
+            drawn = rng.permutation(np.arange(n_units) % n)
             unseen = sum(int((~occurs[drawn != k].any(axis=0)).sum()) for k in range(n))
-            if fewest is None or unseen < fewest:
+            if unseen < fewest:
                 best, fewest = drawn, unseen
             if fewest == 0:
                 break
@@ -319,35 +289,23 @@ class FrameRecipe:
         """Probabilities of the states of each recording by a model that has not seen its fold."""
         found: list[Any] = [None] * len(Xs)
         models = []
-        made = None if self.features.learns else clone(self.features).fit_transform(Xs)
+        # What learns nothing is the same in all folds, and computed once.
+        features = None if self.features.learns else clone(self.features).fit_transform(Xs)
         for k in range(int(fold.max()) + 1):
             test = np.flatnonzero(fold == k).tolist()
             train = np.flatnonzero(fold != k).tolist()
-            noun = self.words.whole + ("s" if len(test) > 1 else "")
-            where = f" in fold {k}, which holds out {noun} " + (", ".join(map(str, test)))
+            where = f" in fold {k}, which holds out {self.words.whole} " + ", ".join(map(str, test))
             some = States(states.classes, [states.codes[i] for i in train])
-            model = self.fit(_at(Xs, train), some, _at(groups, train), where, _at(made, train))
+            model = self.fit(_at(Xs, train), some, _at(groups, train), where, _at(features, train))
             scored = model.probabilities(
-                _at(Xs, test), f"{self.owner}{where}", self.words, _at(made, test)
+                _at(Xs, test), f"{self.owner}{where}", self.words, _at(features, test)
             )
             for i, p in zip(test, scored, strict=True):
                 found[i] = p
             models.append(model)
-        whole = self.fit(Xs, states, groups, made=made)
+        whole = self.fit(Xs, states, groups, features=features)
         of_each = [models[k] for k in fold.tolist()]
         return found, of_each, FrameModels([*models, whole]) if self.averaged else whole
-
-
-Scorer = TypeVar("Scorer", bound=BaseEstimator)
-
-
-def held_out_scorers(scorer: Scorer, models: Sequence[FrameModel]) -> list[Scorer]:
-    of_model: dict[int, Scorer] = {}
-    for model in models:
-        if id(model) not in of_model:
-            of_model[id(model)] = copy(scorer)
-            of_model[id(model)].model_ = model
-    return [of_model[id(model)] for model in models]
 
 
 def _at(values: Any, which: Sequence[int]) -> Any:

@@ -14,7 +14,7 @@ NORMAL = 1.4826
 
 
 def hermite_functions(x: Floats, n: int) -> Floats:
-    r"""Return the Hermite functions ``psi_1, ..., psi_n`` at ``x``, (..., n).
+    r"""The Hermite functions ``psi_1, ..., psi_n`` at ``x``, (..., n).
 
     ``psi_i(x) = (2^i i! sqrt(pi))^{-1/2} H_i(x) exp(-x^2/2)`` with the physicists' polynomials
     ``H_i``: orthonormal in L2 of the real line, bounded, zero far away, however heavy the tails.
@@ -46,21 +46,14 @@ class HermiteMoments(Stage):
     """The first robust Hermite moments of every channel of a recording.
 
     A change of the distribution of a channel, of its mean, scale or shape, is a change of the mean
-    of its moments (Lajugie et al., section "Detecting changes in distribution"); what is learned is
-    how much each of them matters. Location and scale of a channel are estimated for each recording
-    by itself, robustly (:func:`robust_scale`). Of a channel of few values, such as a switch, the
-    moments that would only repeat the others are 0.
+    of its moments (Lajugie et al., section "Detecting changes in distribution"). Location and scale
+    of a channel are estimated for each recording by itself, by medians. Of a channel of few values,
+    such as a switch, the moments that would only repeat the others are 0.
 
     Parameters
     ----------
     n_moments : int
         Moments of each channel; the first is about its mean, the second about its scale.
-
-    Attributes
-    ----------
-    location_, scale_ : arrays of shape (N, P)
-        Location and scale of each channel of the recordings it was fitted to: of the first alone
-        where these are read one at a time.
 
     Examples
     --------
@@ -80,9 +73,6 @@ class HermiteMoments(Stage):
         n = self.n_moments
         if not (is_whole(n) and 1 <= n <= 50):
             raise SettingsError(f"n_moments must be from 1 to 50, got {n!r}")
-        scales = [robust_scale(X) for X in arrays]
-        self.location_ = np.stack([location for location, _ in scales])
-        self.scale_ = np.stack([sigma for _, sigma in scales])
 
     def _names(self, columns: list[str]) -> list[str]:
         return [f"{name} psi{i + 1}" for name in columns for i in range(self.n_moments)]

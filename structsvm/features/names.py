@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm.data.values import label_values, of_one_kind
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.plain import counted
 
 Objects = NDArray[np.object_]
@@ -37,18 +37,32 @@ class States:
                 f"{user} learns the {words.named}s of {words.item}s by name: give ys, a name for "
                 f"each {words.item} of each {words.whole}"
             )
-        given = list(ys)
-        if len(given) != len(Xs):
-            raise DataError(f"{words.wholes(len(Xs))} but {counted(len(given), 'labelling')}")
-        vectors = [
-            _vector(y, len(X), i, user, words)
-            for i, (y, X) in enumerate(zip(given, Xs, strict=True))
-        ]
-        named = [np.array([not is_missing(name) for name in y.tolist()]) for y in vectors]
-        _refuse_mixed(vectors, named, words)
-        flat = np.concatenate([y[known] for y, known in zip(vectors, named, strict=True)])
+        labels = list(ys)
+        if len(labels) != len(Xs):
+            raise DataError(f"{words.wholes(len(Xs))} but {counted(len(labels), 'labelling')}")
+        vectors, known = [], []
+        kinds: dict[bool, tuple[int, Any]] = {}
+        for i, (y, X) in enumerate(zip(labels, Xs, strict=True)):
+            values = _labels(y, i, words.whole)
+            values = np.full(len(X), UNNAMED) if values is None else values
+            if values.shape != (len(X),):
+                raise DataError(
+                    f"{words.whole} {i} has {words.items(len(X))} and {values.size} labels: {user} "
+                    f"needs a name for each {words.item}; breakpoints have no names"
+                )
+            known.append(~unnamed(values))
+            vectors.append(values[known[-1]])
+            for name in vectors[-1].tolist():
+                kinds.setdefault(isinstance(name, str), (i, name))
+        if len(kinds) == 2:
+            (i, text), (j, number) = kinds[True], kinds[False]
+            raise DataError(
+                f"{words.whole} {i} has the {words.named} {text!r}, {words.whole} {j} {number!r}: "
+                f"names of {words.named}s must be all text or all numbers"
+            )
         try:
-            classes, inverse = np.unique(of_one_kind(flat), return_inverse=True)
+            names = of_one_kind(np.concatenate(vectors))
+            classes, inverse = np.unique(names, return_inverse=True)
         except TypeError as error:
             raise DataError(
                 f"{user} sorts the names of {words.named}s, and these do not compare ({error}): "
@@ -58,20 +72,17 @@ class States:
             raise DataError(
                 f"{user} needs at least 2 {words.named}s, and the labels name {classes.tolist()}"
             )
-        codes, start = [], 0
-        for known in named:
-            code = np.full(known.size, UNNAMED, dtype=np.int64)
-            code[known] = inverse[start : start + known.sum()]
-            start += int(known.sum())
-            codes.append(code)
-        return cls(classes, codes)
+        codes = np.full(sum(map(len, known)), UNNAMED, dtype=np.int64)
+        codes[np.concatenate(known)] = inverse
+        return cls(classes, np.split(codes, np.cumsum([len(named) for named in known])[:-1]))
 
     @property
     def n_classes(self) -> int:
         """The number of states, C."""
         return int(self.classes.size)
 
-    def occurs(self) -> NDArray[np.bool_]:
+    def occurs(self) -> Bools:
+        """Whether a state occurs in a recording, (N, C)."""
         return np.array([np.isin(np.arange(self.n_classes), code) for code in self.codes])
 
 
@@ -89,24 +100,26 @@ def read_names(ys: Sequence[Any], sizes: Sequence[int], whole: str) -> list[Obje
         )
     found = []
     for vector in vectors:
-        names = np.empty(0 if vector is None else vector.size, dtype=object)
-        names[:] = [] if vector is None else vector.tolist()
-        names[[is_missing(name) for name in names]] = None
+        assert vector is not None
+        names = np.array(vector.tolist(), dtype=object)
+        names[unnamed(vector)] = None
         found.append(names)
     return found
 
 
-def _vector(y: Any, T: int, i: int, user: str, words: Words) -> NDArray[Any]:
-    values = _labels(y, i, words.whole)
-    if values is None:
-        return np.full(T, UNNAMED)
-    if values.ndim != 1 or values.size != T:
-        raise DataError(
-            f"{words.whole} {i} has {words.items(T)} and {values.size} labels: {user} needs a name "
-            f"for each {words.item}"
-            + (", and breakpoints have no names" if words == RECORDINGS else "")
-        )
-    return values
+def unnamed(values: NDArray[Any]) -> Bools:
+    return np.array([is_missing(name) for name in values.tolist()], dtype=np.bool_)
+
+
+def is_missing(name: Any) -> bool:
+    if name is None:
+        return True
+    if isinstance(name, str):
+        return not name.strip()
+    try:
+        return bool(name != name) or name == UNNAMED  # NaN is not itself
+    except TypeError:  # pandas.NA is neither equal nor unequal to itself
+        return True
 
 
 def _labels(y: Any, i: int, whole: str) -> NDArray[Any] | None:
@@ -118,32 +131,3 @@ def _labels(y: Any, i: int, whole: str) -> NDArray[Any] | None:
         return label_values(labels)
     except DataError as error:
         raise DataError(f"{whole} {i}: {error}") from error
-
-
-def is_missing(name: Any) -> bool:
-    if name is None or name is np.ma.masked:
-        return True
-    if isinstance(name, str):
-        return not name.strip()
-    if isinstance(name, bool):
-        return False
-    try:
-        return bool(name != name) or name == UNNAMED  # NaN is not itself
-    except TypeError:  # pandas.NA is neither equal nor unequal to itself
-        return True
-
-
-def _refuse_mixed(
-    vectors: Sequence[NDArray[Any]], named: Sequence[NDArray[np.bool_]], words: Words
-) -> None:
-    """Refuse names that cannot be sorted together: text and numbers."""
-    first: dict[bool, tuple[int, Any]] = {}
-    for i, (y, known) in enumerate(zip(vectors, named, strict=True)):
-        for name in y[known].tolist():
-            first.setdefault(isinstance(name, str), (i, name))
-    if len(first) == 2:
-        (i, text), (j, number) = first[True], first[False]
-        raise DataError(
-            f"{words.whole} {i} has the {words.named} {text!r}, {words.whole} {j} {number!r}: "
-            f"names of {words.named}s must be all text or all numbers"
-        )

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from structsvm.data.samples import check_samples
 from structsvm.data.values import label_values
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.checks import column_names
+from structsvm.features.base import column_names
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number
+from structsvm.support.checks import is_positive
 from structsvm.support.plain import counted
 
 CHUNK = 2**21
 """Values of windows that are computed with at a time."""
-
 
 STATISTICS: dict[str, Callable[[Floats], Any]] = {
     "mean": lambda stack: stack.mean(axis=1),
@@ -102,8 +101,7 @@ class Windows:
             names, codes = np.unique(values, return_inverse=True)
         except TypeError as error:
             raise DataError(
-                f"labels do not compare ({error}): give numbers, or names, and among these blank "
-                "text where none is known"
+                f'labels do not compare ({error}): give numbers, or names with "" for unknown ones'
             ) from None
         best = np.full(len(self), -1)
         found = np.zeros(len(self), dtype=np.int64)
@@ -211,13 +209,14 @@ def windows(
     >>> found.breakpoints([20, 39])
     [513, 1000]
     """
-    for name, value in (("rate", rate), ("window", window), ("hop", hop)):
-        if not (value is None and name == "hop") and not (is_number(value) and 0 < value < np.inf):
+    hop = window / 2 if hop is None else hop
+    for name, value in {"rate": rate, "window": window, "hop": hop}.items():
+        if not is_positive(value):
             raise SettingsError(f"{name} must be a finite number > 0, got {value!r}")
     X = X[:, None] if getattr(X, "ndim", 2) == 1 and not hasattr(X, "index") else X
     (signal,), own = check_samples([X.to_frame() if hasattr(X, "to_frame") else X], names)
     columns = column_names(own, signal.shape[1])
-    W, H = round(window * rate), round((window / 2 if hop is None else hop) * rate)
+    W, H = round(window * rate), round(hop * rate)
     if W < 1 or H < 1:
         raise SettingsError(
             f"window and hop must be a sample or more: at {rate:g} Hz that is {1 / rate:g} s, got "
@@ -227,19 +226,18 @@ def windows(
         raise DataError(
             f"the signal has {counted(len(signal), 'sample')}, a window has {W}: give a shorter one"
         )
-    makers = [_statistic(given) for given in statistics] + [_band(band, rate, W) for band in bands]
+    makers = [_statistic(one) for one in statistics] + [_band(band, rate, W) for band in bands]
     if not makers:
         raise SettingsError("windows need statistics or bands: give at least one")
     starts = np.arange(0, len(signal) - W + 1, H)
-    features, feature_names = [], []
-    for (name, make), values in zip(makers, _features(signal, starts, W, makers), strict=True):
+    features, feature_names = _features(signal, starts, W, makers), []
+    for (name, make), values in zip(makers, features, strict=True):
         if not np.isfinite(values).all():
             raise DataError(f"{name} of a window is not finite: {make!r} must return numbers")
         if values.shape[1] == len(columns):
             feature_names += [f"{column} {name}" for column in columns]
         else:
             feature_names += [f"{name} {j}" for j in range(values.shape[1])]
-        features.append(values)
     X = np.hstack(features)
     return Windows(X, tuple(feature_names), starts, W, len(signal), float(rate))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,17 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.words import GRAPHS, RECORDINGS, Words
-from structsvm.errors import SettingsError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import read_recordings
+from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.context import Columns, Deviations, Lags
-from structsvm.features.frames import (
-    FrameModel,
-    FrameModels,
-    FrameRecipe,
-    check_smoothing,
-    held_out_scorers,
-)
+from structsvm.features.frames import FrameModel, FrameModels, FrameRecipe, check_smoothing
 from structsvm.features.names import States
 from structsvm.support.arrays import Floats
 from structsvm.support.frames import each_in_order
@@ -31,7 +24,6 @@ class CrossFitted(RecordingTransformer):
     """Features from a classifier: no training recording is scored by one that has seen it."""
 
     words: ClassVar[Words] = RECORDINGS
-    """What recordings, samples and states are called in messages."""
     model_: FrameModel | FrameModels
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
@@ -82,7 +74,11 @@ class CrossFitted(RecordingTransformer):
         Parameters and errors are those of :meth:`fit_transform`.
         """
         arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
-        return held_out_scorers(self, self._learn(arrays, ys, groups, held_out=True)[1])
+        models = self._learn(arrays, ys, groups, held_out=True)[1]
+        of_model = {id(model): copy(self) for model in models}
+        for model in models:
+            of_model[id(model)].model_ = model
+        return [of_model[id(model)] for model in models]
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Features of recordings that were not learned from, (T_i, P') each."""
@@ -124,8 +120,7 @@ class NamedScores(CrossFitted):
         return np.asarray([f"score {name}" for name in self.classes_], dtype=object)
 
     @abstractmethod
-    def _recipe(self) -> FrameRecipe:
-        """How the classifier is learned; SettingsError for settings that it cannot have."""
+    def _recipe(self) -> FrameRecipe: ...
 
     def _learn(
         self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
@@ -159,11 +154,7 @@ class StateScores(NamedScores):
     a classifier that has not seen it or a copy of it, nor any other recording of its group, because
     a classifier is surer of what it has seen than it will be of new recordings. :meth:`transform`
     scores others by the mean of the probabilities of these classifiers and of one that learned from
-    all.
-
-    The columns are those of ``classes_`` in every fold. Folds are drawn so that each one's
-    classifier has seen every state; where no such folds are found, a state that it has not seen has
-    probability 0.
+    all. A state that no other fold has seen has probability 0.
 
     Parameters
     ----------
@@ -214,7 +205,7 @@ class StateScores(NamedScores):
         self.random_state = random_state
 
     def _recipe(self) -> FrameRecipe:
-        return FrameRecipe.of(self, Lags(self.lags), self.standardize)
+        return FrameRecipe(self, Lags(self.lags), self.standardize)
 
 
 class RegionScores(NamedScores):
@@ -277,8 +268,6 @@ class RegionScores(NamedScores):
 
 
 def region_recipe(learner: Any) -> FrameRecipe:
-    if not isinstance(learner.relative, bool):
-        raise SettingsError(f"relative must be True or False, got {learner.relative!r}")
     context = Deviations() if learner.relative else Columns()
     # A forest is a mean itself, and five of them would make a model file five times as large.
-    return FrameRecipe.of(learner, context, "training", "forest", GRAPHS, averaged=False)
+    return FrameRecipe(learner, context, "training", "forest", GRAPHS, averaged=False)

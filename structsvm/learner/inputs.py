@@ -21,8 +21,8 @@ from structsvm.data.samples import (
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError
 from structsvm.features import RecordingTransformer
+from structsvm.features.base import check_features
 from structsvm.features.boundaries import BoundaryScores
-from structsvm.features.checks import check_features
 from structsvm.features.compose import Chain, Union, stages_of
 from structsvm.features.scores import NamedScores
 from structsvm.learner.training_set import TrainingSet, learn_in_memory
