@@ -161,14 +161,14 @@ def test_the_features_may_be_any_transformer_and_are_set_by_name(rng):
 @pytest.mark.parametrize(
     ("baseline", "message"),
     [
-        (FrameClassifier(RidgeClassifier()), "no predict_proba: wrap it"),
+        (FrameClassifier(RidgeClassifier()), "with predict_proba, got Ridge"),
         (FrameClassifier(features="lags"), "features must be a transformer of structsvm.features"),
         (FrameClassifier(prices=(-1,)), "prices must be numbers of 0 or more"),
         (FrameClassifier(prices=()), "prices must be numbers of 0 or more"),
         (FrameClassifier(smoothing=1.5), "smoothing must be between 0 and 1"),
         (FrameClassifier(standardize="rows"), "standardize must be one of"),
         (FrameClassifier(n_folds=0), "n_folds of FrameClassifier must be a number of 2 or more"),
-        (BoundaryClassifier(RidgeClassifier()), "no predict_proba: wrap it"),
+        (BoundaryClassifier(RidgeClassifier()), "with predict_proba, got Ridge"),
         (BoundaryClassifier(widths=(0,)), "widths must be at least 1"),
         (BoundaryClassifier(tolerance=-1), "tolerance must be at least 0"),
         (BoundaryClassifier(standardize="rows"), "standardize must be one of"),
