@@ -28,7 +28,7 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Dask
-from structsvm.partitions.candidates import Baseline
+from structsvm.partitions.comparison import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage import limits
 

@@ -13,8 +13,7 @@ from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
 from structsvm.data.samples import MISSING
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.partitions.candidates import Candidate
-from structsvm.partitions.comparison import Comparison
+from structsvm.partitions.comparison import Candidate, Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.oracle import Oracle

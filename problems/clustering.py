@@ -28,8 +28,7 @@ from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.candidates import Baseline, Candidate
-from structsvm.partitions.comparison import Comparison
+from structsvm.partitions.comparison import Baseline, Candidate, Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.learning import Learning

@@ -30,8 +30,7 @@ from structsvm.graphs.similarity import Similarity
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, CutDecoder, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
-from structsvm.partitions.candidates import Baseline, Candidate
-from structsvm.partitions.comparison import Comparison
+from structsvm.partitions.comparison import Baseline, Candidate, Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import Learning, LearningUnits
 from structsvm.partitions.losses import partition_loss

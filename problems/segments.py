@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from structsvm.data.sample import Sample
 from structsvm.data.values import check_vector, label_values, refuse_missing
 from structsvm.errors import DataError
-from structsvm.partitions.candidates import Baseline, Candidate
-from structsvm.partitions.comparison import Comparison
+from structsvm.partitions.comparison import Baseline, Candidate, Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.problem import PartitionProblem

@@ -146,7 +146,7 @@ class Hasty(SequentialOracle):
         (Altered("forgets_k"), "breaks its constraint"),
         (Altered("forgets_the_loss"), "fix the search, or declare"),
         (Altered("guesses"), r"compare with objective\.truth"),
-        (Altered("writes"), "copy what the oracle was given"),
+        (Altered("writes"), "modified its input .*copy before writing"),
         (Altered("relaxes"), r"declare Quality\.RELAXATION"),
         (Altered("remembers"), "store settings only"),
         (Altered("fails"), "ZeroDivisionError: no luck"),

@@ -247,7 +247,7 @@ def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
     [
         (ChangePoint, "decoding_objective"),
         (Learning, "untrained"),
-        (Comparison, "loss"),
+        (Comparison, "disagreement"),
         (SequentialOracle, "ask"),
         (AllowedSegmentsOracle, "ask_all"),
     ],

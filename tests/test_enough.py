@@ -9,7 +9,7 @@ from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
 from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
-from structsvm.partitions.candidates import BLIND
+from structsvm.partitions.comparison import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
 BAD, FAR = 3 + NOISE, 2 + NOISE

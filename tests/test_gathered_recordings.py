@@ -32,7 +32,7 @@ from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import even_part
 from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.parallel import Dask, Serial, Threads
-from structsvm.partitions.candidates import Baseline
+from structsvm.partitions.comparison import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage import limits
 

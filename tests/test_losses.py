@@ -116,13 +116,13 @@ def test_one_cluster_and_one_sample_are_defined():
 def test_errors_name_the_numbers():
     with pytest.raises(DataError, match="of 10 and of 3 samples"):
         partition_loss(segments(10), segments(3))
-    with pytest.raises(DataError, match="10 and 3 samples"):
+    with pytest.raises(DataError, match="of 10 and of 3 samples"):
         hausdorff(segments(10), segments(3))
     with pytest.raises(DataError, match=r"tolerance must be >= 0 samples, got -1"):
         margin_f1(segments(10), segments(10), -1)
     with pytest.raises(DataError, match=r"tolerance must be >= 0 samples, got nan"):
         margin_f1(segments(10), segments(10), np.nan)
-    with pytest.raises(DataError, match="10 and 3 samples"):
+    with pytest.raises(DataError, match="of 10 and of 3 samples"):
         margin_f1(segments(10), segments(3))
 
 

@@ -278,7 +278,7 @@ def test_a_copy_is_kept_of_what_a_problem_may_write_to():
 class TestKeptPartition:
     def test_a_relaxation_has_nothing_to_keep(self):
         factor = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 2)))[0]
-        with pytest.raises(DataError, match="has no clusters to keep"):
+        with pytest.raises(DataError, match="no cluster labels"):
             KeptPartition.of(EquivalenceMatrix.from_factor(factor))
 
     @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from structsvm.errors import DataError
 from structsvm.learner import TrainingSet
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import prepare, read_training
-from structsvm.partitions.candidates import BLIND
+from structsvm.partitions.comparison import BLIND
 
 
 @pytest.fixture(scope="module")

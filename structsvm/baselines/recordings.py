@@ -23,7 +23,7 @@ from structsvm.features.context import Columns, Lags
 from structsvm.features.moments import HermiteMoments
 from structsvm.features.names import is_missing
 from structsvm.features.scores import StateScores
-from structsvm.partitions.candidates import CONSENSUS, Baseline, Candidate, named_candidate
+from structsvm.partitions.comparison import CONSENSUS, Baseline, Candidate, named_candidate
 
 CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting")
 """Baselines that model selection tries; quick classifiers where slow ones do not do much better."""

@@ -25,7 +25,7 @@ from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.inputs import as_list
 from structsvm.graphs.labels import node_names
-from structsvm.partitions.candidates import Baseline, Candidate, named_candidate
+from structsvm.partitions.comparison import Baseline, Candidate, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Floats, Ints

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.samples import Counts
 from structsvm.data.values import label_values, missing_labels
 from structsvm.errors import DataError
-from structsvm.partitions.candidates import Baseline
+from structsvm.partitions.comparison import Baseline
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.frames import each_in_order

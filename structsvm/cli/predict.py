@@ -40,7 +40,7 @@ from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import segment_table, segment_tables
 from structsvm.learner.steps import Rules, decode_with, labels_of
-from structsvm.partitions.candidates import CONSENSUS
+from structsvm.partitions.comparison import CONSENSUS
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted

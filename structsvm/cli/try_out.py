@@ -43,7 +43,7 @@ from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partitions.candidates import BLIND
+from structsvm.partitions.comparison import BLIND
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
 from structsvm.storage.atomic import write_atomically

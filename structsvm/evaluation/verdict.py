@@ -17,7 +17,7 @@ from structsvm.evaluation.sentences import (
     TO_USE,
     baseline_in_words,
 )
-from structsvm.partitions.candidates import BLIND, CONSENSUS
+from structsvm.partitions.comparison import BLIND, CONSENSUS
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted, finite
 

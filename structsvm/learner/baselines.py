@@ -24,7 +24,7 @@ from structsvm.learner.form import Form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import as_measured, decode_with, labels_of, workers_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, learn_in_memory
-from structsvm.partitions.candidates import CONSENSUS, Baseline, Candidate, names_states
+from structsvm.partitions.comparison import CONSENSUS, Baseline, Candidate, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, read_samples

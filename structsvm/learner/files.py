@@ -40,7 +40,7 @@ from structsvm.masters.auto import AutoMaster
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.parallel import Auto, Processes, Serial, Threads
-from structsvm.partitions.kept import KeptPartition
+from structsvm.partitions.equivalence import KeptPartition
 from structsvm.partitions.margins import MarginRates
 from structsvm.partitions.metric import Calibration, Metric
 from structsvm.partitions.problem import PartitionProblem

@@ -11,8 +11,8 @@ import numpy as np
 from structsvm.errors import OracleError, SettingsError
 from structsvm.learner.steps import Fitted, prepare
 from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.margins import asked_for_changes
 from structsvm.partitions.oracle import Constraint, Oracle, Region
-from structsvm.partitions.problem import asked_for_changes
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.frames import each_in_order
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from structsvm.baselines.metrics import NAMES
 from structsvm.errors import SettingsError
-from structsvm.partitions.candidates import LEARNED, Candidate, named_candidate
+from structsvm.partitions.comparison import LEARNED, Candidate, named_candidate
 from structsvm.support.checks import is_positive
 
 

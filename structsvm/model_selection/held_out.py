@@ -30,7 +30,7 @@ from structsvm.model_selection.trials import (
     try_path,
     try_tuned,
 )
-from structsvm.partitions.candidates import Baseline, Candidate
+from structsvm.partitions.comparison import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.progress import share, stage

@@ -20,7 +20,7 @@ from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.candidates import Baseline, Candidate
+from structsvm.partitions.comparison import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.solvers.memory import Memory

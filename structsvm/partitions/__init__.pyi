@@ -1,10 +1,10 @@
 from structsvm.data.sample import Sample as Sample
 from structsvm.data.words import Words as Words
-from structsvm.partitions.candidates import Baseline as Baseline
-from structsvm.partitions.candidates import Candidate as Candidate
+from structsvm.partitions.comparison import Baseline as Baseline
+from structsvm.partitions.comparison import Candidate as Candidate
 from structsvm.partitions.comparison import Comparison as Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
-from structsvm.partitions.kept import KeptPartition as KeptPartition
+from structsvm.partitions.equivalence import KeptPartition as KeptPartition
 from structsvm.partitions.labelled import LabelledSample as LabelledSample
 from structsvm.partitions.labelled import SearchedSample as SearchedSample
 from structsvm.partitions.learning import Learning as Learning

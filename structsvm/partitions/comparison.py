@@ -2,25 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from structsvm.data.sample import Sample
-from structsvm.partitions.candidates import Baseline, Candidate, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import Projector, adjusted_rand_index, covering, margin_f1
+from structsvm.partitions.losses import adjusted_rand_index, covering, margin_f1
 from structsvm.partitions.metric import Metric
+from structsvm.partitions.traits import NUMBERS, Family, loss_of
 from structsvm.support.arrays import Floats
-from structsvm.support.contract import Contract, hook, promises, raise_wrong
+from structsvm.support.contract import Contract, hook, promises
 
-if TYPE_CHECKING:
-    from structsvm.partitions.problem import PartitionProblem
+CONSENSUS = "consensus"
+"""What the consensus of a learned metric and classifiers is called beside them."""
 
-NUMBERS = int | float | np.bool_ | np.integer | np.floating
+BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
+"""Baselines that do not look at samples: nothing pays that is not better than these."""
+
+LEARNED: dict[str, dict[str, Any]] = {
+    "diagonal": {"metric": "diagonal", "whiten": None},
+    "full": {"metric": "full"},
+}
+"""Settings of the learned candidates that every problem has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """A method to compare with that is not a metric: an estimator that is not fitted.
+
+    It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns one
+    label for each item of each sample. ``Xs`` are the features of the samples as they were
+    measured, (T_i, P) each, ``ys`` their labels as :meth:`Learning.item_labels` has them, and
+    ``n_clusters`` a number for each sample, for all, or None. One that has ``classes_`` and
+    ``predict_states``, with the same parameters, names what it finds: the names are its labels.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import Baseline
+    >>> from structsvm.baselines import FrameClassifier
+    >>> Baseline("frame-logistic", FrameClassifier("logistic")).quick
+    True
+    """
+
+    name: str
+    """Key of ``baselines_``, of tables and of JSON; sentences may call it otherwise."""
+    estimator: Any
+    quick: bool = True
+    """Whether it takes so little time that it is fitted unless it is left out."""
+
+
+def names_states(baseline: Any) -> bool:
+    return getattr(baseline, "classes_", None) is not None and hasattr(baseline, "predict_states")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A candidate of model selection: learned, a baseline, or joint.
+
+    Examples
+    --------
+    >>> from structsvm.features import Lags
+    >>> from structsvm.partitions import Candidate
+    >>> str(Candidate("lags-full", 0.2, settings={"metric": "full", "features": Lags()}))
+    'lags-full, lam=0.2'
+    >>> Candidate("rca", baseline="rca").is_learned
+    False
+    """
+
+    name: str
+    lam: float | None = None
+    """Strength of the regularizer; None stands for each of those of the search, or for none where
+    nothing is learned."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What it has in place of the settings of the search, by name as in
+    :class:`structsvm.MetricLearner`; for a baseline, settings of
+    :func:`structsvm.baselines.metrics.fit`, and ``features`` and ``standardize``."""
+    lams: tuple[float, ...] = ()
+    """Strengths to choose from in place of those of the search; none for the latter."""
+    baseline: str | Baseline | None = None
+    """What it is if nothing is learned: a metric, by its name in
+    :func:`structsvm.baselines.metrics.fit`, or a :class:`Baseline` that is no metric."""
+    joins: tuple[tuple[str, ...], ...] = ()
+    """Names of baselines in groups: it is the consensus of the best learned candidate and of the
+    best baseline of each group, if it is joint. See :class:`structsvm.baselines.Consensus`."""
+    joins_metrics: tuple[tuple[str, ...], ...] = ()
+    """Names of learned candidates in groups: it joins the best of each group that is tried, too."""
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether structured learning makes it."""
+        return self.baseline is None and not self.joins
+
+    @property
+    def tuned(self) -> str | None:
+        """The name of the metric that it is, if that is only tuned."""
+        return self.baseline if isinstance(self.baseline, str) else None
+
+    @property
+    def estimator(self) -> Baseline | None:
+        """The baseline that it is, if that is no metric."""
+        return self.baseline if isinstance(self.baseline, Baseline) else None
+
+    def __str__(self) -> str:
+        name = "RCA" if self.name == "rca" else self.name
+        return name if self.lam is None else f"{name}, lam={self.lam:g}"
+
+    @property
+    def kind(self) -> str:
+        """Its name where it is learned; "" where it needs no structured learning."""
+        return self.name if self.is_learned else ""
+
+
+def named_candidate(name: str) -> Candidate:
+    """The candidate that a name stands for in every problem: a learned metric, or a baseline."""
+    if name in LEARNED:
+        return Candidate(name, settings=LEARNED[name])
+    return Candidate(name, baseline=name)
 
 
 def _is_number(found: Any, *_: Any) -> str:
@@ -47,7 +146,7 @@ class Comparison(Contract):
     -1.0
     """
 
-    problem: PartitionProblem
+    problem: Family
 
     @hook
     def baseline(
@@ -93,17 +192,10 @@ class Comparison(Contract):
         """
         return [named_candidate(name) for name in self.problem.traits.candidates]
 
-    def loss(self, truth: Projector, guess: Projector) -> float:
-        """The loss of the problem, which is a number."""
-        found: Any = self.problem.loss(truth, guess)
-        if _is_number(found):
-            raise_wrong(self.problem, "loss", found, "a number")
-        return float(found)
-
     @promises(_is_number)
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """What model selection maximises: minus the loss, unless that is easily fooled."""
-        return -self.loss(truth, guess)
+        return -loss_of(self.problem, truth, guess)
 
     def disagreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """How much less the agreement is than that of the truth itself."""
@@ -117,13 +209,13 @@ class Comparison(Contract):
     def scores(
         self, truth: EquivalenceMatrix, guess: EquivalenceMatrix, tolerance: int
     ) -> dict[str, float | None]:
-        """Scores by name; a predicted change is a hit within ``tolerance`` samples of a true one.
+        """Scores by name, None for one that does not apply.
 
-        None for a score that does not apply.
+        A predicted change is a hit within ``tolerance`` samples of a true one.
         """
         segments = self.problem.traits.contiguous
         return {
-            "loss": self.loss(truth, guess),
+            "loss": loss_of(self.problem, truth, guess),
             "covering": covering(truth, guess),
             "adjusted_rand": adjusted_rand_index(truth, guess),
             "f1": margin_f1(truth, guess, tolerance) if segments else None,

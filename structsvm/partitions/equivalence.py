@@ -1,4 +1,4 @@
-"""Rescaled equivalence matrices, held as their factor."""
+"""Partitions: rescaled equivalence matrices held as their factor, and what is kept of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.data.values import full_labels
 from structsvm.errors import DataError
@@ -55,7 +55,7 @@ class EquivalenceMatrix:
         Raises
         ------
         DataError
-            If the labels are no vector, or an empty one, are missing or do not compare.
+            If they are no vector, are missing or do not compare.
         """
         values = full_labels(labels)
         try:
@@ -112,12 +112,9 @@ class EquivalenceMatrix:
         Raises
         ------
         DataError
-            If the factor is no matrix of numbers, or its columns are not orthonormal.
+            If the columns are not orthonormal.
         """
-        try:
-            U = np.array(factor, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise DataError(f"factor must be numbers, of shape (T, K), got {factor!r}") from None
+        U = np.array(factor, dtype=np.float64)
         if U.ndim != 2 or not np.allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8):
             raise DataError("the columns of a relaxed factor must be orthonormal")
         return cls(None, _frozen(U))
@@ -128,11 +125,13 @@ class EquivalenceMatrix:
         return self.labels is not None
 
     @property
+    def _held(self) -> Any:
+        return self.relaxed_factor if self.labels is None else self.labels
+
+    @property
     def n_samples(self) -> int:
         """The number of samples, T."""
-        held = self.labels if self.labels is not None else self.relaxed_factor
-        assert held is not None
-        return int(held.shape[0])
+        return int(self._held.shape[0])
 
     @cached_property
     def n_clusters(self) -> int:
@@ -145,9 +144,8 @@ class EquivalenceMatrix:
     @cached_property
     def sizes(self) -> Ints:
         """The number of samples in each cluster, (K,)."""
-        labels = self._partition_labels()
-        sizes: Ints = _frozen(np.bincount(labels, minlength=self.n_clusters).astype(np.int64))
-        return sizes
+        sizes = np.bincount(self._partition_labels(), minlength=self.n_clusters)
+        return _frozen(sizes.astype(np.int64))
 
     @cached_property
     def boundaries(self) -> Ints:
@@ -162,8 +160,7 @@ class EquivalenceMatrix:
         changes = np.flatnonzero(np.diff(labels)) + 1
         if changes.size != self.n_clusters - 1:
             raise DataError("this partition is not contiguous, so it has no breakpoints")
-        boundaries: Ints = _frozen(np.concatenate(([0], changes, [labels.size])).astype(np.int64))
-        return boundaries
+        return _frozen(np.concatenate(([0], changes, [labels.size])).astype(np.int64))
 
     @property
     def breakpoints(self) -> list[int]:
@@ -212,22 +209,15 @@ class EquivalenceMatrix:
 
     def _observed_diagonal(self, X: Floats) -> Floats:
         """The squared sum of the values of each feature in each cluster over their number, (P,)."""
-        there = ~np.isnan(X)
-        sizes = np.sqrt(self.sizes)[:, None]
+        there, sizes = ~np.isnan(X), np.sqrt(self.sizes)[:, None]
         counts = np.rint(self.project(there.astype(np.float64)) * sizes)
         sums = self.project(np.where(there, X, 0.0)) * sizes
         squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)
         return np.asarray(squares.sum(axis=0))
 
     def inner(self, other: EquivalenceMatrix) -> float:
-        """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions.
-
-        Raises
-        ------
-        DataError
-            If the two are of different numbers of samples.
-        """
-        self._refuse_another_size(other)
+        """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions."""
+        self.refuse_another_size(other)
         if not (self.is_partition and other.is_partition):
             return float(np.sum(self.project(other.factor()) ** 2))
         if self.n_clusters * other.n_clusters > LARGE_TABLE:
@@ -243,21 +233,15 @@ class EquivalenceMatrix:
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 
     def contingency(self, other: EquivalenceMatrix) -> Ints:
-        """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K').
-
-        Raises
-        ------
-        DataError
-            If the two are of different numbers of samples.
-        """
-        self._refuse_another_size(other)
+        """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K')."""
+        self.refuse_another_size(other)
         mine, theirs = self._partition_labels(), other._partition_labels()
         flat = np.bincount(
             mine * other.n_clusters + theirs, minlength=self.n_clusters * other.n_clusters
         )
         return flat.reshape(self.n_clusters, other.n_clusters).astype(np.int64)
 
-    def _refuse_another_size(self, other: EquivalenceMatrix) -> None:
+    def refuse_another_size(self, other: EquivalenceMatrix) -> None:
         if self.n_samples != other.n_samples:
             raise DataError(
                 f"partitions of {self.n_samples} and of {other.n_samples} samples do not compare"
@@ -280,25 +264,17 @@ class EquivalenceMatrix:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EquivalenceMatrix):
             return NotImplemented
-        if self.is_partition != other.is_partition:
-            return False
-        return self.key == other.key
+        same_kind = self.is_partition == other.is_partition
+        return same_kind and self._held.tobytes() == other._held.tobytes()
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash(self._held.tobytes())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To other processes a segmentation travels as its boundaries."""
         if self.is_contiguous and 2 * self.n_clusters < self.n_samples:
             return _of_boundaries, (self.boundaries,)
         return EquivalenceMatrix, (self.labels, self.relaxed_factor)
-
-    @property
-    def key(self) -> bytes:
-        """The grouping as bytes: equal for equal partitions of the same samples."""
-        held = self.labels if self.labels is not None else self.relaxed_factor
-        assert held is not None
-        return held.tobytes()
 
     def _partition_labels(self) -> Ints:
         if self.labels is None:
@@ -315,3 +291,72 @@ def _of_boundaries(boundaries: Ints) -> EquivalenceMatrix:
 def _frozen(array: Any) -> Any:
     array.setflags(write=False)
     return array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KeptPartition:
+    """A partition in compact form; two are equal when they group the same items in the same way.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import EquivalenceMatrix, KeptPartition
+    >>> kept = KeptPartition.of(EquivalenceMatrix.from_breakpoints([2, 5]))
+    >>> kept.breakpoints, kept.labels.tolist(), kept.n_samples, kept.n_clusters
+    ([2, 5], [0, 0, 1, 1, 1], 5, 2)
+    """
+
+    values: NDArray[Any]
+    """Segment ends, the last being T, or the cluster of each item from 0, (T,)."""
+    is_contiguous: bool
+    """Which of the two: whether the clusters are segments of consecutive items."""
+
+    @classmethod
+    def of(cls, M: EquivalenceMatrix) -> KeptPartition:
+        """Keep a partition; DataError if it is a relaxation, which has no clusters."""
+        values = M.boundaries[1:] if M.is_contiguous else M._partition_labels()
+        small = np.int32 if M.is_contiguous else np.min_scalar_type(int(values.max()))
+        return cls(_frozen(values.astype(small)), M.is_contiguous)
+
+    @property
+    def matrix(self) -> EquivalenceMatrix:
+        """The equivalence matrix."""
+        if self.is_contiguous:
+            return EquivalenceMatrix.from_breakpoints(self.values.astype(np.int64))
+        return EquivalenceMatrix.from_labels(self.values)
+
+    @property
+    def labels(self) -> Ints:
+        """The cluster or segment of each item, from 0, (T,)."""
+        return self.matrix._partition_labels()
+
+    @property
+    def breakpoints(self) -> list[int]:
+        """Segment ends, the last being T; DataError if the clusters are no segments."""
+        return self.matrix.breakpoints
+
+    @property
+    def n_samples(self) -> int:
+        """The number of items, T."""
+        return int(self.values[-1]) if self.is_contiguous else self.values.size
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters or segments, K."""
+        return self.values.size if self.is_contiguous else int(self.values.max()) + 1
+
+    @property
+    def n_bytes(self) -> int:
+        """What it takes to keep it."""
+        return self.values.nbytes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KeptPartition):
+            return NotImplemented
+        return self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[bool, str, bytes]:
+        return self.is_contiguous, self.values.dtype.str, self.values.tobytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +23,10 @@ from structsvm.partitions.metric import (
     penalties_for,
 )
 from structsvm.partitions.objective import MetricObjective, Objective
+from structsvm.partitions.traits import Family, loss_of
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_number
 from structsvm.support.contract import Contract, asked, hook, promises
-
-if TYPE_CHECKING:
-    from structsvm.partitions.problem import PartitionProblem
 
 
 def _are_labels(found: Any, *_: Any) -> str:
@@ -81,7 +79,7 @@ class Learning(Contract):
     ('MetricObjective', 4)
     """
 
-    problem: PartitionProblem
+    problem: Family
 
     @promises(_are_labels)
     def known_labels(self, y: Any, sample: Sample) -> Any:
@@ -106,7 +104,7 @@ class Learning(Contract):
 
     @hook
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that the training labels teach something, and warn if they teach little.
+        """Refuse training labels that teach nothing, and warn if they teach little.
 
         Raises
         ------
@@ -158,16 +156,9 @@ class Learning(Contract):
         shrinkage: float | None,
         weights: Floats | None = None,
     ) -> LearningUnits:
-        """The features that learning sees: whitened perhaps, and scaled.
+        """The features that learning sees: whitened with a ``shrinkage`` perhaps, and scaled.
 
-        Parameters
-        ----------
-        untrained : Metric
-            The identity with its calibrated price.
-        shrinkage : float or None
-            Of the whitening; None for none.
-        weights : array of shape (N,), optional
-            Of the samples, in all of this.
+        ``untrained`` is the identity with its calibrated price.
         """
         whitening = None
         if shrinkage is not None:
@@ -203,7 +194,7 @@ class Learning(Contract):
         Zs = in_metric(samples, factor)
         if problem.loss is partition_loss:
             return calibrate(oracles, Zs, truths, weights)
-        losses = [partial(problem.comparison.loss, truth) for truth in truths]
+        losses = [partial(loss_of, problem, truth) for truth in truths]
         penalties = penalties_for(Zs, truths, weights)
         if penalties is None:
             ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in truths]

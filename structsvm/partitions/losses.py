@@ -133,11 +133,6 @@ def hausdorff(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
     ``ruptures.metrics.hausdorff`` where both have a change. Zero when neither has one, T when only
     one of them has.
 
-    Raises
-    ------
-    DataError
-        If the two have different numbers of samples, or one is no segmentation.
-
     Examples
     --------
     >>> from structsvm.partitions import EquivalenceMatrix, hausdorff
@@ -168,8 +163,7 @@ def margin_f1(
     Raises
     ------
     DataError
-        If ``tolerance`` is negative or NaN, the two have different numbers of samples, or one is no
-        segmentation.
+        If ``tolerance`` is negative or NaN.
 
     Examples
     --------
@@ -202,8 +196,7 @@ def _matches(a: Ints, b: Ints, tolerance: int) -> int:
 
 def _changes(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> tuple[Ints, Ints]:
     """Where segments begin in each, without the start of the recording."""
-    if truth.n_samples != guess.n_samples:
-        raise DataError(f"recordings of {truth.n_samples} and {guess.n_samples} samples")
+    truth.refuse_another_size(guess)
     return truth.boundaries[1:-1], guess.boundaries[1:-1]
 
 

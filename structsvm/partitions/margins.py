@@ -20,12 +20,8 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
-from structsvm.partitions.problem import (
-    PartitionProblem,
-    asked_for_changes,
-    warn_of_rounding,
-)
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, ConstraintKind, Oracle, Quality
+from structsvm.partitions.problem import PartitionProblem, warn_of_rounding
 from structsvm.support.arrays import Bools, Floats
 
 SMALLEST = 1e-6
@@ -71,6 +67,22 @@ def boundary_margins(
         except OracleError:  # no segmentation is left
             continue
     return best.y, margins / metric.price if metric.price else margins
+
+
+def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: ConstraintKind) -> Oracle:
+    """The decoder of a sample, for questions about other segmentations than the best one."""
+    oracle, name = problem.decoder(sample), type(problem).__name__
+    if type(problem).partition is not PartitionProblem.partition:
+        raise DataError(
+            f"margins are those of maxima of Tr(A M), and {name}.partition predicts something else"
+        )
+    if kind not in oracle.takes:
+        raise DataError(
+            f"margins need an oracle that takes {kind}, and {type(oracle).__name__} of {name} "
+            f"declares takes = {sorted(oracle.takes)}: have maximize keep them, and add them to "
+            "takes"
+        )
+    return oracle
 
 
 def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:

@@ -6,20 +6,20 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from structsvm.data.gaps import InMetric
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.data.samples import centred
-from structsvm.errors import OracleError, PluginError, SettingsError
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.kept import KeptPartition
+from structsvm.errors import PluginError, SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix, KeptPartition
 from structsvm.partitions.labelled import SECOND_MOMENT, LabelledSample, Scoring, SearchedSample
 from structsvm.partitions.losses import Projector
 from structsvm.partitions.metric import Metric, metric_factor
 from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.partitions.traits import Family
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats
@@ -28,9 +28,6 @@ from structsvm.support.contract import AtOnce, Contract, asked, overrides
 from structsvm.support.plain import read_only
 from structsvm.support.unchanged import nothing_written
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
-
-if TYPE_CHECKING:
-    from structsvm.partitions.problem import PartitionProblem
 
 MOMENT = 10_000
 """Items of samples that are searched at once at least."""
@@ -93,7 +90,7 @@ class MetricObjective(Objective, Problem):
 
     needs: ClassVar[Mapping[str, str]] = {"separate": "separate_all"}
 
-    partition: PartitionProblem
+    partition: Family
     metric: str
     """"diagonal" or "full"."""
     n_features: int
@@ -208,15 +205,7 @@ class MetricObjective(Objective, Problem):
         ]
 
     def predict(self, w: Floats, x: Any) -> Any:
-        """The best partition of a sample in the metric, the number of clusters being priced.
-
-        Raises
-        ------
-        OracleError
-            If it is a training sample, which may be held in another form.
-        """
-        if isinstance(x, LabelledSample):
-            raise OracleError("a training sample is not partitioned: give a Sample")
+        """The best partition of a Sample in the metric, the number of clusters being priced."""
         B, beta = self.split(w)
         return self.partition.partition(x, Metric(metric_factor(B), beta))
 
@@ -272,38 +261,31 @@ class MetricObjective(Objective, Problem):
             raise PluginError(
                 f"{cls.__name__}.{changed[0]} is its own, and MetricObjective.separate_all "
                 f"maximises with MetricObjective.{changed[0]}: its answers would bound another "
-                f"objective. Leave {changed[0]} as it is, or define separate_all, which maximises "
-                "with it"
+                f"objective. Leave {changed[0]} as it is, or define separate_all"
             )
 
     def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
-        """The ``i``-th training sample, ready for separation."""
+        """The ``i``-th training sample, which maximises with the loss and map of the problem."""
         problem, where = self.partition, f"{self.partition.traits.words.whole} {i}"
         with (
             asked(problem, "training_sample", where),
             nothing_written(f"{type(problem).__name__}.training_sample"),
         ):
-            found = problem.training_sample(x, y)
-        _refuse_pair(problem, found)
-        return found
-
-
-def _refuse_pair(problem: PartitionProblem, sample: LabelledSample) -> None:
-    """Refuse a loss or a feature map that loss-augmented inference of a sample does not know."""
-    for what, declared, known in (
-        ("loss", problem.loss, sample.losses),
-        ("feature_map", problem.feature_map, sample.feature_maps),
-    ):
-        if declared in known:
-            continue
-        name, kind = type(problem).__name__, type(sample).__name__
-        attribute = "losses" if what == "loss" else "feature_maps"
-        raise PluginError(
-            f"{name}.{what} is {_called(declared)}, and {kind} maximises with "
-            f"{' or '.join(map(_called, known))}: its answers would bound another objective. Leave "
-            f"{what} as it is, or have training_sample return a LabelledSample of your own that "
-            f"maximises with it, and that declares it in {attribute}"
-        )
+            sample = problem.training_sample(x, y)
+        pairs = {
+            "loss": (problem.loss, sample.losses, "losses"),
+            "feature_map": (problem.feature_map, sample.feature_maps, "feature_maps"),
+        }
+        for what, (declared, known, attribute) in pairs.items():
+            if declared not in known:
+                raise PluginError(
+                    f"{type(problem).__name__}.{what} is {_called(declared)}, and "
+                    f"{type(sample).__name__} maximises with {' or '.join(map(_called, known))}: "
+                    f"its answers would bound another objective. Leave {what} as it is, or have "
+                    "training_sample return a LabelledSample of your own that maximises with it, "
+                    f"and that declares it in {attribute}"
+                )
+        return sample
 
 
 def _called(value: Any) -> str:
@@ -329,16 +311,13 @@ def _neighbours(
     oracle, n_items = None, 0
     for x in samples:
         own = None if given_k else _oracle_of_many(x)
-        if some and (own is None or own != oracle):
+        if some and (own is None or own != oracle or n_items >= MOMENT):
             yield oracle, some
             some, n_items = [], 0
         if own is None:
             yield None, [x]
-            continue
-        some, oracle, n_items = [*some, x], own, n_items + x.n_samples
-        if n_items >= MOMENT:
-            yield oracle, some
-            some, n_items = [], 0
+        else:
+            some, oracle, n_items = [*some, x], own, n_items + x.n_samples
     if some:
         yield oracle, some
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.errors import DataError, OracleError, PluginError, StructSVMError
+from structsvm.errors import OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole
-from structsvm.support.contract import Contract, hook, overrides
+from structsvm.support.contract import Contract, asked, hook, overrides
 from structsvm.support.plain import shown
 from structsvm.support.stack import Stack
+from structsvm.support.unchanged import nothing_written
 
 __all__ = [
     "UNCONSTRAINED",
@@ -59,15 +58,6 @@ class Region:
     changes: int
     """Exactly so many, or at least so many."""
     or_more: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("start", "end", "changes"):
-            if not is_whole(getattr(self, name)):
-                raise DataError(
-                    f"{name} of a region must be an integer, got {getattr(self, name)!r}"
-                )
-        if not isinstance(self.or_more, bool | np.bool_):
-            raise DataError(f"or_more of a region must be True or False, got {self.or_more!r}")
 
     def __str__(self) -> str:
         n = "no" if self.changes == 0 else str(self.changes)
@@ -163,13 +153,12 @@ class Constraint:
         return self if n_clusters is None else replace(self, n_clusters=n_clusters)
 
     def validate(self, n_samples: int) -> None:
-        """Check that some segmentation of ``n_samples`` samples satisfies this constraint.
+        """Refuse what no segmentation of ``n_samples`` samples can keep.
 
         Raises
         ------
         OracleError
-            If none does; the message names the boundary, the region or the number that cannot be
-            kept.
+            Naming the boundary, the region or the number that cannot be kept.
         """
         K = self.n_clusters
         if K is not None and not 1 <= K <= n_samples:
@@ -350,24 +339,24 @@ class Oracle(Contract):
         ------
         OracleError
             As :meth:`maximize`; when the constraint is of a kind that the oracle does not take,
-            when values are missing and it does not take that, or when it failed.
+            or when values are missing and it does not take that.
         PluginError
-            When the answer is no Argmax, is about other samples, or breaks the constraint.
+            When it failed, or the answer is no Argmax, is about other samples, or breaks the
+            constraint.
         """
         self.refuse(constraint, objective.n_samples)
         _refuse_gaps(self, objective)
-        with _named(self, "maximize"):
+        with asked(self, "maximize"), nothing_written(f"{type(self).__name__}.maximize"):
             answer = self.maximize(objective, constraint)
         return _verified(self, "maximize", answer, objective, constraint)
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
-        """Check, before any work, that a constraint can be kept.
+        """Refuse, before any work, a constraint that cannot be kept.
 
         Raises
         ------
         OracleError
-            If it contradicts itself or the number of samples, or is of a kind that is not in
-            ``takes``.
+            If it contradicts itself or the number of samples, or is not of a kind in ``takes``.
         """
         if constraint.says_nothing:
             return
@@ -409,9 +398,13 @@ class Oracle(Contract):
         """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`."""
         for objective in objectives:
             _refuse_gaps(self, objective)
-        with _named(self, "maximize_all"):
+        with asked(self, "maximize_all"), nothing_written(f"{type(self).__name__}.maximize_all"):
             answers = self.maximize_all(objectives)
-        _require_all(self, "maximize_all", answers, len(objectives))
+        if len(answers) != len(objectives):
+            raise PluginError(
+                f"{type(self).__name__}.maximize_all returned {len(answers)} answers to "
+                f"{len(objectives)} questions"
+            )
         pairs = zip(answers, objectives, strict=True)
         return [_verified(self, "maximize_all", a, A, UNCONSTRAINED) for a, A in pairs]
 
@@ -430,18 +423,17 @@ class Oracle(Contract):
 
         Raises
         ------
-        OracleError, PluginError
+        PluginError
             As :meth:`ask`.
         """
-        with _named(self, "at_price"):
+        with asked(self, "at_price"), nothing_written(f"{type(self).__name__}.at_price"):
             found = self.at_price(Zs, price)
-        _require_all(self, "at_price", found, len(Zs))
-        for M, T in zip(found, np.diff(Zs.first).tolist(), strict=True):
-            if M is not None and M.n_samples != T:
-                raise PluginError(
-                    f"{type(self).__name__}.at_price answered for {M.n_samples} samples, the "
-                    f"recording has {T}"
-                )
+        sizes = np.diff(Zs.first).tolist()
+        if [T if M is None else M.n_samples for M, T in zip(found, sizes, strict=False)] != sizes:
+            raise PluginError(
+                f"{type(self).__name__}.at_price returned partitions of other samples than it was "
+                "asked about"
+            )
         return found
 
     @hook
@@ -504,35 +496,8 @@ def _refuse_gaps(oracle: Oracle, objective: TraceObjective) -> None:
         )
 
 
-@contextmanager
-def _named(oracle: Oracle, method: str) -> Iterator[None]:
-    """Name an oracle and its method if its code fails."""
-    try:
-        yield
-    except StructSVMError:
-        raise
-    except Exception as error:
-        failed = f"{type(oracle).__name__}.{method} raised {type(error).__name__}: {error}"
-        if isinstance(error, ValueError) and "read-only" in str(error):
-            said = f"{failed}: copy what the oracle was given before writing to it"
-            raise PluginError(said) from error
-        raise OracleError(failed) from error
-
-
-def _require_all(oracle: Oracle, method: str, answers: Sequence[Any], n: int) -> None:
-    """Check that there are as many answers as questions."""
-    if len(answers) != n:
-        raise PluginError(
-            f"{type(oracle).__name__}.{method} returned {len(answers)} answers to {n} questions"
-        )
-
-
 def _verified(
-    oracle: Oracle,
-    method: str,
-    answer: Argmax,
-    objective: TraceObjective,
-    constraint: Constraint,
+    oracle: Oracle, method: str, answer: Argmax, objective: TraceObjective, constraint: Constraint
 ) -> Argmax:
     """An answer, unless it is none."""
     wrong = _fault(answer, objective.n_samples, constraint)
@@ -546,19 +511,14 @@ def _fault(answer: Any, T: int, constraint: Constraint) -> str:
     if not isinstance(answer, Argmax):
         return f"returned {shown(answer)}: return Argmax(y, value, upper_bound, quality)"
     M: Any = answer.y
-    if not isinstance(M, EquivalenceMatrix):
+    quality: Any = answer.quality
+    if not (isinstance(M, EquivalenceMatrix) and isinstance(quality, Quality)):
         return (
-            f"returned an Argmax whose y is {shown(M)}: y is an EquivalenceMatrix, made of labels "
-            "by EquivalenceMatrix.from_labels"
+            f"returned an Argmax of {shown(M)} and {shown(quality)}: return one of an "
+            "EquivalenceMatrix and Quality.EXACT, Quality.RELAXATION or Quality.HEURISTIC"
         )
     if M.n_samples != T:
         return f"answered for {M.n_samples} samples, the objective has {T}"
-    quality: Any = answer.quality
-    if not isinstance(quality, Quality):
-        return (
-            f"returned the quality {quality!r}: return Quality.EXACT, Quality.RELAXATION "
-            "or Quality.HEURISTIC"
-        )
     if math.isnan(answer.value) or math.isnan(answer.upper_bound):
         return (
             f"returned the value {answer.value} and the upper bound {answer.upper_bound}: return "

@@ -13,7 +13,7 @@ from structsvm.data.deferred import BATCH, Step, stack_of
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
 from structsvm.data.samples import centred, far_from_zero
-from structsvm.errors import DataError, DataWarning, PluginError, warn
+from structsvm.errors import DataWarning, PluginError, warn
 from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import (
@@ -30,14 +30,13 @@ from structsvm.partitions.oracle import (
     UNCONSTRAINED,
     Argmax,
     Constraint,
-    ConstraintKind,
     Oracle,
     Quality,
 )
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
 from structsvm.support.blocks import mapping_of
-from structsvm.support.contract import Contract, asked, hook, hooks_of, promises
+from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
 from structsvm.support.plain import shown
 
 DOUBT = 0.1
@@ -219,22 +218,6 @@ class PartitionProblem(Contract):
         return Comparison(self)
 
 
-def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: ConstraintKind) -> Oracle:
-    """The decoder of a sample, for questions about other segmentations than the best one."""
-    oracle, name = problem.decoder(sample), type(problem).__name__
-    if type(problem).partition is not PartitionProblem.partition:
-        raise DataError(
-            f"margins are those of maxima of Tr(A M), and {name}.partition predicts something else"
-        )
-    if kind not in oracle.takes:
-        raise DataError(
-            f"margins need an oracle that takes {kind}, and {type(oracle).__name__} of {name} "
-            f"declares takes = {sorted(oracle.takes)}: have maximize keep them, and add them to "
-            "takes"
-        )
-    return oracle
-
-
 def _is_short(sample: Sample) -> bool:
     return sample.n_samples < BATCH and mapping_of(sample.data) is None
 
@@ -254,28 +237,23 @@ def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
 def read_samples(
     problem: PartitionProblem, Xs: Any, names: Sequence[str] | None, n_features: int | None
 ) -> tuple[list[Sample], list[str] | None]:
+    """What ``read`` of a problem returns, once it is sure that learning can do with it."""
     with asked(problem, "read"):
         found: Any = problem.read(Xs, names, n_features)
-    called = f"{type(problem).__name__}.read"
     fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
     if not (fits and all(isinstance(sample, Sample) for sample in found[0])):
-        raise PluginError(
-            f"{called} returned {shown(found)}: return a list of Sample(X, side), and the names of "
-            "the features or None"
-        )
-    for i, sample in enumerate(found[0]):
+        wanted = "a list of Sample(X, side), and the names of the features or None"
+        raise_wrong(problem, "read", found, wanted)
+    samples, names = found
+    for i, sample in enumerate(samples):
         X = sample.data
-        if isinstance(X, np.ndarray):
-            fits = X.ndim == 2 and X.dtype == np.float64
-        else:
-            fits = sample.is_deferred
-        if not fits:
+        is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64
+        if not (is_table or sample.is_deferred):
             raise PluginError(
-                f"{called} made X of {problem.traits.words.whole} {i} {shown(X)}: give an "
-                "array (T, P) of float64"
+                f"{type(problem).__name__}.read made X of {problem.traits.words.whole} {i} "
+                f"{shown(X)}: give an array (T, P) of float64"
             )
-    read: tuple[list[Sample], list[str] | None] = found
-    return read
+    return samples, names
 
 
 def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:

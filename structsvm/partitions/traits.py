@@ -1,19 +1,28 @@
-"""The properties of a partition problem."""
+"""The properties of a partition problem, and what learning and comparison ask of one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from structsvm.data.sample import Sample
 from structsvm.data.samples import STANDARDIZE
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.labelled import FeatureMap, LabelledSample, Loss
+from structsvm.partitions.losses import Projector
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.oracle import Oracle
 from structsvm.support.checks import is_number
+from structsvm.support.contract import raise_wrong
 
 LEAST_KAPPA = 1e-12
 """A loss of a smaller weight drowns in the rounding of the scores."""
+
+NUMBERS = int | float | np.bool_ | np.integer | np.floating
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class Traits:
     """The metrics that a learned one is compared with, apart from the untrained one."""
 
     def __post_init__(self) -> None:
-        """Refuse what the loss cannot be weighted with; multiply in double precision."""
+        """Refuse what no learner can do with; multiply in double precision."""
         refuse_kappa(self.kappa, 1.0 if self.convex else np.inf)
         if self.shrinkage is not None and not 0 <= self.shrinkage <= 1:
             raise SettingsError(f"shrinkage must be None or from 0 to 1, got {self.shrinkage!r}")
@@ -69,11 +78,38 @@ class Traits:
 
 def refuse_kappa(kappa: Any, most: float = 1.0) -> None:
     """Refuse a weight of the loss that is no number from 1e-12 to ``most``."""
-    if is_number(kappa) and LEAST_KAPPA <= kappa <= most and kappa < np.inf:
-        return
-    if most == np.inf:
-        raise SettingsError(f"kappa must be at least {LEAST_KAPPA:g}, got {kappa!r}")
-    raise SettingsError(
-        f"kappa must be from {LEAST_KAPPA:g} to {most:g}, got {kappa!r}: with a larger one the "
-        "loss rewards a cluster by more than it costs, and the best metric is zero"
-    )
+    if not (is_number(kappa) and LEAST_KAPPA <= kappa <= most and kappa < np.inf):
+        limits = (
+            f"at least {LEAST_KAPPA:g}" if most == np.inf else f"from {LEAST_KAPPA:g} to {most:g}"
+        )
+        raise SettingsError(
+            f"kappa must be {limits}, got {kappa!r}: a smaller one drowns in rounding, and with "
+            "one above 1 a loss may reward a cluster by more than it costs"
+        )
+
+
+class Family(Protocol):
+    """The part of a partition problem that learning and comparison ask."""
+
+    @property
+    def traits(self) -> Traits: ...
+
+    @property
+    def loss(self) -> Loss: ...
+
+    @property
+    def feature_map(self) -> FeatureMap: ...
+
+    def decoder(self, sample: Sample) -> Oracle: ...
+
+    def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample: ...
+
+    def partition(self, sample: Sample, metric: Metric) -> EquivalenceMatrix: ...
+
+
+def loss_of(problem: Family, truth: Projector, guess: Projector) -> float:
+    """The loss of a problem, which is a number."""
+    found: Any = problem.loss(truth, guess)
+    if not isinstance(found, NUMBERS) or found != found:
+        raise_wrong(problem, "loss", found, "a number")
+    return float(found)

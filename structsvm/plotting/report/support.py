@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from structsvm.data.words import Words
 from structsvm.learner.learner import MetricLearner
-from structsvm.partitions.kept import KeptPartition
+from structsvm.partitions.equivalence import KeptPartition
 from structsvm.solution import SupportLabelling
 from structsvm.support.plain import counted
 
