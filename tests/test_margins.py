@@ -79,6 +79,7 @@ class Halved(Segments):
         return EquivalenceMatrix.from_breakpoints([sample.n_samples // 2, sample.n_samples])
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.OracleWarning")  # of the halved ones
 @pytest.mark.parametrize(
     ("problem", "complaint"),
     [

@@ -98,7 +98,7 @@ def test_a_wrong_alpha_is_refused(alpha):
 
 
 def test_wrong_weights_are_refused():
-    with pytest.raises(SettingsError, match="of the errors delay.*late"):
+    with pytest.raises(SettingsError, match=r"of the errors delay.*late"):
         state_matching_score(TRUTH, TRUTH, {"late": 0.1})
     with pytest.raises(SettingsError, match="weights are from 0 to 1, of the errors delay"):
         state_matching_score(TRUTH, TRUTH, {"delay": 2})

@@ -145,7 +145,8 @@ class EquivalenceMatrix:
     def sizes(self) -> Ints:
         """The number of samples in each cluster, (K,)."""
         sizes = np.bincount(self._partition_labels(), minlength=self.n_clusters)
-        return _frozen(sizes.astype(np.int64))
+        frozen: Ints = _frozen(sizes.astype(np.int64))
+        return frozen
 
     @cached_property
     def boundaries(self) -> Ints:
@@ -160,7 +161,8 @@ class EquivalenceMatrix:
         changes = np.flatnonzero(np.diff(labels)) + 1
         if changes.size != self.n_clusters - 1:
             raise DataError("this partition is not contiguous, so it has no breakpoints")
-        return _frozen(np.concatenate(([0], changes, [labels.size])).astype(np.int64))
+        boundaries: Ints = _frozen(np.concatenate(([0], changes, [labels.size])).astype(np.int64))
+        return boundaries
 
     @property
     def breakpoints(self) -> list[int]:

@@ -244,8 +244,8 @@ def read_samples(
     if not (fits and all(isinstance(sample, Sample) for sample in found[0])):
         wanted = "a list of Sample(X, side), and the names of the features or None"
         raise_wrong(problem, "read", found, wanted)
-    samples, names = found
-    for i, sample in enumerate(samples):
+    read: tuple[list[Sample], list[str] | None] = found
+    for i, sample in enumerate(read[0]):
         X = sample.data
         is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64
         if not (is_table or sample.is_deferred):
@@ -253,7 +253,7 @@ def read_samples(
                 f"{type(problem).__name__}.read made X of {problem.traits.words.whole} {i} "
                 f"{shown(X)}: give an array (T, P) of float64"
             )
-    return samples, names
+    return read
 
 
 def has_rows(problem: PartitionProblem, samples: Sequence[Sample]) -> bool:

@@ -147,7 +147,15 @@ class TraceObjective:
         return scores
 
     def dense(self) -> Floats:
-        """Return ``A`` as an array, (T, T), for tests and teaching."""
+        """Return ``A`` as an array, (T, T), for tests and teaching.
+
+        Raises
+        ------
+        OracleError
+            If values are missing: there is no matrix then.
+        """
+        if self.gaps:
+            raise OracleError("an objective with missing values has no matrix: use value()")
         signed = self.Z if self.signs is None else self.Z * self.signs
         A = signed @ self.Z.T + self.shift * np.eye(self.n_samples)
         if self.truth is not None:
