@@ -14,19 +14,20 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import checked_names
 from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
-from structsvm.graphs.convert import as_graph
+from structsvm.graphs.convert import as_graph, as_list
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.inputs import NOTHING_TO_CUT, as_list, start_scale, teaching
 from structsvm.graphs.labels import (
+    NOTHING_TO_CUT,
     NodeLabels,
     jaccard_distance,
     node_codes,
     node_labels,
     node_names,
     region_rand,
+    teaching,
 )
-from structsvm.graphs.similarity import Similarity
+from structsvm.graphs.similarity import Similarity, start_scale
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, CutDecoder, Embedding, constrained_cut
 from structsvm.parallel import single_threaded

@@ -20,10 +20,9 @@ from structsvm.features.compose import Union
 from structsvm.features.context import Columns
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.features.scores import RegionScores, region_recipe
-from structsvm.graphs.convert import as_graph
+from structsvm.graphs.convert import as_graph, as_list
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.inputs import as_list
 from structsvm.graphs.labels import node_names
 from structsvm.partitions.comparison import Baseline, Candidate, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix

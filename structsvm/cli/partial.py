@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from structsvm.cli.inputs import InputData, takes_images
 from structsvm.cli.terminal import Terminal
+from structsvm.data.values import unlabelled
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.label_files import read_regions
 from structsvm.io.recording import Recording, listed
-from structsvm.partial_labels.labels import PartialLabels, unlabelled
+from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.settings import settings_in
 

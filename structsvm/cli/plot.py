@@ -14,10 +14,10 @@ from structsvm.cli.inputs import InputData, read_for, takes_images
 from structsvm.cli.outputs import check_output
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
+from structsvm.data.values import unlabelled
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.partial_labels.labels import unlabelled
 from structsvm.plotting import (
     plot_clusters,
     plot_cut,

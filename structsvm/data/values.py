@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError
 from structsvm.support.arrays import Bools
+from structsvm.support.checks import is_number
+
+UNKNOWN = -1
+"""Marks a sample without a label, as in scikit-learn."""
 
 
 def refuse_no_array(X: Any, which: str) -> None:
@@ -125,6 +129,16 @@ def missing_labels(values: NDArray[Any]) -> Bools:
         found = [_is_missing(value) for value in values.ravel().tolist()]
         return np.array(found, dtype=np.bool_).reshape(values.shape)
     return np.zeros(values.shape, dtype=np.bool_)
+
+
+def unlabelled(values: NDArray[Any]) -> Bools:
+    """Which labels are the number -1."""
+    if values.dtype.kind in "iufb":
+        return np.asarray(values == UNKNOWN)
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, dtype=np.bool_)
+    found = [is_number(value) and value == UNKNOWN for value in values.ravel().tolist()]
+    return np.array(found, dtype=np.bool_).reshape(values.shape)
 
 
 def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:

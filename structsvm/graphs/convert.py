@@ -95,8 +95,8 @@ def from_networkx(
     Raises
     ------
     DataError
-        If the graph is directed or empty, the features of its nodes are missing, are no numbers,
-        or differ in length, or the weight of an edge is negative.
+        If the graph is directed or empty, the features of its nodes are missing, no numbers or
+        of several lengths, or the weight of an edge is negative.
 
     Examples
     --------
@@ -117,19 +117,25 @@ def from_networkx(
     nodes = tuple(graph.nodes)
     if not nodes:
         raise DataError("the graph has no nodes")
+    for a, b, weight in graph.edges(data="weight"):
+        if a != b and isinstance(weight, Real) and weight < 0:
+            raise DataError(
+                f"the edge between {a!r} and {b!r} has the weight {weight}: an edge says that two "
+                "nodes may be similar; remove the edges that say they are not, or the weights"
+            )
     key = _feature_key(graph, nodes[0]) if features is None else features
-    names = () if isinstance(key, str) else tuple(key)
-    X = _vectors(graph, nodes, key) if isinstance(key, str) else _scalars(graph, nodes, key)
+    rows = [_features(graph.nodes[node], key, node) for node in nodes]
+    lengths = sorted({row.size for row in rows})
+    if len(lengths) > 1:
+        raise DataError(f"the vectors {key!r} of the nodes have different lengths: {lengths}")
     place = {node: i for i, node in enumerate(nodes)}
     pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
-    counts = [_scalar({SIZE: 1, **graph.nodes[node]}, SIZE, node) for node in nodes]
-    _refuse_negative_weights(graph)
     return FeatureGraph(
-        X,
+        np.vstack(rows),
         unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
-        sizes=np.array(counts, dtype=np.float64),
-        features=names,
-        spatial=_marked(spatial, X.shape[1]),
+        sizes=np.array([graph.nodes[node].get(SIZE, 1) for node in nodes], dtype=np.float64),
+        features=() if isinstance(key, str) else tuple(key),
+        spatial=_marked(spatial, lengths[0]),
         nodes=nodes,
     )
 
@@ -156,42 +162,52 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     nodes = FeatureGraph(features)
     T, P = nodes.X.shape
     refuse_hidden(adjacency, "the adjacency matrix")
-    A = _sparse(adjacency)
+    try:
+        A = sp.coo_array(adjacency, copy=True)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the adjacency matrix holds no numbers: {error}") from None
     if A.shape != (T, T):
         raise DataError(
             f"adjacency of shape {A.shape} and features of shape {T, P}: expected (T, T), (T, P)"
         )
+    A.sum_duplicates()
     if A.data.dtype.kind == "f" and not np.isfinite(A.data).all():
         raise DataError(
             "the adjacency matrix has NaN or inf entries: give 0 where there is no edge"
         )
-    off_diagonal = A.coords[0] != A.coords[1] if len(A.coords) == 2 else False
-    below = np.flatnonzero((A.data < 0) & off_diagonal)
+    there = (A.data != 0) & (A.coords[0] != A.coords[1])
+    (i, j), values = (ends[there] for ends in A.coords), A.data[there]
+    below = np.flatnonzero(values < 0)
     if below.size:
-        row, column = (int(ends[below[0]]) for ends in A.coords)
         raise DataError(
-            f"the adjacency matrix has {A.data[below[0]]} in row {row}, column {column} "
-            f"({below.size} below 0 in all): an edge says that two nodes may be similar; give "
-            "0 where they are not, or abs(A) if every entry is an edge"
+            f"the adjacency matrix has {values[below[0]]} in row {i[below[0]]}, column "
+            f"{j[below[0]]} ({below.size} below 0 in all): an edge says that two nodes may be "
+            "similar; give 0 where they are not, or abs(A) if every entry is an edge"
         )
-    there = A.data != 0
-    i, j = A.coords[0][there], A.coords[1][there]
-    off = i != j
-    edges = unique_edges(np.vstack([i[off], j[off]]).astype(np.int64))
-    both = np.unique(i[off] * T + j[off]).size
-    if both != 2 * edges.shape[1]:
+    edges = unique_edges(np.vstack([i, j]).astype(np.int64))
+    if i.size != 2 * edges.shape[1]:
         raise DataError("the adjacency matrix is not symmetric: give A + A.T")
     return replace(nodes, edges=edges, spatial=_marked(spatial, P))
 
 
-def _sparse(adjacency: Any) -> sp.coo_array:
-    """A matrix in coordinates, each entry once."""
+def is_one(Xs: Any) -> bool:
+    """Whether this is a graph or an image by itself, and no list of some."""
+    if isinstance(Xs, np.ndarray):
+        return Xs.dtype != object and Xs.ndim in (2, 3)
+    if isinstance(Xs, tuple) and len(Xs) == 2:
+        shapes = [np.shape(part) for part in Xs]
+        return len(shapes[0]) == len(shapes[1]) == 2 and shapes[0] == (shapes[1][0],) * 2
+    if isinstance(Xs, FeatureGraph) or is_picture(Xs):
+        return True
+    return hasattr(Xs, "nodes") and hasattr(Xs, "edges")
+
+
+def as_list(Xs: Any) -> list[Any]:
+    """One graph or image is a list of one."""
     try:
-        found = sp.coo_array(adjacency, copy=True)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"the adjacency matrix holds no numbers: {error}") from None
-    found.sum_duplicates()
-    return found
+        return [Xs] if is_one(Xs) else list(Xs)
+    except TypeError:
+        raise DataError(f"expected a list of graphs or images, got {type(Xs).__name__}") from None
 
 
 def _marked(spatial: Sequence[int], P: int) -> NDArray[np.bool_]:
@@ -204,16 +220,6 @@ def _marked(spatial: Sequence[int], P: int) -> NDArray[np.bool_]:
     return marked
 
 
-def _refuse_negative_weights(graph: Any) -> None:
-    """Raise DataError for an edge that says that two nodes are not similar."""
-    for a, b, weight in graph.edges(data="weight"):
-        if a != b and _is_number(weight) and weight < 0:
-            raise DataError(
-                f"the edge between {a!r} and {b!r} has the weight {weight}: an edge says that two "
-                "nodes may be similar; remove the edges that say they are not, or the weights"
-            )
-
-
 def _feature_key(graph: Any, node: Any) -> str | list[str]:
     """The attribute that holds the vectors, or the attributes that are numbers."""
     has = graph.nodes[node]
@@ -221,7 +227,7 @@ def _feature_key(graph: Any, node: Any) -> str | list[str]:
         if name in has:
             return name
     others = sorted((name for name in has if name not in NO_FEATURES), key=str)
-    numbers = [name for name in others if _is_number(has[name])]
+    numbers = [name for name in others if isinstance(has[name], Real | np.bool_)]
     if others and numbers == others:
         return numbers
     held = ", ".join(map(repr, has)) or "nothing"
@@ -233,43 +239,17 @@ def _feature_key(graph: Any, node: Any) -> str | list[str]:
     )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real | np.bool_)
-
-
-def _vectors(graph: Any, nodes: Sequence[Any], key: str) -> Floats:
-    """The vector of each node under one name, (T, P)."""
-    rows = [_vector(graph.nodes[node], key, node) for node in nodes]
-    if len({row.size for row in rows}) > 1:
-        lengths = sorted({row.size for row in rows})
-        raise DataError(f"the vectors {key!r} of the nodes have different lengths: {lengths}")
-    return np.vstack(rows)
-
-
-def _scalars(graph: Any, nodes: Sequence[Any], names: Sequence[str]) -> Floats:
-    """The numbers of each node under several names, (T, P)."""
-    if not names:
-        raise DataError("no attributes are named: give at least one that is a number")
-    return np.array([[_scalar(graph.nodes[node], name, node) for name in names] for node in nodes])
-
-
-def _scalar(attributes: Mapping[str, Any], name: str, node: Any) -> float:
-    if name not in attributes:
-        raise DataError(f"node {node!r} has no attribute {name!r}")
-    value = attributes[name]
-    if not _is_number(value):
-        raise DataError(f"{name!r} of node {node!r} is not a number: {value!r}")
-    return float(value)
-
-
-def _vector(attributes: Any, key: str, node: Any) -> Floats:
-    if key not in attributes:
-        raise DataError(f"node {node!r} has no attribute {key!r}")
+def _features(attributes: Mapping[str, Any], key: str | Sequence[str], node: Any) -> Floats:
+    """The vector of a node under one name, or its numbers under several, (P,)."""
     try:
-        refuse_hidden(attributes[key], f"{key!r} of node {node!r}")
-        vector = np.atleast_1d(np.asarray(attributes[key], dtype=np.float64))
+        value = attributes[key] if isinstance(key, str) else [attributes[name] for name in key]
+    except KeyError as error:
+        raise DataError(f"node {node!r} has no attribute {error}") from None
+    refuse_hidden(value, f"{key!r} of node {node!r}")
+    try:
+        row = np.atleast_1d(np.asarray(value, dtype=np.float64))
     except (TypeError, ValueError):
-        raise DataError(f"{key!r} of node {node!r} is not a vector of numbers") from None
-    if vector.ndim != 1:
-        raise DataError(f"{key!r} of node {node!r} has shape {vector.shape}, expected (P,)")
-    return vector
+        raise DataError(f"{key!r} of node {node!r} are no numbers: {value!r}") from None
+    if row.ndim != 1 or not row.size:
+        raise DataError(f"{key!r} of node {node!r} has shape {row.shape}, expected (P,)")
+    return row

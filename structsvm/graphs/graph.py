@@ -77,35 +77,34 @@ class FeatureGraph:
             row, column = np.argwhere(~np.isfinite(X))[0]
             raise DataError(f"feature {column} of node {row} is {X[row, column]}: give a number")
         T, P = X.shape
-        sizes = _array(self.sizes, "sizes", np.float64)
-        spatial = _array(self.spatial, "spatial", np.bool_)
-        made = _array(self.made, "made", np.bool_)
-        self._refuse_other_nodes(T)
         filled = {
             "X": X,
-            "sizes": sizes if sizes.size else np.ones(T),
+            "sizes": _vector(self.sizes, "sizes", np.ones(T)),
             "features": self.features or tuple(f"x{j}" for j in range(P)),
-            "spatial": spatial if spatial.size else np.zeros(P, dtype=np.bool_),
-            "made": made if made.size else np.zeros(P, dtype=np.bool_),
+            "spatial": _vector(self.spatial, "spatial", np.zeros(P, dtype=np.bool_)),
+            "made": _vector(self.made, "made", np.zeros(P, dtype=np.bool_)),
         }
         if self.edges is not None:
-            edges = _array(self.edges, "edges", np.int64)
-            if edges.size and (edges.ndim != 2 or len(edges) != 2):
-                raise DataError(f"edges must have shape (2, E), got {edges.shape}")
-            filled["edges"] = edges.reshape(2, -1)
+            edges = np.asarray(self.edges)
+            if edges.size and not (edges.dtype.kind in "iu" and edges.ndim == len(edges) == 2):
+                raise DataError(
+                    f"edges must be integers of shape (2, E), got {edges.dtype} of {edges.shape}"
+                )
+            filled["edges"] = edges = edges.astype(np.int64).reshape(2, -1)
+            i, j = edges
+            if edges.size and not (i.min() >= 0 and j.max() < T and (i < j).all()):
+                raise DataError(f"edges must be pairs i < j of nodes below {T}, each given once")
         for name, value in filled.items():
             object.__setattr__(self, name, value)
-        vectors = self.sizes.ndim == self.spatial.ndim == self.made.ndim == 1
-        if not (vectors and (self.sizes >= 0).all() and np.isfinite(self.sizes).all()):
-            raise DataError(
-                "sizes must be a vector of numbers >= 0, spatial and made of truth values"
-            )
-        if len(self.sizes) != T or {len(self.features), len(self.spatial), len(self.made)} != {P}:
-            raise DataError(f"sizes, features, spatial and made must be {T}, {P}, {P} and {P} long")
-        if self.edges is not None and self.edges.size:
-            i, j = self.edges
-            if not (i.min() >= 0 and j.max() < T and (i < j).all()):
-                raise DataError(f"edges must be pairs i < j of nodes below {T}, each given once")
+        if not ((self.sizes >= 0).all() and np.isfinite(self.sizes).all()):
+            raise DataError("sizes must be finite numbers >= 0")
+        regions = self.regions
+        if regions is not None and not (regions.min() >= 0 and regions.max() < T):
+            raise DataError(f"regions must be numbers of nodes from 0 to {T - 1}")
+        for name, n in {"features": P, "nodes": T}.items():
+            called = getattr(self, name)
+            if called is not None and len(called) != n:
+                raise DataError(f"{len(called)} names in {name} for {n}: give one to each")
 
     @property
     def n_samples(self) -> int:
@@ -149,22 +148,8 @@ class FeatureGraph:
         made = np.array([name not in own for name in names])
         return replace(self, X=X, features=tuple(names), spatial=spatial, made=made)
 
-    def _refuse_other_nodes(self, T: int) -> None:
-        """Refuse pixels and names of other nodes than the T that there are."""
-        regions = self.regions
-        if regions is not None and not (regions.min() >= 0 and regions.max() < T):
-            raise DataError(f"regions must be numbers of nodes from 0 to {T - 1}")
-        if self.nodes is not None and len(self.nodes) != T:
-            raise DataError(f"{len(self.nodes)} names in nodes for {T} nodes: give one to each")
-
     def refuse_repeated(self) -> None:
-        """Refuse an edge or a name that is there twice, which would count twice.
-
-        Raises
-        ------
-        DataError
-            Naming it.
-        """
+        """DataError for an edge or a name that is there twice, which would count twice."""
         if self.edges is not None:
             i, j = self.edges
             keys, counts = np.unique(i * self.n_samples + j, return_counts=True)
@@ -224,14 +209,11 @@ def unique_edges(pairs: Ints) -> Ints:
     return np.unique(np.sort(pairs, axis=0), axis=1)
 
 
-def _array(value: Any, name: str, kind: type[np.generic]) -> NDArray[Any]:
-    """An array of this kind; DataError names what cannot be one without loss."""
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind in "biuf" or not array.size:
-            cast = array.astype(kind)
-            if np.array_equal(cast, array):
-                return cast
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise DataError(f"{name} must be an array of {kind.__name__} values, got {value!r}")
+def _vector(value: Any, name: str, usual: NDArray[Any]) -> NDArray[Any]:
+    """A vector of the shape and kind of the usual one, which an empty one stands for."""
+    found = np.asarray(value)
+    if not found.size:
+        return usual
+    if found.shape != usual.shape or not np.array_equal(found.astype(usual.dtype), found):
+        raise DataError(f"{name} must be {usual.size} {usual.dtype} values, got {value!r}")
+    return found.astype(usual.dtype)

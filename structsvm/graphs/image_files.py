@@ -50,12 +50,14 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
             "save it with 8 or 16 bits"
         )
     levels = (high >> 8) - (low >> 8) + 1
-    told = f"{_called(picture)}: greys from {low} to {high} of {MOST_GREY} are {levels} of the 256 "
-    way_out = "levels that are told apart: save it with 8 bits, or spread them over all 16"
-    if levels == 1 < high - low + 1:
-        raise DataError(told + way_out)
+    message = (
+        f"{_called(picture)}: greys from {low} to {high} of {MOST_GREY} are {levels} of the 256 "
+        "levels that are told apart: save it with 8 bits, or spread them over all 16"
+    )
+    if levels == 1 and high > low:
+        raise DataError(message)
     if 1 < levels <= FEW_LEVELS:
-        warn(told + way_out, DataWarning)
+        warn(message, DataWarning)
     return (values >> 8).astype(np.uint8)
 
 
@@ -65,7 +67,10 @@ def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int6
     if _suffix(picture) == ".npy":
         return _array(Path(picture), max_pixels).astype(np.int64)
     pixels = _values(picture, max_pixels)
-    values = _with_hard_edges(_called(picture), pixels, _coded(pixels))
+    values = pixels
+    if pixels.ndim == 3:  # one integer for a colour
+        values = pixels.astype(np.int32) @ (1 << 16, 1 << 8, 1)
+    values = _with_hard_edges(_called(picture), pixels, values)
     kinds, shades = np.unique(values), np.unique(values & 255)
     near = shades.size > 2 and np.diff(shades).min() < NEAR
     if kinds.size > MOST_LABELS or (near and _suffix(picture) in LOSSY):
@@ -130,14 +135,6 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     if values.ndim != 2 or values.dtype.kind not in "iub":
         raise DataError(f"{path}: expected integers of shape (H, W), got {values.shape}")
     return values
-
-
-def _coded(values: NDArray[Any]) -> NDArray[Any]:
-    """One integer for the grey or the colour of each pixel, (H, W)."""
-    if values.ndim == 2:
-        return values
-    red, green, blue = (values[..., channel].astype(np.int32) for channel in range(3))
-    return red << 16 | green << 8 | blue
 
 
 def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number, is_whole, refuse_unlisted
+from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
@@ -71,11 +71,10 @@ class GraphOfImage:
         }
         for name, allowed in choices.items():
             refuse_unlisted(name, getattr(self, name), allowed)
-        if not (is_whole(self.n_superpixels) and self.n_superpixels >= 2):
-            raise SettingsError(f"n_superpixels must be >= 2, got {self.n_superpixels}")
-        if not (is_number(self.radius) and self.radius >= 1):
+        refuse_below(2, "n_superpixels", self.n_superpixels)
+        if not self.radius >= 1:
             raise SettingsError(f"radius must be at least 1 pixel, got {self.radius}")
-        if not (is_number(self.compactness) and self.compactness > 0):
+        if not self.compactness > 0:
             raise SettingsError(f"compactness must be > 0, got {self.compactness}")
 
 
@@ -118,40 +117,33 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     values = np.stack([plane for _, plane, _ in planes], axis=-1)
     spatial = np.array([is_spatial for _, _, is_spatial in planes])
     features = tuple(name for name, _, _ in planes)
+    edges: Ints | None
     if settings.nodes == "pixels":
-        regions = np.arange(H * W).reshape(H, W)
-        X, sizes, edges = (
-            values.reshape(H * W, -1),
-            np.ones(H * W),
-            pixel_edges(H, W, settings.radius),
-        )
+        regions, edges = np.arange(H * W).reshape(H, W), pixel_edges(H, W, settings.radius)
+        X, sizes = values.reshape(H * W, -1), np.ones(H * W)
         return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True)
     regions = _superpixels(pixels, settings)
-    T = int(regions.max()) + 1
-    _warn_of_few(T, settings, regions.size)
-    sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
-    means = [
-        np.bincount(regions.ravel(), plane.ravel(), T) / sizes
-        for plane in np.moveaxis(values, -1, 0)
-    ]
-    joined = _touching(regions) if settings.edges == "adjacent" else None
-    X = _logarithms(np.stack(means, axis=1), features)
-    if factor > 1:
-        H, W = image.shape[:2]
-        regions = regions.repeat(factor, axis=0)[:H].repeat(factor, axis=1)[:, :W]
-        sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
-    return FeatureGraph(X, joined, sizes, features, spatial, regions, in_units=True)
-
-
-def _warn_of_few(T: int, settings: GraphOfImage, n_pixels: int) -> None:
-    """Warn of an image whose noise leaves few of the superpixels that it has room for."""
-    asked = settings.n_superpixels
-    if FEWER * T < asked <= n_pixels / PIXELS_OF_ONE:
+    T, asked = int(regions.max()) + 1, settings.n_superpixels
+    if FEWER * T < asked <= regions.size / PIXELS_OF_ONE:
         warn(
             f"an image has {counted(T, 'superpixel')} where {asked} were asked for, as noisy ones "
             f"do: raise compactness, which is {settings.compactness:g}, or smooth the image",
             DataWarning,
         )
+    sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
+    planes_of = np.moveaxis(values, -1, 0)
+    means = [np.bincount(regions.ravel(), plane.ravel(), T) / sizes for plane in planes_of]
+    X = np.stack(means, axis=1)
+    for name, offset, scale in (("gradient", 0.3, GRADIENT), ("texture", 0.5, TEXTURE)):
+        if name in features:  # on a logarithmic scale, after averaging
+            j = features.index(name)
+            X[:, j] = np.log(X[:, j] + offset) / scale
+    edges = _touching(regions) if settings.edges == "adjacent" else None
+    if factor > 1:
+        H, W = image.shape[:2]
+        regions = regions.repeat(factor, axis=0)[:H].repeat(factor, axis=1)[:, :W]
+        sizes = np.bincount(regions.ravel(), minlength=T).astype(np.float64)
+    return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True)
 
 
 def pixel_edges(height: int, width: int, radius: float) -> Ints:
@@ -195,26 +187,20 @@ def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
         image = image[:, :, None]
     if image.ndim != 3 or image.size == 0:
         raise DataError(f"an image must have shape (H, W) or (H, W, C), got {image.shape}")
-    if image.dtype == np.bool_:
-        return image.astype(np.float64) if factor == 1 else _reduced(image, factor)
-    if np.issubdtype(image.dtype, np.integer):
-        if image.dtype not in (np.uint8, np.uint16):
-            raise DataError(
-                f"an image of {image.dtype} from {image.min()} to {image.max()}: nobody knows what "
-                "is white; give uint8 (255), uint16 (65535) or floats (1)"
-            )
-        reduced = image if factor == 1 else _reduced(image, factor)
-        return np.asarray(reduced / float(np.iinfo(image.dtype).max))
-    if not np.issubdtype(image.dtype, np.floating):
-        raise DataError(f"an image of {image.dtype} values cannot be read as numbers")
-    if not np.isfinite(image).all():
-        raise DataError("the image has NaN or inf values: fill them first")
-    low, high = float(image.min()), float(image.max())
-    if low < 0 or high > 1:
+    pixels = image if factor == 1 else _reduced(image, factor)
+    if image.dtype in (np.uint8, np.uint16):
+        return np.asarray(pixels / float(np.iinfo(image.dtype).max))
+    if image.dtype.kind not in "fb":
         raise DataError(
-            f"a float image must lie in [0, 1], this one spans [{low:.3g}, {high:.3g}]: rescale it"
+            f"an image of {image.dtype} values, of which nobody knows what is white: give uint8 "
+            "(255), uint16 (65535) or floats (1)"
         )
-    return image.astype(np.float64) if factor == 1 else _reduced(image, factor)
+    if not (image.min() >= 0 and image.max() <= 1):
+        raise DataError(
+            f"a float image must lie in [0, 1], this one spans [{float(image.min()):.3g}, "
+            f"{float(image.max()):.3g}]: rescale it, and fill NaN"
+        )
+    return pixels.astype(np.float64)
 
 
 def _channels(pixels: Floats) -> tuple[Floats, tuple[str, ...]]:
@@ -253,15 +239,6 @@ def _planes(
         ("off-centre y", np.abs(y / H - 0.5) / CENTRED, True),
         ("border", border / BORDER, True),
     ]
-
-
-def _logarithms(X: Floats, features: tuple[str, ...]) -> Floats:
-    """Gradient and contrast on a logarithmic scale, after averaging."""
-    for name, offset, scale in (("gradient", 0.3, GRADIENT), ("texture", 0.5, TEXTURE)):
-        if name in features:
-            j = features.index(name)
-            X[:, j] = np.log(X[:, j] + offset) / scale
-    return X
 
 
 def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.values import label_values, missing_labels, of_one_kind
+from structsvm.data.values import UNKNOWN, label_values, missing_labels, of_one_kind, unlabelled
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph
-from structsvm.partial_labels.labels import UNKNOWN, PartialLabels, unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_of
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Bools, Floats, Ints
+
+NOTHING_TO_CUT = (
+    "all nodes of each graph have the same label: there is nothing to cut (small objects "
+    "need more superpixels: raise n_superpixels of GraphOfImage)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,24 +108,16 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
     [0, 0, 1]
     """
     if isinstance(y, NodeLabels):
-        if y.counts.shape[0] != graph.n_samples:
-            raise DataError(f"labels of {y.counts.shape[0]} nodes for {graph.n_samples} nodes")
+        if y.n_samples != graph.n_samples:
+            raise DataError(f"labels of {y.n_samples} nodes for {graph.n_samples} nodes")
         return y
-    if isinstance(y, Mapping):
-        y = _in_order(y, graph)
-    if isinstance(y, PartialLabels):
-        raise DataError("PartialLabels say something in part: every node needs a label here")
-    labels, regions = _placed(label_values(y), graph)
-    open_ = missing_labels(labels) | unlabelled(labels)
-    try:
-        kinds = np.unique(labels[~open_])
-    except TypeError:
-        raise DataError("labels of several kinds do not compare") from None
+    values = _values(y, graph)
+    open_ = missing_labels(values) | unlabelled(values)
     if open_.any():
-        _refuse_open(labels, open_, graph)
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        _refuse_open(values, open_)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise DataError("a label is inf: give every node or pixel one")
-    counts = _counted(np.searchsorted(kinds, labels), regions, graph.n_samples, kinds.size)
+    counts, kinds = _counted(values, ~open_, graph)
     scale = graph.sizes / np.maximum(counts.sum(axis=1), 1)
     M = EquivalenceMatrix.from_labels(counts.argmax(axis=1))
     return NodeLabels(M, counts * scale[:, None], kinds)
@@ -129,52 +125,65 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
 
 def node_names(y: Any, graph: FeatureGraph) -> Any:
     """The name of each node, (T,), None where it has none: that of most of what it is made of."""
-    if isinstance(y, PartialLabels):
+    if hasattr(y, "constraint"):  # PartialLabels
         return y
+    counts: NDArray[Any]
     if isinstance(y, NodeLabels):
-        if y.names is None:
-            return np.full(graph.n_samples, None, dtype=object)
-        kinds, there, most = y.names, y.counts.any(axis=1), y.counts.argmax(axis=1)
+        counts, kinds = y.counts, y.names
     else:
-        if isinstance(y, Mapping):
-            y = [y.get(node) for node in graph.nodes or ()]
-        labels, regions = _placed(label_values(y), graph)
-        known = ~(missing_labels(labels) | unlabelled(labels))
-        if not known.all():  # a photograph has too many pixels to copy them for nothing
-            labels, regions = labels[known], regions[known]
-        labels = of_one_kind(labels)
-        kinds = np.unique(labels)
-        if not kinds.size:
-            return np.full(graph.n_samples, None, dtype=object)
-        codes = np.searchsorted(kinds, labels)
-        counts = _counted(codes, regions, graph.n_samples, kinds.size)
-        there, most = counts.any(axis=1), counts.argmax(axis=1)
+        values = _values(y, graph)
+        counts, kinds = _counted(values, ~(missing_labels(values) | unlabelled(values)), graph)
     names = np.full(graph.n_samples, None, dtype=object)
-    names[there] = kinds[most[there]].tolist()
+    if kinds is not None and kinds.size:
+        there = counts.any(axis=1)
+        names[there] = kinds[counts.argmax(axis=1)[there]].tolist()
     return names
 
 
 def node_codes(y: Any, graph: FeatureGraph) -> Any:
-    """Labels of which some are missing, as one number for each node, -1 for a node without any."""
+    """Labels of which some are -1, as one number for each node, -1 for a node without any."""
     if isinstance(y, NodeLabels) or hasattr(y, "constraint"):
         return y
-    if isinstance(y, Mapping):
-        return _codes_by_name(y, graph)
-    values = np.asarray(y)
-    if values.dtype.kind not in "if" or not (values == -1).any():
+    if isinstance(y, Mapping) and graph.nodes is not None:
+        strangers = y.keys() - set(graph.nodes)
+        if strangers:
+            first = min(strangers, key=str)
+            told = f"{first!r} has a label and is no node ({len(strangers)} in all)"
+            if len(strangers) == len(y):
+                raise DataError(f"{told}: nodes are called like {graph.nodes[0]!r}")
+            warn(f"{told}: its label is left out", DataWarning)
+    values = _values(y, graph)
+    known = ~unlabelled(values)
+    if known.all() or missing_labels(values).any():  # of which the former are read as full labels
         return y
-    if graph.regions is None or values.shape != graph.regions.shape:
-        return values
-    kinds, inverse = np.unique(values, return_inverse=True)
-    counts = _counted(inverse.ravel(), graph.regions.ravel(), graph.n_samples, kinds.size)
-    known = kinds != UNKNOWN
-    table = counts[:, known]
-    if not known.any():
+    counts, kinds = _counted(values, known, graph)
+    if not kinds.size:
         return np.full(graph.n_samples, UNKNOWN)
-    there, most = table.any(axis=1), table.argmax(axis=1)
-    if there.all():  # measured by the pixels that are labelled
-        return NodeLabels(EquivalenceMatrix.from_labels(most), table.astype(float), kinds[known])
-    return np.where(there, kinds[known][most], UNKNOWN)
+    there, most = counts.any(axis=1), counts.argmax(axis=1)
+    if there.all() and values.shape != (graph.n_samples,):
+        # Measured by the pixels that are labelled.
+        return NodeLabels(EquivalenceMatrix.from_labels(most), counts.astype(float), kinds)
+    return np.where(there, most, UNKNOWN)
+
+
+def teaching(graphs: Sequence[FeatureGraph], truths: Sequence[NodeLabels]) -> list[int]:
+    """The graphs whose nodes have more than one label; a warning for the others."""
+    if graphs and all(truth.M.n_clusters == truth.M.n_samples for truth in truths):
+        raise DataError(
+            "every node has its own label, and any metric cuts them correctly: labels say "
+            "which nodes belong together"
+        )
+    kept = [i for i, truth in enumerate(truths) if truth.M.n_clusters > 1]
+    if not kept:
+        raise DataError(NOTHING_TO_CUT)
+    left = [i for i in range(len(truths)) if i not in kept]
+    if left:
+        warn(
+            f"all nodes of graph {left[0]} have the same label ({len(left)} such graphs): nothing "
+            "is learned from it",
+            DataWarning,
+        )
+    return kept
 
 
 def jaccard_distance(truth: NodeLabels, guess: EquivalenceMatrix) -> float | None:
@@ -192,16 +201,46 @@ def region_rand(truth: NodeLabels, guess: EquivalenceMatrix) -> float:
     return adjusted_rand_of(_common(truth, guess))
 
 
-def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureGraph) -> None:
+def _values(y: Any, graph: FeatureGraph) -> NDArray[Any]:
+    """Labels of the pixels (H, W) or of the nodes (T,), -1 where a mapping has none."""
+    if isinstance(y, Mapping):
+        if graph.nodes is None:
+            raise DataError("labels by name need a networkx graph: give a vector of one per node")
+        y = [y.get(node, UNKNOWN) for node in graph.nodes]
+    values = label_values(y)
+    regions = graph.regions
+    if values.shape == (graph.n_samples,) or (
+        regions is not None and values.shape == regions.shape
+    ):
+        return values
+    of = "" if regions is None else f", of pixels {regions.shape}"
+    raise DataError(
+        f"labels of shape {values.shape} for a graph of {graph.n_samples} nodes{of}: give one "
+        "label to each"
+    )
+
+
+def _counted(values: NDArray[Any], known: Bools, graph: FeatureGraph) -> tuple[Ints, NDArray[Any]]:
+    """How many pixels of each node have each of the labels that are known, (T, K), and these."""
+    T, regions = graph.n_samples, graph.regions
+    of = np.arange(T) if regions is None or values.shape == (T,) else regions
+    if not known.all():  # a photograph has too many pixels to copy them for nothing
+        values, of = values[known], of[known]
+    values = values.ravel()
+    if values.dtype == object and len({isinstance(value, str) for value in values.tolist()}) > 1:
+        raise DataError("labels of several kinds do not compare: give names or numbers")
+    values = of_one_kind(values)
+    kinds = np.unique(values)
+    codes = np.searchsorted(kinds, values)
+    K = kinds.size
+    return np.bincount(of.ravel() * K + codes, minlength=T * K).reshape(T, K), kinds
+
+
+def _refuse_open(values: NDArray[Any], there: Bools) -> None:
     """Raise DataError for labels that are not known, naming the first."""
-    first = int(np.flatnonzero(there)[0])
-    value = labels[first : first + 1].tolist()[0]
+    place, value = np.argwhere(there)[0], values[there].tolist()[0]
     shown = "NaN" if isinstance(value, float) and np.isnan(value) else repr(value)
-    if graph.regions is not None and labels.size == graph.regions.size:
-        row, column = np.unravel_index(first, graph.regions.shape)
-        which = f"pixel ({row}, {column})"
-    else:
-        which = f"node {first}"
+    which = f"pixel ({place[0]}, {place[1]})" if place.size == 2 else f"node {place[0]}"
     raise DataError(
         f"a label is {shown}, that of {which} ({int(there.sum())} in all): give each a label, or, "
         "to learn from some of them, -1 among numbers where none is known (a class -1 needs "
@@ -209,60 +248,8 @@ def _refuse_open(labels: NDArray[Any], there: NDArray[np.bool_], graph: FeatureG
     )
 
 
-def _placed(values: NDArray[Any], graph: FeatureGraph) -> tuple[NDArray[Any], Ints]:
-    """Labels of pixels or nodes in a row, and the node of each."""
-    if graph.regions is not None and values.shape == graph.regions.shape:
-        return values.ravel(), graph.regions.ravel()
-    if values.shape == (graph.n_samples,):
-        return values, np.arange(graph.n_samples)
-    of = "" if graph.regions is None else f", of pixels {graph.regions.shape}"
-    raise DataError(
-        f"labels of shape {values.shape} for a graph of {graph.n_samples} nodes{of}: give one "
-        "label to each"
-    )
-
-
-def _counted(codes: Ints, regions: Ints, T: int, K: int) -> Ints:
-    return np.bincount(regions * K + codes, minlength=T * K).reshape(T, K)
-
-
 def _common(truth: NodeLabels, guess: EquivalenceMatrix) -> Floats:
     assert guess.labels is not None
     table = np.zeros((guess.n_clusters, truth.n_clusters))
     np.add.at(table, guess.labels, truth.counts)
     return table.T
-
-
-def _codes_by_name(y: Mapping[Any, Any], graph: FeatureGraph) -> Any:
-    """Labels by name as numbers, -1 where there is none; as they are where there are all."""
-    if graph.nodes is None:
-        return y
-    strangers = y.keys() - set(graph.nodes)
-    if strangers:
-        told = f"{min(strangers, key=str)!r} has a label and is no node ({len(strangers)} in all)"
-        if len(strangers) == len(y):
-            raise DataError(f"{told}: nodes are called like {graph.nodes[0]!r}")
-        warn(f"{told}: its label is left out", DataWarning)
-    values, named = np.empty(graph.n_samples, dtype=object), [node in y for node in graph.nodes]
-    values[:] = [y.get(node) for node in graph.nodes]
-    missing = missing_labels(values) & named
-    if missing.any():
-        _refuse_open(values, missing, graph)
-    known = named & ~unlabelled(values)
-    if known.all():
-        return y
-    codes = np.full(graph.n_samples, UNKNOWN)
-    try:
-        codes[known] = np.unique(values[known], return_inverse=True)[1]
-    except TypeError:
-        raise DataError("labels of several kinds do not compare") from None
-    return codes
-
-
-def _in_order(y: Mapping[Any, Any], graph: FeatureGraph) -> list[Any]:
-    if graph.nodes is None:
-        raise DataError("labels by name need a networkx graph: give a vector of one per node")
-    missing = [node for node in graph.nodes if node not in y]
-    if missing:
-        raise DataError(f"node {missing[0]!r} has no label ({len(missing)} in all)")
-    return [y[node] for node in graph.nodes]

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.data.values import label_values, missing_labels
+from structsvm.data.values import UNKNOWN, label_values, missing_labels, unlabelled
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.label_files import LABEL_KINDS, Row, by_recording, chosen, name_of, rows_of
 from structsvm.io.recording import Recording, listed, spelled
-from structsvm.partial_labels.labels import UNKNOWN, PartialLabels, known_where, unlabelled
+from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number

@@ -28,7 +28,7 @@ from structsvm.data.samples import refuse_transposed
 from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError
-from structsvm.graphs.inputs import is_one
+from structsvm.graphs.convert import is_one
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.frames import each_in_order, in_order_of_rows

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.deferred import Step, batches_of
 from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
+from structsvm.data.values import UNKNOWN
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.learner.columns import (
     column_names,
@@ -29,7 +30,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel import Backend, backend_from
 from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import labels_of_each, read_labels
-from structsvm.partial_labels.labels import UNKNOWN, PartialLabels, as_partial
+from structsvm.partial_labels.labels import PartialLabels, as_partial
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.margins import MarginRates, boundary_margins
 from structsvm.partitions.metric import Metric

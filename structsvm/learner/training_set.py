@@ -13,7 +13,7 @@ from structsvm.data.deferred import Step, of_each
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.data.samples import check_weights, units_of
 from structsvm.data.times import usual_steps
-from structsvm.data.values import label_values, missing_labels
+from structsvm.data.values import UNKNOWN, label_values, missing_labels
 from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataError, DataWarning, LearningError, warn
 from structsvm.features.names import read_names
@@ -25,7 +25,7 @@ from structsvm.partial_labels.complete import (
     part_weights,
     read_labels,
 )
-from structsvm.partial_labels.labels import UNKNOWN, PartialLabels
+from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
 from structsvm.storage import limits

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from structsvm.data.values import check_vector, label_values, missing_labels, refuse_missing
+from structsvm.data.values import (
+    UNKNOWN,
+    check_vector,
+    label_values,
+    missing_labels,
+    refuse_missing,
+    unlabelled,
+)
 from structsvm.errors import DataError
 from structsvm.partitions.oracle import Constraint, Region
 from structsvm.support.arrays import Ints
-from structsvm.support.checks import is_number, is_whole
+from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted
 
 Pairs = tuple[tuple[int, int], ...]
 
-UNKNOWN = -1
-"""Marks a sample without a label, as in scikit-learn."""
+Link = tuple[int, int, str]
+"""Two rows that have to be in one cluster, or in two, and what says so."""
+
+Count = tuple[int, int, int, int, str]
+"""``(start, end, low, high, name)``: ``low <= c(end) - c(start) <= high``, where ``c(t)``
+boundaries lie in ``1..t``; the name of the label that says so, or "" for what always holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,32 +162,33 @@ class PartialLabels:
         outside = [row for pair in links for row in pair if not 0 <= row < T]
         if outside:
             raise DataError(f"row {outside[0]} of a link is not one of {T} rows")
-        together = [Link(i, j, f"must-link ({i}, {j})") for i, j in self.must_link]
-        apart = [Link(i, j, f"cannot-link ({i}, {j})") for i, j in self.cannot_link]
-        together += _chains(self.chunks, "are in one chunk")
-        together += _chains(self.codes, "have the same label")
-        firsts = [] if self.codes is None else np.unique(self.codes, return_index=True)[1].tolist()
-        named = [row for row in firsts if self.codes is not None and self.codes[row] != UNKNOWN]
+        together = [(i, j, f"must-link ({i}, {j})") for i, j in self.must_link]
+        apart = [(i, j, f"cannot-link ({i}, {j})") for i, j in self.cannot_link]
+        named = []
+        codes: Any
+        for codes, what in ((self.chunks, "are in one chunk"), (self.codes, "have the same label")):
+            for code in [] if codes is None else np.unique(codes[codes != UNKNOWN]):
+                rows = np.flatnonzero(codes == code).tolist()
+                named += rows[:1] if codes is self.codes else []
+                together += [
+                    (i, j, f"rows {i} and {j}, which {what}") for i, j in itertools.pairwise(rows)
+                ]
         apart += [
-            Link(i, j, f"rows {i} and {j}, which have different labels")
+            (i, j, f"rows {i} and {j}, which have different labels")
             for i, j in itertools.combinations(named, 2)
         ]
-        groups = _refuse_clashing_links(T, together, apart)
-        K, names = self.n_clusters, len(named)
-        if K is not None and names > K:
+        groups = _groups(T, together, apart)
+        K = self.n_clusters
+        if K is not None and not len(named) <= K <= len(groups):
             raise DataError(
-                f"labels that contradict each other: n_clusters={K} and the labels, which name "
-                f"{names} clusters"
-            )
-        if K is not None and len(groups) < K:
-            raise DataError(
-                f"n_clusters={K}, but rows that are to be together leave "
+                f"labels that contradict each other: n_clusters={K}, but labels name "
+                f"{len(named)} clusters, and rows that are to be together leave "
                 f"{counted(len(groups), 'group')}"
             )
         return Constraint(
             n_clusters=K,
             together=tuple(tuple(group) for group in groups if len(group) > 1),
-            apart=tuple((link.i, link.j) for link in apart),
+            apart=tuple((i, j) for i, j, _ in apart),
         )
 
 
@@ -188,16 +201,6 @@ def as_partial(y: Any, n_samples: int, item: str = "sample") -> PartialLabels | 
         return None
     refuse_missing(values, item)
     return PartialLabels(labels=values) if unlabelled(values).any() else None
-
-
-def unlabelled(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which labels are the number -1."""
-    if values.dtype.kind in "iufb":
-        return np.asarray(values == UNKNOWN)
-    if values.dtype.kind != "O":
-        return np.zeros(values.shape, dtype=np.bool_)
-    found = [is_number(value) and value == UNKNOWN for value in values.ravel().tolist()]
-    return np.array(found, dtype=np.bool_).reshape(values.shape)
 
 
 def known_where(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
@@ -233,32 +236,32 @@ def _check_counts(
 ) -> None:
     """Refuse labels that contradict each other."""
     most = T - 1
-    counts = [
-        Count(r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
+    counts: list[Count] = [
+        (r.first - 1, r.end - 1, r.changes, most if r.or_more else r.changes, str(r))
         for r in regions
     ]
     counts += [
-        Count(i, j, 1, most, f"samples {i} and {j}, which have different labels") for i, j in gaps
+        (i, j, 1, most, f"samples {i} and {j}, which have different labels") for i, j in gaps
     ]
     if K is not None:
-        counts.append(Count(0, most, K - 1, K - 1, f"n_clusters={K}"))
+        counts.append((0, most, K - 1, K - 1, f"n_clusters={K}"))
     if not counts:
         return
-    points = np.unique([0, most, *(p for c in counts for p in (c.start, c.end))])
+    points = np.unique([0, most, *(point for count in counts for point in count[:2])])
     first = np.searchsorted(forced, points, "right").tolist()
     held = np.searchsorted(forbidden, points, "right").tolist()
     for k, (p, q) in enumerate(itertools.pairwise(points.tolist())):
         must = forced[first[k] : first[k + 1]]
         may = q - p - (held[k + 1] - held[k])
-        counts.append(Count(p, q, 0, q - p))
+        counts.append((p, q, 0, q - p, ""))
         if must.size:
             many = f"the labels of samples {must[0] - 1} and {must[0]}, which differ"
             if must.size > 1:
                 many = f"the labels of samples {p}..{q}, which change {must.size} times"
-            counts.append(Count(p, q, must.size, q - p, many))
+            counts.append((p, q, must.size, q - p, many))
         if may < q - p:
             few = f"the labels of samples {p}..{q}, which leave room for {may} changes"
-            counts.append(Count(p, q, 0, may, few))
+            counts.append((p, q, 0, may, few))
     _refuse_clashing_counts(counts)
 
 
@@ -267,11 +270,10 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
     counted = sorted({r for r in regions if r.changes and not r.or_more}, key=lambda r: r.first)
     for k, a in enumerate(counted):
         for b in itertools.islice(counted, k + 1, None):
-            overlap = b.first < a.end
-            if not overlap:
-                break  # nor do those that start later
+            if b.first >= a.end:
+                break  # nor do those overlap that start later
             nested = b.end <= a.end or b.first == a.first
-            if overlap and not (nested and a.changes == b.changes):
+            if not (nested and a.changes == b.changes):
                 raise DataError(
                     f"{a} and {b} overlap and count exactly, which can be true but is not "
                     "supported: cut them so that they do not overlap"
@@ -306,24 +308,19 @@ def region_from(given: Any) -> Region:
     else:
         try:
             start, end, changes = given
-            text = str(changes).strip()
-            count = text.removesuffix("+") if isinstance(changes, str) else changes
-            region = Region(_whole(start), _whole(end), _whole(count), text.endswith("+"))
+            count = str(changes).strip().removesuffix("+")
+            first, last, number = (float(value) for value in (start, end, count))
+            if not (first.is_integer() and last.is_integer() and number.is_integer()):
+                raise ValueError(given)  # what would be cut off
         except (TypeError, ValueError, OverflowError):
             raise DataError(
                 f"a region is (start, end, changes), changes a number or '1+', got {given!r}"
             ) from None
+        or_more = str(changes).strip().endswith("+")
+        region = Region(int(first), int(last), int(number), or_more)
     if region.changes < 0 or (region.or_more and region.changes != 1):
         raise DataError(f"{region}: changes must be 0, 1, 2, ... or '1+'")
     return region
-
-
-def _whole(value: Any) -> int:
-    """An integer, or what is written as one; ValueError for anything that would be cut off."""
-    number = int(value)
-    if not isinstance(value, str) and number != value:
-        raise ValueError(value)
-    return number
 
 
 def _pairs(links: Sequence[tuple[int, int]], name: str) -> Pairs:
@@ -335,142 +332,79 @@ def _pairs(links: Sequence[tuple[int, int]], name: str) -> Pairs:
         return ()
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         raise DataError(f"{name} must be pairs of row numbers, got {links!r}")
-    pairs = tuple((int(i), int(j)) for i, j in array)
-    for i, j in pairs:
-        if i == j:
-            raise DataError(f"{name} ({i}, {j}) links a row to itself")
-    return pairs
-
-
-def _chains(codes: Any, what: str) -> list[Link]:
-    """Links between successive rows of the same number."""
-    if codes is None:
-        return []
-    links = []
-    for code in np.unique(codes[codes != UNKNOWN]):
-        rows = np.flatnonzero(codes == code).tolist()
-        links += [
-            Link(i, j, f"rows {i} and {j}, which {what}") for i, j in itertools.pairwise(rows)
-        ]
-    return links
+    same = np.flatnonzero(array[:, 0] == array[:, 1])
+    if same.size:
+        raise DataError(f"{name} {tuple(array[same[0]].tolist())} links a row to itself")
+    return tuple((int(i), int(j)) for i, j in array)
 
 
 # ---- labels that contradict each other, found and named
 
 
-@dataclass(frozen=True)
-class Count:
-    """``low <= c(end) - c(start) <= high``, where ``c(t)`` boundaries lie in ``1..t``."""
-
-    start: int
-    end: int
-    low: int
-    high: int
-    name: str = ""
-    """What to call the label that says so; empty for what holds of every recording."""
-
-
-@dataclass(frozen=True)
-class Link:
-    """Two rows that have to be in one cluster, or in two."""
-
-    i: int
-    j: int
-    name: str
-
-
-@dataclass(frozen=True)
-class _Edge:
-    """``c(head) <= c(tail) + weight``."""
-
-    tail: int
-    head: int
-    weight: int
-    name: str
-
-
 def _refuse_clashing_counts(counts: Sequence[Count]) -> None:
-    """Raise DataError, naming those that clash, if no segmentation has all these counts."""
-    by_start = sorted(counts, key=lambda c: c.start)
-    by_end = sorted(counts, key=lambda c: c.end, reverse=True)
-    edges = [_Edge(c.start, c.end, c.high, c.name) for c in by_start]
-    edges += [_Edge(c.end, c.start, -c.low, c.name) for c in by_end]
-    distance = {point: 0 for c in counts for point in (c.start, c.end)}
-    last: dict[int, _Edge] = {}
-    cycle: list[_Edge] = []
+    """Raise DataError, naming those that clash, if no segmentation has all these counts.
+
+    Each is two edges ``c(head) <= c(tail) + weight``, and they clash where these have a cycle of
+    negative weight (Bellman and Ford).
+    """
+    by_start = sorted(counts, key=lambda count: count[0])
+    by_end = sorted(counts, key=lambda count: count[1], reverse=True)
+    edges = [(start, end, high, name) for start, end, _, high, name in by_start]
+    edges += [(end, start, -low, name) for start, end, low, _, name in by_end]
+    distance = {point: 0 for count in counts for point in count[:2]}
+    last: dict[int, tuple[int, int, int, str]] = {}
+    cycle: list[tuple[int, int, int, str]] = []
     while not cycle:
         touched = False
         for edge in edges:
-            reached = distance[edge.tail] + edge.weight
-            if reached < distance[edge.head]:
-                distance[edge.head], last[edge.head] = reached, edge
+            tail, head, weight, _ = edge
+            if distance[tail] + weight < distance[head]:
+                distance[head], last[head] = distance[tail] + weight, edge
                 touched = True
         if not touched:
             return
         cycle = _cycle(last)
-    cycle.sort(key=lambda edge: min(edge.tail, edge.head))
-    names = list(dict.fromkeys(edge.name for edge in cycle if edge.name))
+    cycle.sort(key=lambda edge: min(edge[:2]))
+    names = list(dict.fromkeys(name for *_, name in cycle if name))
     if len(names) == 1:
         raise DataError(f"{names[0]}: there is no room for it")
     raise DataError(f"labels that contradict each other: {' and '.join(names)}")
 
 
-def _cycle(last: dict[int, _Edge]) -> list[_Edge]:
+def _cycle(last: dict[int, tuple[int, int, int, str]]) -> list[tuple[int, int, int, str]]:
     """A cycle among the last edges of shortest paths, which is of negative weight, if any."""
     seen: dict[int, int] = {}
     for number, begin in enumerate(last):
         point = begin
         while point in last and point not in seen:
             seen[point] = number
-            point = last[point].tail
+            point = last[point][0]
         if seen.get(point) == number:
             cycle = [last[point]]
-            while cycle[-1].tail != point:
-                cycle.append(last[cycle[-1].tail])
+            while cycle[-1][0] != point:
+                cycle.append(last[cycle[-1][0]])
             return cycle
     return []
 
 
-def _refuse_clashing_links(
-    n_samples: int, together: Sequence[Link], apart: Sequence[Link]
-) -> list[list[int]]:
+def _groups(n_samples: int, together: Sequence[Link], apart: Sequence[Link]) -> list[list[int]]:
     """The groups of rows that have to be in one cluster, in order."""
-    neighbours: list[list[Link]] = [[] for _ in range(n_samples)]
-    for link in together:
-        neighbours[link.i].append(link)
-        neighbours[link.j].append(Link(link.j, link.i, link.name))
-    group = [-1] * n_samples
-    groups: list[list[int]] = []
-    for row in range(n_samples):
-        if group[row] < 0:
-            reached = sorted(_path_tree(neighbours, row))
-            for member in reached:
-                group[member] = len(groups)
-            groups.append(reached)
-    for link in apart:
-        if group[link.i] == group[link.j]:
-            names = [link.name, *_path(neighbours, link.i, link.j)]
-            raise DataError(f"labels that contradict each other: {' and '.join(names)}")
-    return groups
-
-
-def _path_tree(neighbours: Sequence[Sequence[Link]], root: int) -> dict[int, Link | None]:
-    """Every row that is linked to ``root``, and the link by which it was reached."""
-    reached: dict[int, Link | None] = {root: None}
-    waiting = deque([root])
-    while waiting:
-        for link in neighbours[waiting.popleft()]:
-            if link.j not in reached:
-                reached[link.j] = link
-                waiting.append(link.j)
-    return reached
-
-
-def _path(neighbours: Sequence[Sequence[Link]], i: int, j: int) -> Iterable[str]:
-    """The names of the links that lead from i to j, as few as can be."""
-    reached = _path_tree(neighbours, i)
-    names = []
-    while (link := reached[j]) is not None:
-        names.append(link.name)
-        j = link.i
-    return [name for name, _ in itertools.groupby(reversed(names))]
+    i, j = np.array([link[:2] for link in together], dtype=np.int64).reshape(-1, 2).T
+    linked = sp.csr_array((np.ones(i.size), (i, j)), shape=(n_samples, n_samples))
+    n_groups, group = connected_components(linked, directed=False)
+    for first, second, name in apart:
+        if group[first] == group[second]:
+            # By the fewest links from one to the other.
+            before = breadth_first_order(linked, first, directed=False)[1]
+            said = {frozenset(link[:2]): link[2] for link in reversed(together)}
+            path = [second]
+            while path[-1] != first:
+                path.append(int(before[path[-1]]))
+            names = [said[frozenset(pair)] for pair in itertools.pairwise(reversed(path))]
+            raise DataError(
+                "labels that contradict each other: " + " and ".join([name, *dict.fromkeys(names)])
+            )
+    members: list[list[int]] = [[] for _ in range(n_groups)]
+    for row, number in enumerate(group.tolist()):
+        members[number].append(row)
+    return members

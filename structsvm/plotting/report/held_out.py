@@ -22,8 +22,8 @@ from structsvm.evaluation.evaluate import (
     found_by_all,
     warn_of_new_clusters,
 )
+from structsvm.graphs.convert import as_list
 from structsvm.graphs.image_files import is_picture, pixels_of
-from structsvm.graphs.inputs import as_list
 from structsvm.learner.baselines import estimators_in
 from structsvm.learner.columns import is_image
 from structsvm.learner.form import Form

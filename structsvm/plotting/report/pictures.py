@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from structsvm.data.gaps import InMetric
 from structsvm.data.times import TimeAxis
-from structsvm.data.values import label_values, missing_labels, of_one_kind
+from structsvm.data.values import label_values, missing_labels, of_one_kind, unlabelled
 from structsvm.data.words import IMAGES, Words
 from structsvm.features.names import read_names
 from structsvm.learner.columns import partition_of, unscaled
-from structsvm.partial_labels.labels import unlabelled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.states import matched_labels
 from structsvm.plotting.clusters import cluster_names
