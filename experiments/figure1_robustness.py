@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
-from structsvm.learner.fitting import FitState
+from structsvm.learner.fitting import FitState, PartialRisk
 from structsvm.learner.inputs import Inputs
-from structsvm.learner.partial import PartialRisk
 from structsvm.learner.settings import Settings
 from structsvm.learner.steps import read_training
 from structsvm.partial_labels.alternate import alternate

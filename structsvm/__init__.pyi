@@ -7,8 +7,8 @@ from structsvm.errors import StructSVMError as StructSVMError
 from structsvm.evaluation.evaluate import evaluate as evaluate
 from structsvm.learner.files import load as load
 from structsvm.learner.files import save as save
+from structsvm.learner.fitting import Alternation as Alternation
 from structsvm.learner.learner import MetricLearner as MetricLearner
-from structsvm.learner.partial import Alternation as Alternation
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.learner.suggest import suggest_labels as suggest_labels
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 
@@ -12,21 +12,30 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.data.sample import all_made_by
-from structsvm.errors import DataError, LearningError, OracleWarning, warn
+from structsvm.errors import DataError, DataWarning, LearningError, OracleError, OracleWarning, warn
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
-from structsvm.partial_labels.alternate import Alternated
+from structsvm.partial_labels.alternate import Alternated, Completions, alternate
+from structsvm.partial_labels.complete import (
+    calibrate_partial,
+    calibrate_to_rate,
+    complete_labels,
+    gain_over_nothing,
+    losses_of,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import LearningUnits
+from structsvm.partitions.learning import LearningUnits, within_whitening
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.partitions.objective import Objective
-from structsvm.problem import Risk
+from structsvm.problem import RegularizedRisk, Risk
 from structsvm.solution import Solution
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import share
+from structsvm.support.quiet import without_warnings
 
 ZERO_METRIC = 1e-8
 """Tr B / P below which a metric is zero up to the accuracy of a solver; 1 is untrained."""
@@ -199,3 +208,320 @@ def usable_factor(objective: Objective, solution: Solution, settings: Settings) 
             solution.status,
         )
     return L
+
+
+# ---- learning from partial labels: where completing starts, and what comes of it
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """Settings of learning from partial labels.
+
+    Labels are first completed by the metric of the labelled stretches, or by the untrained metric
+    if no stretch has a change; then learning and completion alternate.
+
+    Parameters
+    ----------
+    max_rounds : int
+        Maximum number of completions; 0 learns from the labelled stretches alone.
+    safeguard : bool
+        Keep the metric of the labelled stretches alone if completion does not help: if this metric,
+        learned from one half of the stretches, is worse on the other half than predicting no change
+        by more than one standard error; if completion ends in a zero metric; or if the completed
+        metric is worse on held-out labels.
+
+    Examples
+    --------
+    >>> from structsvm import Alternation
+    >>> Alternation(max_rounds=3)
+    Alternation(max_rounds=3, safeguard=True)
+    """
+
+    max_rounds: int = 10
+    safeguard: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        refuse_below(0, "max_rounds", self.max_rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class PartialRisk(Completions):
+    """Learning a metric from partial labels: the labels to complete, the risk once they are."""
+
+    settings: Settings
+    objective: Objective
+    data: TrainingSet
+    """In the units of learning."""
+    held_out: TrainingSet | None = None
+    changes: float | None = None
+    """What the weighted sum of losses is divided by: the changes of the first completions, so that
+    completing does not change the scale."""
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        data: TrainingSet,
+        units: LearningUnits,
+        held_out: TrainingSet | None = None,
+    ) -> PartialRisk:
+        others = None if held_out is None else held_out.made_by(units)
+        return cls(settings, settings.objective(data.n_features), data.made_by(units), others)
+
+    def in_units_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
+        """Return the same task in the units that these completions suggest."""
+        sizes = [max(1, y.n_clusters - 1) / y.n_samples for y in labels]
+        return replace(self, changes=float(self.data.weights @ sizes))
+
+    def complete(self, w: Floats) -> list[EquivalenceMatrix]:
+        """The best partitions that agree with what is known."""
+        B, beta = self.objective.split(w)
+        factor = metric_factor(B)
+        if self.data.problem.traits.convex:
+            return self.complete_with(Metric(factor, beta))
+        return self.complete_with(self._calibrated(factor))
+
+    def complete_with(self, metric: Metric) -> list[EquivalenceMatrix]:
+        """The best ones in a metric of the features that learning sees."""
+        data = self.data
+        return complete_labels(data.problem, metric, data.samples, data.labels)
+
+    def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
+        """Return the risk of the completed labels."""
+        samples, weights = self.data.samples, self.data.weights
+        omega = self.settings.weighted(self.objective)
+        risk = self.objective.risk(samples, labels, omega, self.settings.constraints, weights)
+        if self.changes is None or not isinstance(risk, RegularizedRisk):
+            return risk
+        return replace(risk, sample_weight=weights / self.changes)
+
+    def held_out_loss(self, w: Floats) -> float | None:
+        """The mean loss on held-out labels, the price calibrated on those that are learned."""
+        others = self.held_out
+        if others is None or not len(others):
+            return None
+        metric = self._calibrated(metric_factor(self.objective.split(w)[0]))
+        losses = losses_of(self.data.problem, metric, others.samples, others.labels)
+        return float(np.mean(losses))
+
+    def _calibrated(self, factor: Floats) -> Metric:
+        """A metric with the price that suits the labels that are learned."""
+        return _calibrated(factor, self.data).metric(factor)
+
+
+def check_labels(data: TrainingSet) -> bool:
+    """Whether labels are partial; those that never say that anything changes are refused."""
+    if data.is_complete:
+        data.problem.learning.check(data.truths)
+        return False
+    for known in data.labels:
+        constraint = known.constraint
+        if known.n_changes or constraint.apart or len(constraint.together) > 1:
+            return True
+    raise DataError(
+        "no label says that anything changes or differs: label a stretch with a change, or a "
+        "region with at least one (-1 marks samples without a label: write classes -1 and 1 as 0 "
+        "and 1)"
+    )
+
+
+def informative(data: TrainingSet) -> TrainingSet:
+    """The samples of which something is known; completing the others measured harmful."""
+    return data.at([i for i, known in enumerate(data.labels) if known.says_something])
+
+
+def learn_partial(
+    settings: Settings,
+    data: TrainingSet,
+    how: Alternation,
+    held_out: TrainingSet | None = None,
+) -> FitResult:
+    """Learn from standardised samples and what is known of their partitions."""
+    if how.max_rounds > 0:
+        _refuse_untaken(data)
+    alone = _from_parts(settings, data)
+    if how.max_rounds == 0:
+        if alone is None:
+            raise DataError(
+                "no labelled stretch has a change, so nothing can be learned from them alone: "
+                "complete the labels (max_rounds > 0)"
+            )
+        return alone
+    if alone is not None and (
+        alone.solution.status is Status.INTERRUPTED or alone.calibration.missing
+    ):
+        return alone
+    with Interrupts() as interrupts:
+        try:
+            with interrupts.released():
+                return _learn_completing(settings, data, how, held_out, alone, interrupts)
+        except KeyboardInterrupt:
+            if alone is None:
+                raise
+            warn(
+                "interrupted while labels were completed: the metric is that of the labelled "
+                "stretches alone",
+                ConvergenceWarning,
+            )
+            return alone
+
+
+def _learn_completing(
+    settings: Settings,
+    data: TrainingSet,
+    how: Alternation,
+    held_out: TrainingSet | None,
+    alone: FitResult | None,
+    interrupts: Interrupts,
+) -> FitResult:
+    """Go on from what was learned from the stretches alone, if it was anything."""
+    if alone is not None and how.safeguard and not _beats_no_change(settings, data):
+        return _without_completing(
+            alone,
+            data,
+            "on held-out stretches, the metric of the others is worse than predicting no change",
+        )
+    units = _units(settings, data) if alone is None else alone.units
+    task = PartialRisk.of(settings, data, units, held_out)
+    w = task.objective.start() if alone is None else alone.solution.w
+    first = task.complete(w)
+    found = alternate(
+        task.in_units_of(first),
+        settings.solver,
+        first,
+        w,
+        max_rounds=how.max_rounds,
+        callback=settings.callback,
+        backend=settings.backend,
+    )
+    if alone is not None and how.safeguard:
+        before, after = task.held_out_loss(alone.solution.w), found.rounds[found.kept].held_out
+        if before is not None and after is not None and before < after:
+            logger.info("held-out labels: %g from the stretches alone, %g completed", before, after)
+            return alone
+        interrupted = found.solution.status is Status.INTERRUPTED
+        B = task.objective.split(found.solution.w)[0]
+        if not interrupted and is_zero(metric_factor(B)):
+            return _without_completing(alone, data, "completing ends in a zero metric")
+    return _finish(settings, data, units, found, task.objective, interrupts)
+
+
+def _refuse_untaken(data: TrainingSet) -> None:
+    """Refuse labels that a decoder would not keep when it completes them, naming the sample."""
+    problem = data.problem
+    if not problem.traits.convex:
+        return  # partition itself keeps links, and labels of nodes are nothing else
+    for i, (sample, known) in enumerate(zip(data.samples, data.labels, strict=True)):
+        if known.truth is not None:
+            continue
+        try:
+            problem.decoder(sample).refuse(known.constraint, known.n_samples)
+        except OracleError as error:
+            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
+
+
+def _from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
+    """What the labelled stretches teach by themselves; None if nothing."""
+    parts = data.parts
+    teaches = len(parts) > 0 and any(M.n_clusters > 1 for M in parts.truths)
+    if not teaches or not all(known.names_clusters for known in data.labels):
+        return None
+    with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
+        try:
+            return learn(replace(settings, callback=None), parts)
+        except LearningError:  # too little is labelled: a zero metric
+            return None
+
+
+def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
+    """Whether the metric of half the stretches is no worse on the others than no change at all."""
+    problem = data.problem
+    labelled = [i for i, known in enumerate(data.labels) if known.part[0]]
+    if len(labelled) < 2 or not problem.traits.contiguous:
+        return True
+    found, shares = [], []
+    for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
+        some, others = data.at(chosen), data.at(rest)
+        result = _from_parts(settings, some)
+        if result is None:
+            continue
+        if result.solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        factor = result.metric.factor
+        metric = _calibrated(factor, some).metric(factor)
+        found.append(gain_over_nothing(problem, metric, others.samples, others.labels))
+        shares.append(others.weights)
+    if not found:
+        return True
+    gains, weights = np.concatenate(found), np.concatenate(shares)
+    mean = float(np.average(gains, weights=weights))
+    return not mean < -float(np.linalg.norm(weights * (gains - mean)) / weights.sum())
+
+
+def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitResult:
+    """The metric of the stretches alone, with the price that finds changes as often as these."""
+    warn(
+        f"labels were not completed: {why}. The metric is that of the labelled stretches alone; "
+        "label more, or longer ones",
+        DataWarning,
+    )
+    factor = alone.metric.factor
+    found = calibrate_to_rate(data.problem, factor, data.samples, data.labels, data.weights)
+    return replace(alone, calibration=found, metric=found.metric(factor))
+
+
+def _calibrated(factor: Floats, data: TrainingSet) -> Calibration:
+    return calibrate_partial(data.problem, factor, data.samples, data.labels, data.weights)
+
+
+def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
+    """The units of learning where no stretch teaches anything by itself."""
+    problem, parts = data.problem, data.parts
+    plain = problem.learning.untrained_factor(data.samples, data.weights)
+    if not problem.traits.convex:
+        return problem.learning.units(data.samples, [], Metric(plain, None), None, data.weights)
+    whitening, unit, seen = None, None, data
+    if settings.shrinkage is not None and len(parts):
+        stretches = [sample.data for sample in parts.samples]
+        whitening = within_whitening(stretches, parts.truths, settings.shrinkage, parts.weights)
+        seen = data.made_by(LearningUnits(whitening))
+    if len(parts) and not problem.traits.contiguous:
+        unit = problem.learning.unit(seen.parts.samples, parts.truths, parts.weights)
+    if unit is None:
+        unit = _calibrated(plain, seen).penalty
+    return LearningUnits(whitening, unit)
+
+
+def _finish(
+    settings: Settings,
+    data: TrainingSet,
+    units: LearningUnits,
+    found: Alternated,
+    objective: Objective,
+    interrupts: Interrupts,
+) -> FitResult:
+    """The metric of the round that is kept, its price calibrated on what is known."""
+    factor = units.restore(usable_factor(objective, found.solution, settings))
+    price = objective.split(found.solution.w)[1]
+    plain = data.problem.learning.untrained_factor(data.samples, data.weights)
+
+    def calibrated(L: Floats, otherwise: float) -> Calibration:
+        return calibrated_or_learned(
+            partial(_calibrated, L, data), otherwise, units.unit, interrupts
+        )
+
+    calibration = calibrated(factor, price)
+    if calibration.missing:
+        untrained = Metric(plain, units.unit)
+    else:
+        untrained = calibrated(plain, 1.0).metric(plain)
+    return FitResult(
+        metric=calibration.metric(factor),
+        calibration=calibration,
+        solution=found.solution,
+        units=units,
+        untrained=untrained,
+        truths=list(found.labels),
+        alternated=found,
+    )

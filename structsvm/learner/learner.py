@@ -19,10 +19,17 @@ from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
 from structsvm.learner.columns import warn_of_codes, warn_of_dead_features, warn_of_labels, words_of
-from structsvm.learner.fitting import FitResult, FitState, learn
+from structsvm.learner.fitting import (
+    Alternation,
+    FitResult,
+    FitState,
+    check_labels,
+    informative,
+    learn,
+    learn_partial,
+)
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.inputs import Inputs, are_scores
-from structsvm.learner.partial import Alternation, check_labels, informative, learn_partial
 from structsvm.learner.settings import ProblemParameters, Settings
 from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.steps import (
