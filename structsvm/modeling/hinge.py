@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import SettingsError
-from structsvm.learner.structured_data import read_labelled
+from structsvm.learner.structured import read_labelled
 from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import OracleAtom, as_expressions
 from structsvm.modeling.planes import Answer, Part, Pool
