@@ -15,9 +15,9 @@ from structsvm.cli.settings import flat
 from structsvm.cli.terminal import Terminal, facts
 from structsvm.diagnosis import diagnose
 from structsvm.learner.baselines import other_methods
+from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.weights import heaviest_features
 from structsvm.plotting.words import (
     certificate_in_words,
     question_in_words,

@@ -18,7 +18,13 @@ from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
-from structsvm.learner.columns import warn_of_codes, warn_of_dead_features, warn_of_labels, words_of
+from structsvm.learner.columns import (
+    heaviest_features,
+    warn_of_codes,
+    warn_of_dead_features,
+    warn_of_labels,
+    words_of,
+)
 from structsvm.learner.fitting import (
     Alternation,
     FitResult,
@@ -44,7 +50,6 @@ from structsvm.learner.steps import (
 )
 from structsvm.learner.training_set import TrainingSet
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.learner.weights import heaviest_features
 from structsvm.parallel import Backend
 from structsvm.parallel.once import working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.evaluation.confusion import Confusion
+from structsvm.learner.columns import price_ratio, scaled_factor
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.learner.weights import price_ratio, scaled_factor
 from structsvm.solution import Solution
 from structsvm.support.arrays import Floats
 
