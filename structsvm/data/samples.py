@@ -187,10 +187,7 @@ def warn_about_constant_features(
     Xs: Sequence[Data], names: Sequence[str] | None, words: Words = RECORDINGS
 ) -> None:
     """Warn when a feature is constant within every recording."""
-    known = [X.constant for X in Xs if isinstance(X, Deferred) and X.constant is not None]
-    if len(known) < len(Xs):
-        known = of_each("measuring the features", is_constant, Xs)
-    constant = np.all(known, axis=0)
+    constant = np.all(constant_features(Xs), axis=0)
     if constant.all():
         raise DataError(
             f"every feature is constant in every {words.whole}: nothing distinguishes {words.part}s"
@@ -287,6 +284,14 @@ def cluster_counts(
                 f"{finer}"
             )
     return [int(K) for K in counts]
+
+
+def constant_features(Xs: Sequence[Data]) -> list[NDArray[np.bool_]]:
+    """Which features of each are constant, (P,); nothing is read that was looked at before."""
+    known = [X.constant for X in Xs if isinstance(X, Deferred) and X.constant is not None]
+    if len(known) == len(Xs):
+        return known
+    return of_each("looking for constant features", is_constant, Xs)
 
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:

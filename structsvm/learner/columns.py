@@ -6,6 +6,7 @@ Columns that decide a result by what they are: codes of missing values, the labe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,20 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.data.deferred import Data, Deferred, of_each
 from structsvm.data.gaps import filled
 from structsvm.data.sample import Sample
-from structsvm.data.samples import is_constant
+from structsvm.data.samples import constant_features, is_constant
 from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph
 from structsvm.graphs.labels import NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of
 
 RELIED_ON = 0.05
 """A share of the weight of a metric from which on a feature that is constant is named."""
-DIFFERENT = 1e-6
-"""A share of a value by which another differs that is not the same up to rounding."""
 FAR = 10.0
 """How many ranges of the other values a value is away from them that is none."""
 VARIED = 5
@@ -75,8 +74,11 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
     shares = weights / weights.sum()
     relied_on = shares >= RELIED_ON
     where: dict[tuple[int, ...], list[str]] = {}
-    for i, flat in _constant_features(samples, relied_on).items():
-        if which := tuple(np.flatnonzero(flat & relied_on).tolist()):
+    # Whatever is constant stays so where it is standardised.
+    data = [replace(x.data, steps=()) if isinstance(x.data, Deferred) else x.data for x in samples]
+    for i, constant in enumerate(constant_features(data)):
+        which = tuple(np.flatnonzero(constant & relied_on).tolist())
+        if which and samples[i].n_samples > 1:
             where.setdefault(which, []).append(f"{words.whole} {i}")
     for which, places in where.items():
         names = learner.metric_feature_names_
@@ -86,34 +88,6 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
             f"{have} {shares[list(which)].sum():.0%} of the weight of the metric",
             DataWarning,
         )
-
-
-def _constant_features(samples: Sequence[Sample], relied_on: Bools) -> dict[int, Bools]:
-    """Which features are constant, (P,), in samples where one of some features may be.
-
-    What is not in memory was looked at when it was first read, and stays constant where it is
-    standardised since.
-    """
-    found: dict[int, Bools] = {}
-    suspects = []
-    for i, sample in enumerate(samples):
-        X = sample.data
-        if isinstance(X, Deferred) and X.origin.constant is not None:
-            found[i] = X.origin.constant
-        elif isinstance(X, Deferred) or _may_be_constant(X, relied_on):
-            suspects.append(i)
-    if suspects:
-        data = [samples[i].data for i in suspects]
-        flat = of_each("looking for constant features", is_constant, data)
-        found |= zip(suspects, flat, strict=True)
-    return {i: found[i] for i in sorted(found) if samples[i].n_samples > 1}
-
-
-def _may_be_constant(X: Floats, relied_on: Bools) -> bool:
-    """Whether two rows of an array do not differ in all of some features."""
-    first, middle = X[0], X[len(X) // 2]
-    differ = np.abs(first - middle) > DIFFERENT * np.abs(first)  # a missing value tells nothing
-    return not differ[relied_on].all()
 
 
 # ---- codes of missing values, and labels among the columns
