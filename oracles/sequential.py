@@ -36,8 +36,7 @@ from structsvm.partitions.oracle import (
     decode_between,
 )
 from structsvm.partitions.trace_objective import NOT_FINITE, TraceObjective
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.blocks import all_within
+from structsvm.support.arrays import Floats, Ints, all_within
 from structsvm.support.plain import read_only
 from structsvm.support.stack import Stack
 

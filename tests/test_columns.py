@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from structsvm.support.blocks import all_within
+from structsvm.support.arrays import all_within
 from structsvm.support.columns import all_vary, near_zero, standardize
 from structsvm.support.stack import Stack
 

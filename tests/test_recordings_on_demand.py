@@ -160,12 +160,18 @@ def test_files_of_all_kinds_that_are_read(tmp_path, in_memory):
         MetricLearner().fit(RecordingFiles(tmp_path, features=["nothing"], label_column="state"))
 
 
-def test_large_arrays_of_files_stay_on_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr(limits, "KEPT", 1000)
+def test_mapped_arrays_have_the_bits_of_memory(tmp_path):
     paths, ys = files(tmp_path, "npy")
+    held = [np.load(path) for path in paths]
+    expected = MetricLearner(metric="diagonal").fit(held, ys)
     mapped = [np.load(path, mmap_mode="r") for path in paths]
-    expected = MetricLearner(metric="diagonal").fit(mapped, ys)
-    assert same(MetricLearner(metric="diagonal").fit(paths, ys), expected)
+    assert same(MetricLearner(metric="diagonal").fit(mapped, ys), expected)
+    single = [X.astype(np.float32) for X in held]
+    np.save(tmp_path / "single.npy", single[0])
+    assert np.array_equal(
+        expected.predict([np.load(tmp_path / "single.npy", mmap_mode="r")])[0],
+        expected.predict(single[:1])[0],
+    )
 
 
 def test_items_with_labels(in_memory):

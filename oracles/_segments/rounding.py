@@ -9,7 +9,6 @@ import numpy as np
 from structsvm.data.gaps import means
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.blocks import scatter
 
 ROUNDING = 2.0**-51
 """Of the prefix sums, for each unit of scatter; measured at 2^-53 or less in
@@ -22,8 +21,9 @@ NEGLIGIBLE = 1e-10
 def rounding_of(objective: TraceObjective, value: float, negligible: float = NEGLIGIBLE) -> float:
     """By how much rounding may make a segmentation look better than the best one."""
     Z, T = objective.Z, objective.n_samples
-    there = scatter(Z) if not objective.gaps else float(np.nansum((Z - means(Z)) ** 2))
-    error, price = _error_and_price(objective, there)
+    away = np.nan_to_num(Z - means(Z), copy=False)
+    error, price = _error_and_price(objective, float(np.vdot(away, away)))
+    del away
     if price == 0.0 and T > 1:
         price = float(np.median(np.nansum(np.square(np.diff(Z, axis=0)), axis=1)))
     if price == 0.0 or error <= negligible * price:

@@ -14,7 +14,6 @@ from structsvm.oracles._segments.tree import backtrack, tree_scan
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.blocks import release
 
 ROUNDING = 1e-10
 """Differences below this fraction of the objective's size are rounding."""
@@ -30,9 +29,7 @@ class SegmentSearch:
     @cached_property
     def table(self) -> SegmentTable:
         """The scores of the segments."""
-        table = build_table(self.objective, self.boundaries.knots)
-        release(self.objective.Z)  # read once, and not again
-        return table
+        return build_table(self.objective, self.boundaries.knots)
 
     def value(self, path: Ints) -> float:
         """The sum of the segment scores of a path, without shift and constant."""

@@ -21,7 +21,6 @@ from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread, spread_in_threads
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.blocks import mapping_of
 from structsvm.support.plain import read_only
 from structsvm.support.stack import Stack
 
@@ -192,8 +191,7 @@ def stack_of(Xs: Sequence[Floats], step: Step | None) -> Stack:
 
 
 def _made_of(Xs: Sequence[Floats], step: Step) -> list[Floats]:
-    alone = len(Xs) < 2 or any(mapping_of(X) is not None for X in Xs)
-    if alone or not hasattr(step, "of_stack"):
+    if len(Xs) < 2 or not hasattr(step, "of_stack"):
         return [step(X) for X in Xs]
     return stack_of(Xs, step).arrays()
 
@@ -236,7 +234,7 @@ class _Kept:
 
     def offer(self, owner: Deferred, X: Floats) -> None:
         """Keep it if there is room, and in any case until this thread reads another one."""
-        size = 0 if mapping_of(X) is not None else X.nbytes  # what is mapped is on the disk
+        size = X.nbytes
         with self._lock:
             if self._bytes + size <= limits.KEPT:
                 self._bytes += size

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import DataError
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.blocks import largest, largest_of_all
+from structsvm.support.arrays import Floats, Ints, largest, largest_of_all
 from structsvm.support.stack import Stack
 
 TOGETHER = 64

@@ -39,10 +39,8 @@ from structsvm.data.times import TimeAxis, warn_about_times
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, StructSVMError
 from structsvm.parallel.once import spread
-from structsvm.storage import limits
 from structsvm.storage.npz import npy_shape, read_npz
 from structsvm.support.arrays import Floats
-from structsvm.support.blocks import mapping_of
 from structsvm.support.extras import require
 from structsvm.support.frames import column_names, refuse_other_columns
 
@@ -286,9 +284,7 @@ def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any, Rows]:
         columns = item.features if held is item.X else names_of(held)
         if columns is not None and names is not None:
             refuse_other_columns(called, list(map(str, columns)), names)
-    X = as_floats(X, called, names, how.missing)
-    if mapping_of(X) is None:
-        X = np.array(X)  # a source may read every recording into the same array
+    X = np.array(as_floats(X, called, names, how.missing))  # a source may reuse its array
     return X, labels, stamp, rows
 
 
@@ -358,5 +354,4 @@ def _of_file(path: Path) -> Any:
                 raise DataError(f"no array 'X'; it holds {', '.join(present) or 'nothing'}")
             return arrays
         npy_shape(file)
-    X = np.load(path, mmap_mode="r", allow_pickle=False)
-    return np.array(X) if X.nbytes <= limits.KEPT else X
+    return np.load(path, allow_pickle=False)

@@ -20,15 +20,7 @@ from structsvm.data.values import (
 )
 from structsvm.data.words import LARGEST, RECORDINGS, Words
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.blocks import (
-    Blocks,
-    all_within,
-    by_rows,
-    largest,
-    mapping_of,
-    mean_and_spread,
-)
+from structsvm.support.arrays import Floats, Ints, all_within, largest
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.frames import column_names, refuse_other_columns
 from structsvm.support.plain import counted, read_only, some_of
@@ -148,7 +140,7 @@ class Standardizer:
             return _standardized(X)
         assert self.mean is not None
         assert self.scale is not None
-        return by_rows(lambda rows: (rows - self.mean) * self.scale, X, X.shape[1])
+        return (X - self.mean) * self.scale
 
     def of_stack(self, Xs: Stack) -> Stack:
         """Standardise recordings that are side by side, as each by itself; they may change."""
@@ -166,14 +158,13 @@ def centred(X: Floats) -> Floats:
     apart: the scores hold ``mean^2`` next to the variance. A mean within one standard deviation at
     most doubles them, and stays, so that features that are centred already keep their last bit.
     """
-    if mapping_of(X) is None and not far_from_zero(Stack.around(X)):
+    if not far_from_zero(Stack.around(X)):
         return X
     mean, spread = _moments(X)
     far = np.abs(mean) > spread
     if not far.any():
         return X
-    offset = np.where(far, mean, 0.0)
-    return by_rows(lambda rows: rows - offset, X, X.shape[1])
+    return np.asarray(X - np.where(far, mean, 0.0))
 
 
 def far_from_zero(Xs: Stack) -> list[int]:
@@ -298,7 +289,7 @@ def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
     from structsvm.support.columns import all_vary  # numba takes long to import
 
-    if mapping_of(X) is None and all_vary(X, CLEARLY):
+    if all_vary(X, CLEARLY):
         return np.zeros(X.shape[1], dtype=np.bool_)
     return np.asarray(_inverse(_moments(X)[1], magnitudes(X)) == 0)
 
@@ -312,20 +303,15 @@ def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _moments(X: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each column; what is mapped has no missing values."""
-    return (means(X), scales(X)) if mapping_of(X) is None and has_gaps(X) else mean_and_spread(X)
+    """Mean and standard deviation of each column."""
+    return means(X), scales(X)
 
 
 def _standardized(X: Floats) -> Floats:
     """A recording centred, and scaled to a standard deviation of 1 in every column that varies."""
-    if mapping_of(X) is None:
-        alone = Stack.of([X])
-        _standardize(alone)
-        return alone.rows
-    from structsvm.support.columns import mean_and_scale  # numba takes long to import
-
-    mean, scale = mean_and_scale(Blocks(X), 2.0 * ROUNDING) or _center_and_scale(X)
-    return by_rows(lambda rows: (rows - mean) * scale, X, X.shape[1])
+    alone = Stack.of([X])
+    _standardize(alone)
+    return alone.rows
 
 
 def _standardize(Xs: Stack) -> None:
@@ -389,7 +375,7 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
         X = _with_gaps(X)
     refuse_hidden(X, which, names)
     try:
-        array = _plain(X)
+        array = read_only(np.asarray(X, dtype=np.float64, order="C"))
     except (TypeError, ValueError, OverflowError):
         raise DataError(f"{which} {_not_a_number(X, names)}") from None
     if array.ndim != 2:
@@ -419,15 +405,6 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
             "squares overflow; scale the data, or mark what is not a measurement as missing"
         )
     return array
-
-
-def _plain(X: Any) -> Floats:
-    """Floats that nobody writes to: not copied where they are that, nor read from a file."""
-    if mapping_of(X) is None:
-        return read_only(np.asarray(X, dtype=np.float64, order="C"))
-    if X.dtype == np.float64 and X.flags.c_contiguous:
-        return np.asarray(X)
-    return by_rows(lambda rows: rows, X, X.shape[1]) if X.ndim == 2 else np.array(X, np.float64)
 
 
 def _with_gaps(X: Any) -> Any:

@@ -107,55 +107,51 @@ class Code(NamedTuple):
 def codes_in(Xs: Sequence[Data]) -> list[Code]:
     """Values that are the same again and again, and far from all others of their column."""
     ends = np.array(of_each("looking for codes", _ends, Xs))  # (N, 2, 4, P)
-    suspects = [
-        (j, float(value))
-        for j in range(ends.shape[-1])
-        for value in sorted({ends[:, 0, 0, j].min(), -ends[:, 1, 0, j].min()})
-        if _is_far(ends[..., j], value)
-    ]
+    suspects = []
+    for j in range(ends.shape[-1]):
+        lowest, highest = ends[:, 0, 0, j].min(), ends[:, 1, 0, j].max()
+        for side, value in ((0, lowest), (1, highest)) if lowest < highest else ():
+            if _is_far(ends[..., j], value):
+                suspects.append((j, side, float(value)))
     if not suspects:
         return []
     others = of_each("looking at codes", _others, Xs, [suspects] * len(Xs))
     found = []
-    for k, (j, value) in enumerate(suspects):
+    for k, (j, side, value) in enumerate(suspects):
         if len({other for some in others for other in some[k]}) >= VARIED:
-            side = 0 if value == ends[:, 0, 0, j].min() else 1
-            here = ends[:, side, 0, j] == (value if side == 0 else -value)
-            i = int(here.argmax())
-            times = int(ends[here, side, 2, j].sum())
+            here = ends[:, side, 0, j] == value
+            i, times = int(here.argmax()), int(ends[here, side, 2, j].sum())
             found.append(Code(j, value, times, i, int(ends[i, side, 3, j])))
     return found
 
 
 def _ends(X: Floats) -> Floats:
-    """Of ``X`` and ``-X``: each column's least value, the next, how often and where, (2, 4, P)."""
-    return np.array([_low_end(filled(X)), _low_end(-filled(X))])
+    """The least and the largest value of each column: it, the next one, how often, where."""
+    X = filled(X)
+    return np.array([_end(X, np.min, np.inf), _end(X, np.max, -np.inf)])
 
 
-def _low_end(X: Floats) -> Floats:
-    low = X.min(axis=0)
-    here = X == low
-    following = np.where(here, np.inf, X).min(axis=0)
-    return np.array([low, following, here.sum(axis=0), here.argmax(axis=0)])
+def _end(X: Floats, extreme: Any, none: float) -> list[Any]:
+    value = extreme(X, axis=0)
+    here = X == value
+    following = extreme(X, axis=0, where=~here, initial=none)
+    return [value, following, here.sum(axis=0), here.argmax(axis=0)]
 
 
 def _is_far(ends: Floats, value: float) -> bool:
     """Whether a value at an end of a column, (N, 2, 4), is there twice, and far from all others."""
-    bounds = []
-    count = 0
-    for side, end in ((0, value), (1, -value)):
-        is_end = ends[:, side, 0] == end
-        bounds.append(np.where(is_end, ends[:, side, 1], ends[:, side, 0]).min())
-        count = max(count, int(ends[is_end, side, 2].sum()))
-    low, high = bounds[0], -bounds[1]
+    is_end = ends[..., 0] == value
+    others = np.where(is_end, ends[..., 1], ends[..., 0])
+    low, high = others[:, 0].min(), others[:, 1].max()
     nearest = min(abs(low - value), abs(high - value))
-    return count > 1 and bool(np.isfinite(nearest)) and nearest > FAR * (high - low)
+    times = np.where(is_end, ends[..., 2], 0).max(axis=1).sum()
+    return times > 1 and bool(np.isfinite(nearest)) and nearest > FAR * (high - low)
 
 
-def _others(X: Floats, codes: Sequence[tuple[int, float]]) -> list[list[float]]:
+def _others(X: Floats, codes: Sequence[tuple[int, int, float]]) -> list[list[float]]:
     """Other values in the column of each code, among the first rows."""
     X = filled(X[:1000])
-    return [np.unique(X[X[:, j] != value, j]).tolist() for j, value in codes]
+    return [np.unique(X[X[:, j] != value, j]).tolist() for j, _, value in codes]
 
 
 def labels_in(Xs: Sequence[Data], truths: Sequence[EquivalenceMatrix]) -> Ints:

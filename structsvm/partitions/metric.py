@@ -19,7 +19,6 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import Oracle
 from structsvm.support.arrays import Floats
-from structsvm.support.blocks import by_rows
 from structsvm.support.contract import AtOnce, asked
 from structsvm.support.plain import counted
 from structsvm.support.stack import Stack
@@ -66,7 +65,7 @@ class Metric:
 
     def transform(self, X: Floats) -> Floats:
         """Return samples (T, P) in the metric, (T, r), whose plain distance is that of ``B``."""
-        return by_rows(self._in_metric, X, self.factor.shape[1])
+        return self._in_metric(X)
 
     def transform_all(self, Xs: Stack) -> Stack:
         """The same of many samples, which may change."""

@@ -35,7 +35,6 @@ from structsvm.partitions.oracle import (
 )
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.partitions.traits import Traits
-from structsvm.support.blocks import mapping_of
 from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
 from structsvm.support.plain import shown
 
@@ -177,7 +176,7 @@ class PartitionProblem(Contract):
         """
         if type(self).partition is not PartitionProblem.partition or metric.price is None:
             return {}, {}
-        short = [i for i, sample in enumerate(samples) if _is_short(sample)]
+        short = [i for i, sample in enumerate(samples) if sample.n_samples < BATCH]
         if not short:
             return {}, {}
         # One array, in which all is done: fresh memory takes longer than what is done.
@@ -216,10 +215,6 @@ class PartitionProblem(Contract):
     def comparison(self) -> Comparison:
         """What it is compared with and chosen from, and by which scores."""
         return Comparison(self)
-
-
-def _is_short(sample: Sample) -> bool:
-    return sample.n_samples < BATCH and mapping_of(sample.data) is None
 
 
 def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:

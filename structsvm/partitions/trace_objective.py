@@ -11,8 +11,7 @@ from structsvm.data.gaps import has_gaps, magnitudes, means
 from structsvm.data.words import LARGEST
 from structsvm.errors import OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats
-from structsvm.support.blocks import all_within, largest_of_all
+from structsvm.support.arrays import Floats, all_within, largest_of_all
 from structsvm.support.plain import read_only
 
 NOT_FINITE = "the objective is not finite: look for NaN or inf in the data or B"

@@ -6,13 +6,10 @@ the search for its changes does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import uninterrupted
 from structsvm.support.stack import Stack
 
 
@@ -26,23 +23,6 @@ def standardize(stack: Stack, spread: float) -> Bools:
     given = _rows(stack.rows), stack.first, spread, mean, scale, stack.rows, done
     _standardize(*given)
     return done
-
-
-def mean_and_scale(blocks: Iterable[Floats], spread: float) -> tuple[Floats, Floats] | None:
-    """What :func:`standardize` subtracts and multiplies with, of blocks that are read twice.
-
-    None where that leaves an array as it is.
-    """
-    T, mean, scale = 0, np.zeros(0), np.zeros(0)
-    for rows in blocks:
-        if not mean.size:
-            mean, scale = np.zeros((2, rows.shape[1]))
-        _sum_rows(_rows(rows), mean)
-        T += len(rows)
-    mean /= T
-    for rows in blocks:
-        _sum_scatter(_rows(rows), mean, scale)
-    return (mean, scale) if _scaled(T, spread, mean, scale) else None
 
 
 def all_vary(X: Floats, share: float) -> bool:
@@ -100,14 +80,14 @@ def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
     return _scales(T, spread, mean, scale)
 
 
-@inner(error_model="numpy", no_cpython_wrapper=False)
+@inner(error_model="numpy")
 def _add_each(X: Floats, total: Floats) -> None:
     for t in range(X.shape[0]):
         for j in range(total.size):
             total[j] += X[t, j]
 
 
-@inner(error_model="numpy", no_cpython_wrapper=False)
+@inner(error_model="numpy")
 def _add_scatter(X: Floats, mean: Floats, total: Floats) -> None:
     for t in range(X.shape[0]):
         for j in range(total.size):
@@ -115,7 +95,7 @@ def _add_scatter(X: Floats, mean: Floats, total: Floats) -> None:
             total[j] += away * away
 
 
-@inner(error_model="numpy", no_cpython_wrapper=False)
+@inner(error_model="numpy")
 def _scales(T: int, spread: float, mean: Floats, scale: Floats) -> bool:
     """Turn sums of squares into one over the deviations; whether all columns clearly vary."""
     for j in range(mean.size):
@@ -169,8 +149,3 @@ def add_squares(X: Floats, level: Floats, total: Floats) -> None:
     for t in range(fours, T):
         for j in range(total.size):
             total[j] += (X[t, j] - level[j]) ** 2
-
-
-_sum_rows = uninterrupted(_add_each)
-_sum_scatter = uninterrupted(_add_scatter)
-_scaled = uninterrupted(_scales)
