@@ -25,7 +25,7 @@ from structsvm.problem import RegularizedRisk
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solution import Solution
 from structsvm.solvers import CuttingPlane, Stopping, cutting_plane
-from structsvm.solvers.damping import Damping
+from structsvm.solvers.cutting_plane import Damping
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 

@@ -17,7 +17,7 @@ from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Solver, Stopping
-from structsvm.solvers.requirements import ADMISSIBLE
+from structsvm.solvers.certificate import ADMISSIBLE
 from structsvm.support.extras import require
 from structsvm.support.plain import finite
 from structsvm.support.progress import stage

@@ -33,7 +33,7 @@ PACKAGES = {
 }
 CONTRACTS = (
     *("PartitionProblem", "Problem", "Regularizer", "Oracle", "Solver", "Master"),
-    *("CutRun", "Program"),
+    "CutRun",
 )
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
 

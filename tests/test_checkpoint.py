@@ -21,7 +21,7 @@ from structsvm.solvers import checkpoint
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.memory import Memory
+from structsvm.solvers.planes import Memory
 from structsvm.status import Quality, Status
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.weights import PSD

@@ -26,7 +26,7 @@ from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.solvers.plane_cache import PlaneCache
+from structsvm.solvers.planes import PlaneCache
 from structsvm.solvers.separation import blocks_of, separate_share
 from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Quality, Status

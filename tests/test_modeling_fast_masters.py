@@ -99,15 +99,17 @@ def test_they_are_taken_and_agree_with_the_full_program(name, term):
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 def test_the_losses_of_a_learner_have_its_bounds(metric):
     Xs, ys = recordings(4, T=40)
-    risk = MetricLearner(metric=metric).risk(Xs, ys)
+    learner = MetricLearner(metric=metric)
+    risk = learner.risk(Xs, ys)
     B = cp.Variable(4, nonneg=True) if metric == "diagonal" else cp.Variable((4, 4), PSD=True)
     price = cp.Variable(nonneg=True)
     weights = [part.weight for part in risk.regularizer.parts]
     size = 0.5 * weights[0] * cp.sum_squares(B) + 0.5 * weights[1] * cp.square(price)
-    hinge = StructuredHinge.of(risk, [B, price])
-    problem = cp.Problem(cp.Minimize(size + hinge))
+    samples = risk.problem, risk.xs, risk.ys
+    hinge = StructuredHinge(*samples, [B, price], sample_weight=risk.sample_weight)
+    problem = cp.Problem(cp.Minimize(size + risk.sample_weight.sum() * hinge))
     value = solved(problem, 1e-5)
-    solution = MetricLearner(metric=metric).fit(Xs, ys).solution_
+    solution = learner.fit(Xs, ys).solution_
     assert solution.lower - 1e-5 <= value <= solution.upper + 1e-5
     assert is_fast(problem)
     assert sum(plane.multiplier for plane in hinge.planes) > 0

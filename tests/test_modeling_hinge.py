@@ -11,7 +11,7 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError
 from structsvm.io import arrays_and_labels
 from structsvm.modeling import StructuredHinge
-from structsvm.modeling.slack_rescaling import SlackRescaled
+from structsvm.modeling.hinge import SlackRescaled
 from structsvm.problem import Separation
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
@@ -130,7 +130,7 @@ def test_the_hinge_of_change_points_is_that_of_the_learner():
         problem = cp.Problem(cp.Minimize(0.01 * size + 0.025 * price**2 + hinge), [size <= 50])
         value = problem.solve(method="cutting-plane", tol=1e-4)
 
-        risk = hinge.losses.risk.regularized(Separable((Trace(0.01), SquaredNorm(0.05))))
+        risk = hinge.risk.regularized(Separable((Trace(0.01), SquaredNorm(0.05))))
         solution = CuttingPlane(Stopping(tol=1e-5)).solve(risk)
         assert value == pytest.approx(solution.upper, abs=1e-3)
 

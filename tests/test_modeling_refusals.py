@@ -177,7 +177,7 @@ ATOMS = {
     "no oracle": ({"oracle": 3}, "oracle is 3"),
     "no oracles": ({"oracle": []}, "a list of oracles, one at least"),
     "terms of a list": ({"oracle": [highest], "n_terms": 1}, "leave n_terms out"),
-    "no terms": ({"n_terms": 0}, "n_terms must be at least 1"),
+    "no terms": ({"n_terms": 0}, "n_terms must be an integer >= 1"),
     "no sign": ({"sign": "positive"}, "sign must be one of"),
     "no monotonicity": ({"monotonicity": "up"}, "monotonicity must be one of"),
     "no argument": ({"x": []}, "has no argument"),

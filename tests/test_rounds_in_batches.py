@@ -49,7 +49,7 @@ def test_one_sample_alone_has_the_same_plane():
     risk = risk_of("diagonal")
     together = planes_at(risk, risk.start)
     for k, block in enumerate(blocks_of(risk)):
-        alone = separate_one(block, (risk.start, np.arange(risk.n_samples), np.inf), 0)
+        alone = separate_one(block, risk.start, np.arange(risk.n_samples), 0)
         assert np.array_equal(alone.slopes[0], together[k].slopes[0])
 
 

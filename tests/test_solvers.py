@@ -208,9 +208,9 @@ def test_a_solver_by_name():
     ("solver", "settings", "message"),
     [
         ("magic", {}, r"one of \['auto', .*'subgradient'\], got 'magic'"),
-        ("frank-wolfe", {"slack": "one"}, "slack='one' is for cutting planes, and 'frank-wolfe'"),
-        ("subgradient", {"master": "scs"}, "use solver='cutting-plane', or leave master alone"),
-        (CuttingPlane(), {"master": "scs"}, "set it on the Solver"),
+        ("frank-wolfe", {"slack": "one"}, "slack='one' goes with solver='cutting-plane'"),
+        ("subgradient", {"master": "scs"}, "and not with 'subgradient': leave it alone"),
+        (CuttingPlane(), {"master": "scs"}, r"set it on a Solver, CuttingPlane\(master="),
     ],
 )
 def test_solvers_and_settings_that_do_not_go_together(solver, settings, message):
@@ -293,7 +293,7 @@ class TestBudgets:
         ({"tol": 0.0}, "tol must be > 0"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1"),
         ({"max_seconds": 0.0}, "max_seconds must be > 0"),
-        ({"max_calls": 0}, "max_calls must be at least 1"),
+        ({"max_calls": 0}, "max_calls must be an integer >= 1"),
     ],
 )
 def test_budgets_are_checked(settings, message):

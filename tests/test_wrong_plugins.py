@@ -110,8 +110,11 @@ SOLVERS = [
         ("subtracted", r"separate found a labelling with the loss 0 where another.* worth 1 more"),
         ("bare", r"Classes\.separate returned \d \(an int\): return Separation\(y, slack, quality"),
         ("table", r"joint_feature returned an array of float64 of shape \(3, 2\).* dimension 6"),
-        ("list", r"joint_feature returned .*list.*: return one vector of shape \(6,\)"),
-        ("integers", r"joint_feature returned a vector of int64: return floats, \.astype\(float\)"),
+        ("list", r"joint_feature returned .*list.*: return one vector of floats of shape \(6,\)"),
+        (
+            "integers",
+            r"joint_feature returned an array of int64 .*: return one vector of floats",
+        ),
         ("text", r"Classes\.loss returned 'much' \(a str\): return a float"),
         ("quality", "returned the quality 'exact': return Quality.EXACT"),
         ("slack", "returned the slack -1.0"),

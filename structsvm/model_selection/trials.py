@@ -23,7 +23,7 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions.comparison import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.solvers.memory import Memory
+from structsvm.solvers.planes import Memory
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of

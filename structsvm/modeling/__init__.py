@@ -3,12 +3,10 @@
 Importing this registers ``cvxpy.Problem.solve(method="cutting-plane")``.
 """
 
-from structsvm.modeling.atoms import OracleMax
+from structsvm.modeling.atoms import OracleMax, Plane
 from structsvm.modeling.closed_form import segmentation_hinge
 from structsvm.modeling.hinge import StructuredHinge
-from structsvm.modeling.method import register
-from structsvm.modeling.outcome import Certified
-from structsvm.modeling.planes import Plane
+from structsvm.modeling.method import Certified, register
 
 __all__ = ["Certified", "OracleMax", "Plane", "StructuredHinge", "segmentation_hinge"]
 

@@ -1,9 +1,10 @@
-"""Atoms of cvxpy that are known by oracles."""
+"""Atoms of cvxpy that are known by oracles, the oracles, and the planes that they have found."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -12,24 +13,105 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 
-from structsvm.errors import SettingsError
-from structsvm.modeling.planes import Answer, OraclePart, Part, Plane, Pool
+from structsvm.errors import OracleError, PluginError, SettingsError, StructSVMError
+from structsvm.masters.working_set import Cut
+from structsvm.solvers.planes import Planes
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole, refuse_unlisted
-from structsvm.support.plain import shown
+from structsvm.support.checks import refuse_below, refuse_unlisted
+from structsvm.support.plain import read_only, shown
 
 SIGNS = (None, "nonneg", "nonpos")
 MONOTONICITIES = (None, "increasing", "decreasing")
 
 CALL = 'problem.solve(method="cutting-plane")'
 
+ROOM = 2**26
+"""Bytes of the planes that are kept of a function, at most."""
+
+TOLERANCE = 1e-9
+"""Rounding allowed in a sign that was declared, relative to the size of the numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """``intercept + <slope, x>``, a lower bound of a convex function.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from structsvm.modeling import OracleMax
+    >>> x = cp.Variable(2)
+    >>> largest = OracleMax(x, lambda at: (at.max(), np.eye(2)[at.argmax()]))
+    >>> problem = cp.Problem(cp.Minimize(largest + cp.sum_squares(x)))
+    >>> value = problem.solve(method="cutting-plane")
+    >>> type(largest.planes[0]).__name__, [round(p.multiplier, 3) for p in largest.planes]
+    ('Plane', [0.5, 0.5])
+    """
+
+    term: int
+    """Which of the functions of the atom it is below; -1 for their sum."""
+    intercept: float
+    slope: Any
+    """In the shape of the argument; a tuple of several for several arguments."""
+    multiplier: float
+    """How much the objective would grow for each unit by which the plane rose."""
+
+
+@dataclass
+class Pool:
+    """The planes found below one atom, whatever problem it was in: where the next run begins."""
+
+    marks: tuple[bytes, ...] = ()
+    """The slack and the values of the parameters of the oracle for which they hold."""
+    cuts: list[Cut] = field(default_factory=list)
+    """In the space of the argument."""
+    quality: Quality = Quality.EXACT
+    """The weakest of the answers that they are of."""
+
+    def keep(self, marks: tuple[bytes, ...], cuts: list[Cut], quality: Quality) -> None:
+        """Hold these and no others; the latest where there are too many."""
+        if cuts and sum(cut.slope.nbytes for cut in cuts) > ROOM:
+            cuts = cuts[-max(1, ROOM // cuts[0].slope.nbytes) :]
+        self.marks, self.cuts, self.quality = marks, cuts, quality
+
+
+@dataclass(frozen=True, eq=False)
+class Part(ABC):
+    """What a worker holds: oracles of neighbouring terms of one atom."""
+
+    atom: int
+    """The number of the atom in its problem."""
+    terms: range
+    """Which terms of the atom these are."""
+
+    @abstractmethod
+    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
+        """The planes of the terms at an argument, flattened, (d,)."""
+
+
+Question = tuple[Sequence[Floats], Sequence[tuple[Any, ...]], float]
+"""The argument of each atom, flattened, the values of the parameters of its oracle, and the time
+after which no oracle is called."""
+
+
+def ask(part: Part, question: Question) -> tuple[Planes, float] | None:
+    """What the oracles of a part find, and the seconds that took; None after the deadline."""
+    arguments, parameters, deadline = question
+    if time.time() > deadline:
+        return None
+    started = time.perf_counter()
+    found = part.answer(arguments[part.atom], parameters[part.atom])
+    return found, time.perf_counter() - started
+
 
 class OracleAtom(Atom):
     """A convex function whose values and planes only oracles know, and so no solver of cvxpy."""
 
     pool: Pool
-    """What is known of it so far; a field of every such atom, shared by its copies."""
-    planes: tuple[Plane, ...]
+    """What is known of it so far, shared by its copies."""
+    planes: tuple[Plane, ...] = ()
     """The planes that held the last solution, with their multipliers; empty before there is one."""
     called: str
     """What messages call it."""
@@ -38,47 +120,36 @@ class OracleAtom(Atom):
     parameters_of_oracle: tuple[cp.Parameter, ...] = ()
     sums_terms = False
     """Whether the value is the sum of the terms, and not all of them."""
+    own: tuple[str, ...] = ("pool", "called", "n_terms", "parameters_of_oracle")
+    """Attributes that copies have, too."""
 
     @abstractmethod
     def parts(self, atom: int) -> Sequence[Part]:
         """What workers are given, when this is the atom of that number."""
 
-    @abstractmethod
     def groups(self, slack: str) -> list[int]:
-        """The group of each term, from 0."""
+        """The group of each term, from 0: its own, or one for all of a sum."""
+        return [0] * self.n_terms if self.sums_terms and slack == "one" else [*range(self.n_terms)]
 
-    @abstractmethod
-    def get_data(self) -> Any:
-        """What tells it from other atoms of the same arguments, as one thing in a list."""
-
-    @abstractmethod
-    def _take(self, known: Any) -> None:
-        """Become the functions that ``get_data`` tells of."""
-
-    @abstractmethod
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
         """Where it is defined."""
+        return []
 
     def copy(self, args: Any = None, id_objects: Any = None) -> Self:
-        """Return the same functions, perhaps of other arguments; what is known is shared."""
-        copies: dict[int, Self] = {} if id_objects is None else id_objects
-        if id(self) in copies:
-            return copies[id(self)]
-        made = type(self).__new__(type(self))
-        made._take(*self.get_data())
-        Atom.__init__(made, *(self.args if args is None else args))
-        return made
+        """The same functions, perhaps of other arguments; what is known is shared."""
+        if id_objects is not None and id(self) in id_objects:
+            return id_objects[id(self)]  # type: ignore[no-any-return]
+        other = type(self).__new__(type(self))
+        for name in self.own:
+            setattr(other, name, getattr(self, name))
+        Atom.__init__(other, *(self.args if args is None else args))
+        return other
 
-    def point_of(self, values: Sequence[Any]) -> Floats:
-        """The arguments flattened column by column, one after another."""
-        return np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
-
-    def shaped(self, slope: Floats) -> Any:
-        """A slope, (d,), in the shape of the argument; a tuple of several."""
+    def split(self, slope: Floats) -> list[Floats]:
+        """A slope, (d,), as one for each argument, in its shape."""
         ends = np.cumsum([arg.size for arg in self.args])[:-1]
         pieces = zip(np.split(slope, ends), self.args, strict=True)
-        found = tuple(piece.reshape(arg.shape, order="F") for piece, arg in pieces)
-        return found[0] if len(found) == 1 else found
+        return [piece.reshape(arg.shape, order="F") for piece, arg in pieces]
 
     def is_atom_convex(self) -> bool:
         return True
@@ -86,59 +157,31 @@ class OracleAtom(Atom):
     def is_atom_concave(self) -> bool:
         return False
 
-    def answer(self, values: Sequence[Any]) -> Answer:
+    def _answer(self, values: Sequence[Any]) -> Planes:
         """What all oracles find, called one after another."""
-        point = self.point_of(values)
+        point = np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
         parameters = tuple(p.value for p in self.parameters_of_oracle)
-        answers = [part.answer(point, parameters) for part in self.parts(0)]
-        return Answer(
-            np.concatenate([a.values for a in answers]),
-            np.vstack([a.slopes for a in answers]),
-            np.concatenate([a.slacks for a in answers]),
-            sum(a.size for a in answers),
-            sum(a.calls for a in answers),
-            0.0,
-        )
+        return Planes.joined([part.answer(point, parameters) for part in self.parts(0)])
 
     def numeric(self, values: Sequence[Any]) -> Any:
-        found = self.answer(values).values
+        found = self._answer(values).values
         return np.asarray(found.sum() if self.sums_terms else found.reshape(self.shape, order="F"))
 
     def _grad(self, values: Sequence[Any]) -> list[Any]:
         """A subgradient by each argument, as cvxpy writes it."""
-        slopes = self.answer(values).slopes
+        slopes = self._answer(values).slopes
         slopes = slopes.sum(axis=0, keepdims=True) if self.sums_terms else slopes
         ends = np.cumsum([arg.size for arg in self.args])[:-1]
         return [sp.csc_array(part.T) for part in np.split(slopes, ends, axis=1)]
 
     def graph_implementation(self, arg_objs: Any, shape: Any, data: Any = None) -> Any:
-        """Refuse to be handed to a solver that knows nothing of oracles.
-
-        Raises
-        ------
-        SettingsError
-            Always, with the call to make.
-        """
+        """Refuse to be handed to a solver that knows nothing of oracles."""
         raise SettingsError(
             f"{self.called} is known by an oracle only, which no solver of cvxpy asks: call {CALL}"
         )
 
     def name(self) -> str:
         return f"{self.called}({', '.join(arg.name() for arg in self.args)})"
-
-
-@dataclass(frozen=True, eq=False)
-class Declared:
-    """What the user says of a function that an oracle knows."""
-
-    oracle: Any
-    n_terms: int | None
-    """None for a scalar."""
-    sign: str | None
-    monotonicity: str | None
-    parameters: tuple[cp.Parameter, ...]
-    label: str
-    pool: Pool = field(default_factory=Pool)
 
 
 class OracleMax(OracleAtom):
@@ -199,6 +242,8 @@ class OracleMax(OracleAtom):
     (True, True)
     """
 
+    own = (*OracleAtom.own, "oracles", "each_term", "has_one_value", "known_sign", "monotonicity")
+
     def __init__(
         self,
         x: Any,
@@ -211,84 +256,201 @@ class OracleMax(OracleAtom):
         label: str = "OracleMax",
     ) -> None:
         arguments = as_expressions(x, label)
-        self._take(_declared(oracle, n_terms, sign, monotonicity, parameters, label))
+        oracles = oracle if isinstance(oracle, list | tuple) else [oracle]
+        for one in oracles:
+            if not callable(one):
+                raise SettingsError(
+                    f"{label}: oracle is {shown(one)}: give a function that returns (value, slope)"
+                )
+        if oracles is oracle and (not oracles or n_terms is not None):
+            raise SettingsError(
+                f"{label}: a list of oracles, one at least, makes as many entries: leave n_terms "
+                "out"
+            )
+        if n_terms is not None:
+            refuse_below(1, f"{label}: n_terms", n_terms)
+        refuse_unlisted(f"{label}: sign", sign, SIGNS)
+        refuse_unlisted(f"{label}: monotonicity", monotonicity, MONOTONICITIES)
+        self.oracles, self.each_term, self.known_sign = tuple(oracles), oracles is oracle, sign
+        self.monotonicity, self.parameters_of_oracle = monotonicity, tuple(parameters)
+        self.called, self.pool = label, Pool()
+        self.has_one_value = n_terms is None and not self.each_term
+        self.n_terms = len(oracles) if n_terms is None else n_terms
         super().__init__(*arguments)
 
-    def _take(self, declared: Declared) -> None:
-        self.declared, self.pool, self.called = declared, declared.pool, declared.label
-        self.parameters_of_oracle = declared.parameters
-        self.n_terms = 1 if declared.n_terms is None else declared.n_terms
-        self.planes = ()
-
     def shape_from_args(self) -> tuple[int, ...]:
-        """Return the shape: a scalar, or a vector of as many entries as there are terms."""
-        return () if self.declared.n_terms is None else (self.declared.n_terms,)
+        """The shape: a scalar, or a vector of as many entries as there are terms."""
+        return () if self.has_one_value else (self.n_terms,)
 
     def sign_from_args(self) -> tuple[bool, bool]:
-        return self.declared.sign == "nonneg", self.declared.sign == "nonpos"
+        return self.known_sign == "nonneg", self.known_sign == "nonpos"
 
     def is_incr(self, idx: int) -> bool:
-        return self.declared.monotonicity == "increasing"
+        return self.monotonicity == "increasing"
 
     def is_decr(self, idx: int) -> bool:
-        return self.declared.monotonicity == "decreasing"
-
-    def get_data(self) -> Any:
-        return [self.declared]
+        return self.monotonicity == "decreasing"
 
     def parts(self, atom: int) -> Sequence[Part]:
-        shapes = [arg.shape for arg in self.args]
-        d = self.declared
-        said = shapes, d.sign, d.monotonicity
-        if isinstance(d.oracle, tuple):
+        said = [arg.shape for arg in self.args], self.known_sign, self.monotonicity
+        if self.each_term:
             return [
-                OraclePart(atom, range(k, k + 1), f"{d.label}, oracle {k}", oracle, None, *said)
-                for k, oracle in enumerate(d.oracle)
+                OraclePart(atom, range(k, k + 1), f"{self.called}, oracle {k}", oracle, True, *said)
+                for k, oracle in enumerate(self.oracles)
             ]
-        return [OraclePart(atom, range(self.n_terms), d.label, d.oracle, d.n_terms, *said)]
-
-    def groups(self, slack: str) -> list[int]:
-        """Each term by itself, whatever the slack: none is a sum."""
-        return list(range(self.n_terms))
-
-    def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
-        return []
+        terms, oracle = range(self.n_terms), self.oracles[0]
+        return [OraclePart(atom, terms, self.called, oracle, self.has_one_value, *said)]
 
 
 def as_expressions(x: Any, label: str) -> list[cp.Expression]:
     """The arguments of an atom, of which there may be one or several."""
-    given = list(x) if isinstance(x, list | tuple) else [x]
-    if not given:
+    found = [Atom.cast_to_const(one) for one in (x if isinstance(x, list | tuple) else [x])]
+    if not found:
         raise SettingsError(f"{label} has no argument: give a cvxpy expression, or a list of them")
-    found = [Atom.cast_to_const(one) for one in given]
     if any(one.is_complex() for one in found):
         raise SettingsError(f"{label} takes real arguments: give the real and the imaginary part")
     return found
 
 
-def _declared(
-    oracle: Any,
-    n_terms: int | None,
-    sign: str | None,
-    monotonicity: str | None,
-    parameters: Sequence[cp.Parameter],
-    label: str,
-) -> Declared:
-    several = isinstance(oracle, list | tuple)
-    for one in oracle if several else [oracle]:
-        if not callable(one):
-            raise SettingsError(
-                f"{label}: oracle is {shown(one)}: give a function that returns (value, slope)"
+@dataclass(frozen=True, eq=False)
+class OraclePart(Part):
+    """One oracle, of one term or of all terms of its atom, and what was declared of it."""
+
+    name: str
+    """What messages call it."""
+    oracle: Callable[..., Any]
+    has_one_value: bool
+    """Whether it returns a number and one slope, and not a vector and several."""
+    shapes: Sequence[tuple[int, ...]]
+    """Of the arguments."""
+    sign: str | None
+    monotonicity: str | None
+
+    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
+        """Call the oracle at an argument, flattened, (d,), and check what it says."""
+        found = self._called(point, parameters)
+        if not isinstance(found, tuple | list) or len(found) not in (2, 3):
+            raise PluginError(
+                f"{self.name}: the oracle returned {shown(found)}: return (value, slope), or "
+                "(value, slope, upper)"
             )
-    if several and (not oracle or n_terms is not None):
-        raise SettingsError(
-            f"{label}: a list of oracles, one at least, makes as many entries: leave n_terms out"
+        K = len(self.terms)
+        values, slopes = self._numbers("value", found[0]), self._slopes(found[1])
+        uppers = self._numbers("upper bound", found[2]) if len(found) == 3 else values
+        self._refuse(
+            uppers - values < -TOLERANCE * np.maximum(1.0, np.abs(values)),
+            lambda k: (
+                f"the oracle returned the upper bound {uppers[k]!r}{self._of(k)}, which is below "
+                f"its value {values[k]!r}"
+            ),
         )
-    if n_terms is not None and not (is_whole(n_terms) and n_terms >= 1):
-        raise SettingsError(f"{label}: n_terms must be at least 1 or None, got {n_terms!r}")
-    refuse_unlisted(f"{label}: sign", sign, SIGNS)
-    refuse_unlisted(f"{label}: monotonicity", monotonicity, MONOTONICITIES)
-    listed = tuple(parameters)
-    if several:
-        return Declared(tuple(oracle), len(oracle), sign, monotonicity, listed, label)
-    return Declared(oracle, n_terms, sign, monotonicity, listed, label)
+        self._check_declared(values, slopes)
+        return Planes(
+            w=point,
+            groups=np.array(self.terms),
+            slopes=slopes,
+            intercepts=values - slopes @ point,
+            values=values,
+            slacks=np.maximum(uppers - values, 0.0),
+            quality=Quality.EXACT,
+            size=float(np.abs(values).sum() + (np.abs(slopes) @ np.abs(point)).sum()),
+            calls=K,
+            labellings=[()] * K,
+        )
+
+    def _called(self, point: Floats, parameters: tuple[Any, ...]) -> Any:
+        """What the oracle returns, given arrays that nobody writes to, and numbers for scalars."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
+        arguments = [
+            read_only(piece.reshape(shape, order="F")) if shape else float(piece[0])
+            for piece, shape in zip(np.split(point, ends), self.shapes, strict=True)
+        ]
+        try:
+            return self.oracle(*arguments, *parameters)
+        except StructSVMError as error:
+            error.add_note(f"while the oracle of {self.name} was called")
+            raise
+        except Exception as error:
+            failed = f"{self.name}: the oracle raised {type(error).__name__}: {error}"
+            if isinstance(error, ValueError) and "read-only" in str(error):
+                raise PluginError(
+                    f"{failed}: copy what it was given before writing to it"
+                ) from error
+            raise OracleError(failed) from error
+
+    def _check_declared(self, values: Floats, slopes: Floats) -> None:
+        """Refuse what contradicts the sign and the monotonicity that were declared."""
+        if self.sign is not None:
+            away = values if self.sign == "nonneg" else -values
+            self._refuse(
+                away < -TOLERANCE * max(1.0, float(np.abs(values).max())),
+                lambda k: (
+                    f"declared sign={self.sign!r}, and the oracle returned the value "
+                    f"{values[k]!r}{self._of(k)}"
+                ),
+            )
+        if self.monotonicity is not None:
+            away = slopes if self.monotonicity == "increasing" else -slopes
+            least = -TOLERANCE * max(1.0, float(np.abs(slopes).max(initial=0.0)))
+            self._refuse(
+                (away < least).any(axis=1),
+                lambda k: (
+                    f"declared monotonicity={self.monotonicity!r}, and the oracle returned "
+                    f"a slope of the other sign{self._of(k)}"
+                ),
+            )
+
+    def _refuse(self, wrong: Any, words: Callable[[int], str]) -> None:
+        """Refuse the first of the terms that are wrong, (n,), if there is one."""
+        if wrong.any():
+            raise OracleError(f"{self.name}: {words(int(wrong.argmax()))}")
+
+    def _of(self, k: int) -> str:
+        return "" if self.has_one_value else f" of term {k}"
+
+    def _slopes(self, found: Any) -> Floats:
+        """As rows of one matrix, (n, d)."""
+        each = [found] if len(self.shapes) == 1 else found
+        if not isinstance(each, tuple | list) or len(each) != len(self.shapes):
+            raise PluginError(
+                f"{self.name}: the oracle returned {shown(found)} as its slope: return a tuple of "
+                f"{len(self.shapes)}, one for each argument"
+            )
+        rows = []
+        for one, shape in zip(each, self.shapes, strict=True):
+            slopes = self._numbers("slope", one, shape)
+            rows.append(np.stack([slope.ravel(order="F") for slope in slopes]))
+        return np.hstack(rows)
+
+    def _numbers(self, what: str, found: Any, shape: tuple[int, ...] = ()) -> Floats:
+        """Finite real numbers of each term, (n, *shape)."""
+        due = shape if self.has_one_value else (len(self.terms), *shape)
+        try:
+            array = np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+            if array.dtype.kind in "cO":
+                raise TypeError
+            array = np.array(array, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise PluginError(
+                f"{self.name}: the oracle returned {shown(found)} as its {what}: return real "
+                "numbers"
+            ) from None
+        if array.shape != due and not (array.size == 1 and due in ((), (1,))):
+            raise PluginError(
+                f"{self.name}: the oracle returned a {what} of shape {array.shape}, where {due} "
+                "is due"
+            )
+        wrong = array[~np.isfinite(array)]
+        if wrong.size:
+            raise OracleError(
+                f"{self.name}: the oracle returned {wrong[0]} in its {what}: return numbers"
+            )
+        return array.reshape(len(self.terms), *shape)
+
+
+def marks(values: Iterable[Any]) -> tuple[bytes, ...]:
+    """Values of parameters, and words, to be compared."""
+    return tuple(
+        value.encode() if isinstance(value, str) else np.asarray(value, dtype=complex).tobytes()
+        for value in values
+    )

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
-from cvxpy.atoms.atom import Atom
 
 from structsvm.errors import SettingsError
 from structsvm.learner.structured import read_labelled
 from structsvm.learner.training_set import TrainingSet
-from structsvm.modeling.atoms import OracleAtom, as_expressions
-from structsvm.modeling.planes import Answer, Part, Pool
-from structsvm.modeling.slack_rescaling import SlackRescaled
+from structsvm.modeling.atoms import OracleAtom, Part, Pool, as_expressions
 from structsvm.partitions.objective import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.problem import Problem, RegularizedRisk
+from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.planes import Planes
+from structsvm.solvers.planes import Planes, weakest
 from structsvm.solvers.separation import Block, blocks_of, separate_share
+from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import shown
@@ -34,20 +31,11 @@ RESCALINGS = ("margin", "slack")
 MOST_PARTS = 8
 """Parts that the samples are dealt into, however many workers there are."""
 
-
-@dataclass(frozen=True, eq=False)
-class Losses:
-    """The losses that a :class:`StructuredHinge` is the sum of; shared by its copies."""
-
-    risk: RegularizedRisk
-    """Its regularizer plays no part."""
-    called: str
-    pool: Pool
-
-    @cached_property
-    def blocks(self) -> list[Block]:
-        """The samples as workers are given them; planes are all that is asked for."""
-        return [replace(block, keeps_labellings=False) for block in blocks_of(self.risk)]
+MOST_CALLS = 40
+CLOSE = 1e-7
+"""Relative distance of the bounds at which the search of slack rescaling ends."""
+WIDEST = 30.0
+"""The logarithm of the largest weight of the loss that is tried; the least is its inverse."""
 
 
 class StructuredHinge(OracleAtom):
@@ -105,6 +93,7 @@ class StructuredHinge(OracleAtom):
     """
 
     sums_terms = True
+    own = (*OracleAtom.own, "risk", "blocks")
 
     def __init__(
         self,
@@ -122,30 +111,10 @@ class StructuredHinge(OracleAtom):
         risk = _risk(problem, Xs, ys, weights, sample_weight, label)
         if rescaling == "slack":
             risk = SlackRescaled.risk(risk)
-        weights = _fitting(weights, risk, label)
-        self._take(Losses(risk, label, Pool()))
-        super().__init__(*weights)
-
-    @classmethod
-    def of(
-        cls, risk: RegularizedRisk, weight: Any, label: str = "StructuredHinge"
-    ) -> StructuredHinge:
-        """The losses of a risk, without its regularizer and its constraints.
-
-        Raises
-        ------
-        SettingsError
-            When the weight does not fit.
-        """
-        made = cls.__new__(cls)
-        made._take(Losses(risk, label, Pool()))
-        Atom.__init__(made, *_fitting(as_expressions(weight, label), risk, label))
-        return made
-
-    def _take(self, losses: Losses) -> None:
-        self.losses, self.pool, self.called = losses, losses.pool, losses.called
-        self.n_terms = losses.risk.n_samples
-        self.planes = ()
+        self.risk, self.called, self.pool, self.n_terms = risk, label, Pool(), risk.n_samples
+        # Planes are all that is asked of them.
+        self.blocks = [replace(block, keeps_labellings=False) for block in blocks_of(risk)]
+        super().__init__(*_fitting(weights, risk, label))
 
     def shape_from_args(self) -> tuple[int, ...]:
         return ()
@@ -160,29 +129,18 @@ class StructuredHinge(OracleAtom):
     def is_decr(self, idx: int) -> bool:
         return False
 
-    def get_data(self) -> Any:
-        return [self.losses]
-
     def parts(self, atom: int) -> Sequence[Part]:
         """The samples in blocks, several to a part, because many are separated at once."""
-        blocks, parts = self.losses.blocks, []
-        for share in np.array_split(np.arange(len(blocks)), min(len(blocks), MOST_PARTS)):
-            own = [blocks[k] for k in share]
+        parts = []
+        for share in np.array_split(np.arange(len(self.blocks)), min(len(self.blocks), MOST_PARTS)):
+            own = [self.blocks[k] for k in share]
             terms = range(int(own[0].indices[0]), int(own[-1].indices[-1]) + 1)
-            parts.append(HingePart(atom, terms, own, self.space))
+            parts.append(HingePart(atom, terms, own, self.risk.space))
         return parts
-
-    def groups(self, slack: str) -> list[int]:
-        """A slack for each sample, or one for their sum."""
-        return list(range(self.n_terms)) if slack == "n" else [0] * self.n_terms
-
-    @property
-    def space(self) -> WeightSpace:
-        return self.losses.risk.space
 
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
         found: list[cp.Constraint] = []
-        for arg, factor in zip(arguments, factors_of(self.space), strict=True):
+        for arg, factor in zip(arguments, factors_of(self.risk.space), strict=True):
             if isinstance(factor, PSD) and not arg.is_psd():
                 found.append(arg >> 0)
             elif isinstance(factor, Nonnegative) and not arg.is_nonneg():
@@ -192,20 +150,18 @@ class StructuredHinge(OracleAtom):
 
 @dataclass(frozen=True, eq=False)
 class HingePart(Part):
-    atom: int
-    terms: range
     blocks: list[Block]
     space: WeightSpace
 
-    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Answer:
+    def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
         """Ask the oracle of every sample at the nearest weight in the cone."""
         basis = basis_of(self.space)
-        groups = np.arange(self.terms.stop)
-        answers = separate_share(self.blocks, (self.space.project(basis.T @ point), groups, np.inf))
+        question = self.space.project(basis.T @ point), np.arange(self.terms.stop), np.inf
+        answers = separate_share(self.blocks, question)
         found = Planes.joined([answer for answer in answers if answer is not None])
         slopes = found.slopes @ basis.T
         values = found.intercepts + slopes @ point
-        return Answer(values, slopes, found.slacks, found.size, found.calls, 0.0, found.quality)
+        return found._replace(w=point, slopes=slopes, values=values)
 
 
 def _risk(
@@ -286,3 +242,67 @@ def _basis(factor: WeightSpace) -> Any:
     weights = np.where(off, np.sqrt(0.5), 1.0)
     values = np.concatenate([weights, weights[off]])
     return sp.csr_array((values, (places, np.concatenate([k, k[off]]))), shape=(P * P, k.size))
+
+
+@dataclass(frozen=True)
+class SlackRescaled(Problem):
+    """``max_y loss(y_i, y) (1 + <w, phi(x, y) - phi(x, y_i)>)``, by the oracle of another problem.
+
+    With ``a`` the loss of a labelling and ``c = 1 + <w, phi(x, y) - phi(x, y_i)>``, every ``l > 0``
+    has ``a c <= (l a + c)^2 / (4 l)`` where ``c >= 0``, and the oracle knows ``max l a + c``: that
+    of margin rescaling at the weight ``w / l``. The least of these upper bounds is looked for by
+    bisection over ``log l``, in which their square roots are convex; the best labelling on the way
+    is the answer, and what lies between is its slack.
+    """
+
+    problem: Problem
+
+    @classmethod
+    def risk(cls, risk: RegularizedRisk) -> RegularizedRisk:
+        problem = risk.problem
+        if problem.signed_losses:
+            raise SettingsError(
+                "rescaling='slack' multiplies by the loss, and that of this problem may be "
+                "negative: use rescaling='margin'"
+            )
+        pairs = list(zip(risk.xs, risk.ys, strict=True))
+        return replace(risk, problem=cls(problem), xs=pairs, start=None)
+
+    def weight_space(self) -> WeightSpace:
+        return self.problem.weight_space()
+
+    def joint_feature(self, x: Any, y: Any) -> Floats:
+        """Return the loss times how the features differ from those of the truth, (d,)."""
+        sample, truth = x
+        return self.loss(truth, y) * self._away(sample, truth, y)
+
+    def loss(self, y: Any, y_hat: Any) -> float:
+        return float(self.problem.loss(y, y_hat))
+
+    def predict(self, w: Floats, x: Any) -> Any:
+        return self.problem.predict(w, x[0])
+
+    def separate(self, w: Floats, x: Any, y: Any) -> Separation:
+        """Search for the labelling whose loss times margin is largest."""
+        sample, _ = x
+        best, most, upper, quality = y, 0.0, np.inf, Quality.EXACT
+        low, high = -WIDEST, WIDEST
+        for _ in range(MOST_CALLS):
+            middle = 0.5 * (low + high)
+            weight = float(np.exp(middle))
+            answer = self.problem.separate(w / weight, sample, y)
+            quality = weakest([quality, answer.quality])
+            a = self.loss(y, answer.y)
+            c = 1.0 + float(self._away(sample, y, answer.y) @ w)
+            if a * c > most:
+                best, most = answer.y, a * c
+            highest = max(weight * (a + answer.slack) + c, 1.0)
+            upper = min(upper, highest**2 / (4.0 * weight))
+            if upper - most <= CLOSE * max(most, 1e-12):
+                break
+            low, high = (low, middle) if weight * a > c else (middle, high)
+        return Separation(best, max(0.0, upper - most), quality)
+
+    def _away(self, sample: Any, truth: Any, y: Any) -> Floats:
+        found = self.problem.joint_feature(sample, y) - self.problem.joint_feature(sample, truth)
+        return np.asarray(found)

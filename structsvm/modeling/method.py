@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cvxpy as cp
@@ -16,29 +15,26 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import LearningError, SettingsError, warn
 from structsvm.masters.bounds import CONIC
-from structsvm.modeling.atoms import OracleAtom
-from structsvm.modeling.conflict import conflicting
-from structsvm.modeling.outcome import Certified
-from structsvm.modeling.prepared import Prepared, Restriction, prepared
-from structsvm.modeling.program import CvxpyProgram
+from structsvm.modeling.program import ProgramRun
 from structsvm.modeling.restricted import (
     Box,
     ByName,
     Conic,
     InfeasibleError,
     Restricted,
+    Restriction,
     UnboundedError,
     mixed_integer_solvers,
 )
-from structsvm.modeling.rewriting import atoms_of
-from structsvm.modeling.separable import FastMaster
+from structsvm.modeling.rewriting import Rewritten, atoms_of, oracle_atoms
+from structsvm.modeling.separable import FastMaster, form_of
 from structsvm.parallel import Backend, backend_from
 from structsvm.solution import History, HistoryEntry
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.stopping import Stopping
-from structsvm.status import Status
+from structsvm.status import Quality, Status
 from structsvm.support.interrupts import Interrupts
-from structsvm.support.quiet import without_warnings
+from structsvm.support.plain import counted
 
 Callback = Callable[[HistoryEntry], None]
 
@@ -55,6 +51,64 @@ METHOD = "cutting-plane"
 def register() -> None:
     """Let ``cvxpy.Problem.solve`` know of the method."""
     cp.Problem.register_solve(METHOD, solve)
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Bounds of the optimal value of a problem, and the cost of the run.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from structsvm.modeling import OracleMax
+    >>> x = cp.Variable(2)
+    >>> largest = OracleMax(x, lambda at: (at.max(), np.eye(2)[at.argmax()]))
+    >>> problem = cp.Problem(cp.Minimize(largest + cp.sum_squares(x)))
+    >>> value = problem.solve(method="cutting-plane", tol=1e-6)
+    >>> stats = problem.solver_stats.extra_stats
+    >>> type(stats).__name__, stats.lower <= value <= stats.upper, bool(stats.gap < 1e-6)
+    ('Certified', True, True)
+    """
+
+    lower: float
+    """No feasible point has a lower objective; minus infinity where nothing is known."""
+    upper: float
+    """No feasible point has a higher optimum; infinity where nothing is known."""
+    gap: float
+    """``(upper - lower) / scale``."""
+    scale: float
+    """The size of the terms of the objective at the point: the sum of their magnitudes, and with
+    that of an atom those of the intercept and the products of which its plane is the sum."""
+    violation: float
+    """By how much the point breaks a constraint at most, relative to the size of its terms."""
+    status: str
+    """How the run ended, in a sentence."""
+    bound: str
+    """What the bounds rest on."""
+    rounds: int
+    oracle_calls: int
+    n_cuts: int
+    """Cuts in the last restricted problem."""
+    seconds: float
+    """Wall time of all."""
+    oracle_seconds: float
+    """In oracles, added up over workers."""
+    master_seconds: float
+    """In restricted problems."""
+    conflict: tuple[str, ...] = ()
+    """Of an infeasible problem: constraints that contradict each other."""
+    history: History = field(repr=False, default_factory=History)
+
+    def summary(self) -> str:
+        """Return one paragraph that says how the run ended and how good the answer is."""
+        return (
+            f"{self.status}. Optimal value between {self.lower:.6g} and {self.upper:.6g}, gap "
+            f"{self.gap:.2g} of the size of its terms, {self.scale:.2g} ({self.bound}); "
+            f"constraints kept to {self.violation:.1g} of the size of theirs; "
+            f"{counted(self.rounds, 'round')}, {counted(self.oracle_calls, 'oracle call')}, "
+            f"{self.seconds:.1f} s."
+        )
 
 
 def solve(
@@ -138,204 +192,181 @@ def solve(
     is_chosen = n_jobs is None and backend in ("threads", "processes")
     workers = backend_from(backend, -1 if is_chosen else n_jobs)
     before = [(v, v.value) for v in problem.variables()]
-    with Interrupts() as interrupts:  # what was found is kept before Ctrl-C is answered
-        try:
-            with interrupts.released():
-                run = _Run(problem, slack, solver, options, warm_start)
-            watched = _Watched(callback, verbose, run.prepared.sign)
-            status, value, certified = run.solved(method, watched, workers, interrupts)
-        except BaseException:
-            for variable, old in before:
-                variable.save_value(old)
-            raise
-        seconds = time.perf_counter() - started
-        _finish(problem, status, value, replace(certified, seconds=seconds))
-    return value
 
-
-class _Run:
-    """One solution of a problem."""
-
-    def __init__(
-        self,
-        problem: cp.Problem,
-        slack: str,
-        solver: str | None,
-        options: Mapping[str, Any],
-        warm_start: bool,
-    ) -> None:
-        self.problem = problem
-        self.prepared: Prepared = prepared(problem, slack)
-        if not warm_start:
-            for held in self.prepared.held:
-                held.atom.pool.keep((), [])
-        start = self.prepared.start(warm_start)
-        solver_of = partial(_restricted, solver=solver, options=options, box=Box(start))
-        self.program = CvxpyProgram(self.prepared, solver_of, start)
-
-    def solved(
-        self, method: CuttingPlane, watched: _Watched, backend: Backend, interrupts: Interrupts
-    ) -> tuple[str, float, Certified]:
-        """The status as cvxpy names it, the value, and the certificate."""
-        sign = self.prepared.sign
-        try:
-            solution = method.solve(self.program, watched, backend=backend)
-        except InfeasibleError:
-            with interrupts.released():
-                conflict = conflicting(self.problem, self.program)
-            self._give_nothing()
-            found = self._certified(watched, np.inf, np.inf, INFEASIBLE)
-            return cp.INFEASIBLE, sign * np.inf, replace(found, gap=0.0, conflict=conflict)
-        except UnboundedError:
-            with interrupts.released():
-                has_none = is_unbounded(self.program)
-            if not has_none:
-                raise
-            self._give_nothing()
-            found = self._certified(watched, -np.inf, -np.inf, UNBOUNDED)
-            return cp.UNBOUNDED, -sign * np.inf, replace(found, gap=0.0)
-        except LearningError as error:
-            if error.status is None or self.program.w is None:
-                raise
-            return cp.USER_LIMIT, sign * np.inf, self._without_a_point(watched, error.status)
-        self.program.give(solution.w, self.problem)
-        lower, upper, scale = solution.lower, solution.upper, self.program.scale_at(solution.w)
-        certified = replace(
-            self._certified(watched, lower, upper, self._words(solution.status)),
-            gap=(upper - lower) / scale if scale > 0 else 0.0,
-            scale=scale,
-            violation=self.program.violation_at(solution.w),
-            bound=solution.bound + ("" if self.program.exact else BY_ORACLES),
-        )
-        if self._is_short(solution.status):
-            warn(certified.summary(), ConvergenceWarning)
-        return _word(solution.status), sign * self.program.value_at(solution.w), certified
-
-    def _is_short(self, status: Status) -> bool:
-        if status.converged or status is Status.INTERRUPTED:
-            return False
-        return status is not Status.STALLED or self.program.exact
-
-    def _words(self, status: Status) -> str:
-        if status is Status.OPTIMAL:
-            return OPTIMAL
-        if status is Status.STALLED:
-            return STALLED if self.program.exact else INEXACT
-        return str(status.value)
-
-    def _without_a_point(self, watched: _Watched, status: Status) -> Certified:
-        assert self.program.w is not None
-        self.prepared.put(self.program.w)
-        lower = watched.lower
-        found = self._certified(watched, lower, np.inf, status.value)
-        warn(
-            f"{status.value}, and no point that keeps the constraints was found: the variables "
-            "have the values of the last restricted problem, which break some",
-            ConvergenceWarning,
-        )
-        return found
-
-    def _certified(self, watched: _Watched, lower: float, upper: float, status: str) -> Certified:
-        """The certificate, for the direction of the user's objective."""
-        sign, entries = self.prepared.sign, watched.entries
-        low, high = sorted((sign * lower, sign * upper))
-        return Certified(
-            lower=low,
-            upper=high,
-            gap=np.inf,
-            scale=np.nan,
-            violation=np.nan,
-            status=status,
-            bound=CONIC,
-            rounds=len(entries),
-            oracle_calls=entries[-1].oracle_calls if entries else self.program.calls,
-            n_cuts=entries[-1].n_cuts if entries else 0,
-            seconds=0.0,
-            oracle_seconds=self.program.oracle_seconds,
-            master_seconds=self.program.master_seconds,
-            history=History(tuple(entries)),
-        )
-
-    def _give_nothing(self) -> None:
-        """Without a solution variables have no values, nor constraints duals."""
-        for variable in self.problem.variables():
-            variable.save_value(None)
-        for constraint in self.problem.constraints:
-            for dual in constraint.dual_variables:
-                dual.save_value(None)
-
-
-def is_unbounded(program: CvxpyProgram) -> bool:
-    """Whether the objective falls for ever where oracles were asked first, by what they said."""
-    assert program.first is not None
-    assert program.solver is not None
-    restriction = program.solver.restriction
-    restriction.put(*program.first)
-    fixed = [heights == heights.value for heights in restriction.heights]
-    for held in program.held:
-        fixed += [arg == arg.value for arg in held.arguments if not arg.is_constant()]
-    bare = restriction.problem
-    problem = cp.Problem(bare.objective, [*bare.constraints, *fixed])
-    try:
-        with without_warnings(Warning):
-            problem.solve(solver=None if problem.is_mixed_integer() else "CLARABEL")
-    except cp.error.SolverError:
-        return False
-    return bool(problem.status == cp.UNBOUNDED)
-
-
-def _restricted(
-    restriction: Restriction, solver: str | None, options: Mapping[str, Any], box: Box
-) -> Restricted:
-    name = None if solver is None else solver.upper()
-    if restriction.prepared.is_mixed_integer:
-        usual = "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
-        return ByName(restriction, name or usual, options)
-    if name is None and (fast := FastMaster.of(restriction, box, options)) is not None:
-        return fast
-    if name in (None, "CLARABEL"):
-        return Conic(restriction, box, options)
-    return ByName(restriction, name, options)
-
-
-def _finish(problem: Any, status: str, value: float, certified: Certified) -> None:
-    """Write what ``cvxpy.Problem`` shows of its last solution."""
-    problem._status, problem._value = status, value
-    problem._solver_stats = SolverStats(
-        "structsvm cutting planes",
-        solve_time=certified.seconds,
-        num_iters=certified.rounds,
-        extra_stats=certified,  # type: ignore[arg-type]
-    )
-
-
-def _word(status: Status) -> str:
-    if status in (Status.STALLED, Status.MASTER_FAILED, Status.HEURISTIC):
-        return cp.OPTIMAL_INACCURATE
-    return cp.OPTIMAL if status.converged else cp.USER_LIMIT
-
-
-class _Watched:
-    """Keeps the rounds, in the direction of the user's objective, and shows them to who asks."""
-
-    def __init__(self, callback: Callback | None, verbose: bool, sign: float) -> None:
-        self.callback, self.verbose, self.sign = callback, verbose, sign
-        self.entries: list[HistoryEntry] = []
-        self.lower = -np.inf
-        """The last lower bound of what is minimised."""
-
-    def __call__(self, entry: HistoryEntry) -> None:
-        self.lower = entry.lower
-        if self.sign < 0:
-            entry = replace(entry, lower=-entry.upper, upper=-entry.lower)
-        self.entries.append(entry)
-        if self.verbose:
+    def show(entry: HistoryEntry) -> None:
+        entry = _signed(entry, run.rewritten.sign)
+        if verbose:
             sys.stdout.write(
                 f"round {entry.iteration + 1}: between {entry.lower:.8g} and {entry.upper:.8g}, "
                 f"{entry.n_cuts} cuts, {entry.oracle_calls} oracle calls, {entry.seconds:.2f} s\n"
             )
-        if self.callback is not None:
-            self.callback(entry)
+        if callback is not None:
+            callback(entry)
+
+    with Interrupts() as interrupts:  # what was found is kept before Ctrl-C is answered
+        try:
+            with interrupts.released():
+                run = _run(problem, slack, solver, options, warm_start)
+            status, value, certified = _solved(problem, run, method, show, workers, interrupts)
+        except BaseException:
+            for variable, old in before:
+                variable.save_value(old)
+            raise
+        # What cvxpy.Problem shows of its last solution.
+        problem._status, problem._value = status, value  # type: ignore[assignment]
+        problem._solver_stats = SolverStats(
+            "structsvm cutting planes",
+            solve_time=time.perf_counter() - started,
+            num_iters=certified.rounds,
+            extra_stats=replace(certified, seconds=time.perf_counter() - started),  # type: ignore[arg-type]
+        )
+    return value
+
+
+def _run(
+    problem: cp.Problem,
+    slack: str,
+    solver: str | None,
+    options: Mapping[str, Any],
+    warm_start: bool,
+) -> ProgramRun:
+    rewritten = Rewritten.of(problem, slack)
+    if not warm_start:
+        for held in rewritten.held:
+            held.atom.pool.keep((), [], Quality.EXACT)
+    start = rewritten.start(warm_start)
+    box, name = Box(start), None if solver is None else solver.upper()
+
+    def solver_of(restriction: Restriction) -> Restricted:
+        if rewritten.is_mixed_integer:
+            usual = "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
+            return ByName(restriction, name or usual, options)
+        form = form_of(rewritten) if name is None and not options else None
+        if form is not None:
+            return FastMaster(restriction, form, box)
+        if name in (None, "CLARABEL"):
+            return Conic(restriction, box, options)
+        return ByName(restriction, name, options)
+
+    return ProgramRun(rewritten, solver_of, start)
+
+
+def _solved(
+    problem: cp.Problem,
+    run: ProgramRun,
+    method: CuttingPlane,
+    show: Callback,
+    backend: Backend,
+    interrupts: Interrupts,
+) -> tuple[str, float, Certified]:
+    """The status as cvxpy names it, the value, and the certificate."""
+    sign = run.rewritten.sign
+    try:
+        solution = method.solve(run, show, backend=backend)
+    except InfeasibleError:
+        with interrupts.released():
+            conflict = run.conflicts(problem)
+        _give_nothing(problem)
+        found = _certified(run, np.inf, np.inf, INFEASIBLE, gap=0.0, conflict=conflict)
+        return cp.INFEASIBLE, sign * np.inf, found
+    except UnboundedError:
+        with interrupts.released():
+            has_none = run.is_unbounded()
+        if not has_none:
+            raise
+        _give_nothing(problem)
+        return cp.UNBOUNDED, -sign * np.inf, _certified(run, -np.inf, -np.inf, UNBOUNDED, gap=0.0)
+    except LearningError as error:
+        if error.status is None or run.w is None:
+            raise
+        run.rewritten.put(run.w)
+        warn(
+            f"{error.status.value}, and no point that keeps the constraints was found: the "
+            "variables have the values of the last restricted problem, which break some",
+            ConvergenceWarning,
+        )
+        found = _certified(run, run.certificate.lower, np.inf, error.status.value)
+        return cp.USER_LIMIT, sign * np.inf, found
+    run.give(solution.w, problem)
+    status, scale = solution.status, run.best_scale
+    certified = _certified(
+        run,
+        solution.lower,
+        solution.upper,
+        _in_words(status, run.exact),
+        gap=(solution.upper - solution.lower) / scale if scale > 0 else 0.0,
+        scale=scale,
+        violation=run.best_violation,
+        bound=solution.bound + ("" if run.exact else BY_ORACLES),
+    )
+    is_short = not status.converged and status is not Status.INTERRUPTED
+    if is_short and (status is not Status.STALLED or run.exact):
+        warn(certified.summary(), ConvergenceWarning)
+    return _word(status), sign * run.best_value, certified
+
+
+def _certified(
+    run: ProgramRun,
+    lower: float,
+    upper: float,
+    status: str,
+    *,
+    gap: float = np.inf,
+    scale: float = np.nan,
+    violation: float = np.nan,
+    bound: str = CONIC,
+    conflict: tuple[str, ...] = (),
+) -> Certified:
+    """The certificate, for the direction of the user's objective."""
+    sign = run.rewritten.sign
+    entries = tuple(_signed(entry, sign) for entry in run.certificate.entries)
+    low, high = sorted((sign * lower, sign * upper))
+    return Certified(
+        lower=low,
+        upper=high,
+        gap=gap,
+        scale=scale,
+        violation=violation,
+        status=status,
+        bound=bound,
+        rounds=len(entries),
+        oracle_calls=run.oracle_calls,
+        n_cuts=entries[-1].n_cuts if entries else 0,
+        seconds=0.0,
+        oracle_seconds=run.oracle_seconds,
+        master_seconds=run.master_seconds,
+        conflict=conflict,
+        history=History(entries),
+    )
+
+
+def _signed(entry: HistoryEntry, sign: float) -> HistoryEntry:
+    """A round, in the direction of the user's objective."""
+    return entry if sign > 0 else replace(entry, lower=-entry.upper, upper=-entry.lower)
+
+
+def _give_nothing(problem: cp.Problem) -> None:
+    """Without a solution variables have no values, nor constraints duals."""
+    for variable in problem.variables():
+        variable.save_value(None)
+    for constraint in problem.constraints:
+        for dual in constraint.dual_variables:
+            dual.save_value(None)
+
+
+def _in_words(status: Status, exact: bool) -> str:
+    if status is Status.OPTIMAL:
+        return OPTIMAL
+    if status is Status.STALLED:
+        return STALLED if exact else INEXACT
+    return str(status.value)
+
+
+def _word(status: Status) -> str:
+    """The status as cvxpy names it."""
+    if status in (Status.STALLED, Status.MASTER_FAILED, Status.HEURISTIC):
+        return cp.OPTIMAL_INACCURATE
+    return cp.OPTIMAL if status.converged else cp.USER_LIMIT
 
 
 REWRITINGS = ("gp", "qcp", "requires_grad", "enforce_dpp", "ignore_dpp")
@@ -404,7 +435,7 @@ def _not_convex(problem: cp.Problem) -> str:
     parts: list[tuple[str, Any]] = [("the objective", problem.objective)]
     parts += [(f"constraint {k}", part) for k, part in enumerate(problem.constraints)]
     where, part = next((where, part) for where, part in parts if not part.is_dcp())
-    atom = _held(part)
+    atom = next(oracle_atoms(part), None)
     if atom is None:
         return f"{where}, {part}, is not convex by the rules of cvxpy (DCP)"
     return (
@@ -412,10 +443,3 @@ def _not_convex(problem: cp.Problem) -> str:
         "that it may be minimised and bounded from above, and stand in what is convex and "
         "increasing in it; declare its sign if that is what the rules lack"
     )
-
-
-def _held(node: Any) -> OracleAtom | None:
-    if isinstance(node, OracleAtom):
-        return node
-    found = (_held(arg) for arg in getattr(node, "args", []))
-    return next((atom for atom in found if atom is not None), None)

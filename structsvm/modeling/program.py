@@ -1,29 +1,32 @@
-"""A problem of cvxpy with atoms that oracles know, as the solver of programs takes it."""
+"""The solution of a problem of cvxpy with atoms that oracles know, by the cutting-plane method."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import cvxpy as cp
 import numpy as np
+from cvxpy.constraints import PSD, Equality, Inequality, NonNeg, NonPos, Zero
 
 from structsvm.errors import OracleError
 from structsvm.masters.base import Master, MasterSolution, Request
-from structsvm.masters.working_set import Cut, WorkingSet
-from structsvm.modeling.planes import Answer, Part, Plane, Points, ask, marks
-from structsvm.modeling.prepared import Prepared, Restriction
-from structsvm.modeling.restricted import Restricted
-from structsvm.modeling.rewriting import Held
-from structsvm.modeling.scale import Scale, first, lasting, violation
-from structsvm.parallel import Session
+from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
+from structsvm.modeling.atoms import Plane, ask, marks
+from structsvm.modeling.restricted import Restricted, Restriction
+from structsvm.modeling.rewriting import Held, Rewritten
+from structsvm.modeling.scale import first, lasting, violation
+from structsvm.parallel.base import SerialSession
 from structsvm.problem import Outline
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.planes import Planes, weakest
-from structsvm.solvers.program import Evaluated, Program
-from structsvm.solvers.requirements import ADMISSIBLE
-from structsvm.status import Quality
+from structsvm.solution import Solution
+from structsvm.solvers.certificate import ADMISSIBLE, Certificate
+from structsvm.solvers.planes import PlaneCache, Planes, weakest
+from structsvm.solvers.run import CutRun
+from structsvm.solvers.stopping import BudgetSpentError
+from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.quiet import without_warnings
 from structsvm.weights import Free
 
 ACTIVE = 1e-7
@@ -41,169 +44,101 @@ EXACT = 1e-9
 WITNESSES = 20
 """Points at which later planes are compared with what the oracles said before."""
 
+SEEN = 1e-6
+"""A slack below which a constraint is kept."""
 
-class CvxpyProgram(Program):
-    """``w`` is the vector of all variables of the user, column by column."""
+
+class ProgramRun(CutRun):
+    """``min f(w, h(w))`` over convex constraints on ``w`` and ``h(w)``, which oracles know.
+
+    ``f`` and the constraints never improve as a value of ``h`` grows, so that planes below ``h``
+    bound the minimum from below, and values above ``h`` bound it from above. ``w`` is the vector
+    of all variables of the user, column by column.
+    """
 
     def __init__(
-        self, prepared: Prepared, solver_of: Callable[[Restriction], Restricted], start: Floats
+        self, rewritten: Rewritten, solver_of: Callable[[Restriction], Restricted], start: Floats
     ) -> None:
-        self.prepared, self._solver_of = prepared, solver_of
+        self.rewritten, self._solver_of, self._start = rewritten, solver_of, start
+        self.held, self.dim = rewritten.held, rewritten.dim
+        self.n_samples = sum(h.atom.n_terms for h in self.held)
+        self.outline = Outline(Free(self.dim), SquaredNorm(), None, self.n_samples)
+        self.parts = [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
+        self.session = SerialSession(self.parts)
+        self.certificate = Certificate(floor=-np.inf)
+        self.certificate.null = np.nan
         self.solver: Restricted | None = None
         """Of the last restricted problem."""
-        self.held = prepared.held
-        self.dim = prepared.dim
-        self.n_terms = sum(h.atom.n_terms for h in self.held)
         self.master_seconds = self.oracle_seconds = 0.0
         self.w: Floats | None = None
         """Where the minimum of the last restricted problem is."""
         self.cuts: WorkingSet | None = None
-        """Those of the last restricted problem."""
         self.exact = True
         """Whether no oracle has given an upper bound above its value."""
-        self.calls = 0
         self.first: tuple[Floats, Floats] | None = None
         """The point where the oracles were asked first, and upper bounds of the groups there."""
-        self._start = start
-        self._maps = prepared.maps()
-        self._firsts = np.cumsum([0, *prepared.sizes]).tolist()
-        self._found: dict[bytes, tuple[int, int, float, Floats]] = {}
-        """Which plane of which atom each cut is."""
-        self._weighed: list[tuple[Cut, float]] = []
+        self.best_value = self.best_scale = self.best_violation = np.nan
+        """At the best point: the objective, the size of its terms, and the largest violation."""
+        self._maps = rewritten.maps()
+        self._firsts = np.cumsum([0, *rewritten.sizes]).tolist()
+        self._active: tuple[ActiveCut, ...] = ()
         """The cuts of the last restricted problem with their multipliers."""
         self._qualities = [Quality.EXACT] * len(self.held)
         """The weakest answer that each atom's planes are of, also those of runs before."""
-        self._guessed = np.zeros(prepared.n_groups, dtype=bool)
+        self._guessed = np.zeros(rewritten.n_groups, dtype=bool)
         """Of which groups the last answers are those of heuristics."""
-        self._found_at: dict[bytes, tuple[float, float, float]] = {}
-        """The objective at a point, its scale, and the largest violation of a constraint."""
-        n_constraints = len(prepared.rewritten.constraints)
-        self._now = self._first = Scale.full(0.0, self.dim, prepared.n_groups, n_constraints)
+        self._now = self._first = rewritten.full_scale(0.0)
         """The size of all terms at the last point, and the first that was not zero."""
         self._is_minimum = True
         self._witnesses: list[tuple[Floats, Floats]] = []
         """Points, and upper bounds of the groups there."""
-        self._heights = np.zeros(prepared.n_groups)
-        """The size of the terms of each group where the oracles were asked last."""
-        self._largest = np.zeros(prepared.n_groups)
-        """The largest of these so far."""
-
-    # ---- what the solver asks
+        self._heights = self._largest = np.zeros(rewritten.n_groups)
+        """The size of the terms of each group where the oracles were asked last, and the largest
+        so far."""
 
     @property
-    def outline(self) -> Outline:
-        """Nothing is known but the number of terms."""
-        return Outline(Free(self.dim), SquaredNorm(), lambda _: [], self.n_terms)
-
-    @property
-    def parts(self) -> Sequence[Part]:
-        return [part for a, held in enumerate(self.held) for part in held.atom.parts(a)]
+    def stays_near(self) -> bool:
+        """Whether there is a point that keeps the constraints, and a lower bound."""
+        return self.center is not None and bool(np.isfinite(self.certificate.lower))
 
     def groups(self, slack: str) -> Ints:
-        found = [
-            first + g
-            for held, first in zip(self.held, self._firsts, strict=False)
-            for g in held.groups
+        """The group of each function, (n_samples,), for the slack of the rewritten problem."""
+        pairs = zip(self.held, self._firsts, strict=False)
+        return np.concatenate([at + np.asarray(held.groups) for held, at in pairs])
+
+    def working_set(self, groups: Ints) -> WorkingSet:
+        """A working set without cuts."""
+        self.cuts = self._no_cuts()
+        return self.cuts
+
+    def _no_cuts(self) -> WorkingSet:
+        """One whose groups are never below 0 where an atom is nonnegative."""
+        floors = [
+            np.full(h.heights.size, 0.0 if h.atom.is_nonneg() else -np.inf) for h in self.held
         ]
-        return np.asarray(found, dtype=np.int64)
+        return WorkingSet(self.rewritten.n_groups, self.dim, np.concatenate(floors))
 
-    def floors(self, groups: Ints) -> Floats:
-        """0 where an atom is nonnegative."""
-        return np.concatenate(
-            [np.full(h.heights.size, 0.0 if h.atom.is_nonneg() else -np.inf) for h in self.held]
-        )
-
-    def start(self) -> Floats:
-        """The values that the variables have, or zero."""
-        return self._start
-
-    def known(self, groups: Ints) -> list[Cut]:
-        """The planes that are kept with each atom, if they hold for the parameters as they are."""
-        cuts: list[Cut] = []
+    def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
+        """The cuts of earlier runs that still hold, and those of the first call of every oracle."""
+        cuts, known = [], self._no_cuts()
         for a, held in enumerate(self.held):
-            rows = held.atom.pool.valid(self._marks(held))
+            pool = held.atom.pool
             size = sum(arg.size for arg in held.arguments)
-            for group, intercept, slope in rows:
-                if group < held.heights.size and slope.size == size:
-                    cuts.append(self._lifted(a, group, intercept, slope))
-                    self._qualities[a] = held.atom.pool.quality
-        return cuts
-
-    def ask(self, session: Session, w: Floats, deadline: float) -> Planes | None:
-        """Ask every oracle, and write the planes in the user's variables."""
-        points = Points(
-            [matrix @ w + offset for matrix, offset in self._maps],
-            [tuple(p.value for p in held.atom.parameters_of_oracle) for held in self.held],
-            deadline,
-        )
-        answers: list[Answer | None] = session.map(ask, points)
-        found = [answer for answer in answers if answer is not None]
-        if len(found) < len(answers):
-            return None
-        self.oracle_seconds += sum(answer.seconds for answer in found)
-        asked = list(zip(self.parts, found, strict=True))
-        planes = Planes.empty(w, np.arange(self.prepared.n_groups))
-        self._guessed = np.zeros(self.prepared.n_groups, dtype=bool)
-        for a in range(len(self.held)):
-            own = [(part, answer) for part, answer in asked if part.atom == a]
-            self._write(planes, a, own, points.arguments[a])
-            said = [answer.quality for _, answer in own]
-            self._qualities[a] = weakest([self._qualities[a], *said])
-        self._heights = np.maximum(np.abs(planes.intercepts), np.abs(planes.slopes) @ np.abs(w))
-        self._largest = np.maximum(self._largest, self._heights)
-        self.exact = self.exact and bool((planes.slacks <= EXACT * self._heights).all())
-        self.calls += sum(answer.calls for answer in found)
-        self.first = self.first or (w, planes.values + planes.slacks)
-        return planes._replace(
-            quality=weakest(self._qualities),
-            size=sum(answer.size for answer in found),
-            calls=sum(answer.calls for answer in found),
-        )
-
-    def check_values(self, planes: Planes, known: Floats) -> None:
-        """Refuse answers that cannot be those of a maximum of planes."""
-        uppers = np.where(self._guessed, np.inf, planes.values + planes.slacks)
-        self._compare(known, uppers, self._heights, "an earlier plane says that it is", 0)
-        for w, before in self._witnesses:
-            heights = planes.intercepts + planes.slopes @ w
-            sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
-            self._compare(heights, before, sizes, "its new plane says that it is", 1)
-        self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
-
-    def evaluated(self, w: Floats, values: Floats) -> Evaluated | None:
-        """The point and what is minimised there, unless a constraint is broken."""
-        mender = self.prepared.mender
-        broken, scale = self._look(w, values)
-        if broken > ADMISSIBLE:
-            if mender is None or not mender.mend():
-                return None
-            w = self.prepared.tidy(self.prepared.values())
-            broken, scale = self._look(w, values)
-        value = float(np.asarray(self.prepared.rewritten.objective.value).item())
-        if broken > ADMISSIBLE or not np.isfinite(value):
-            return None
-        self._found_at[w.tobytes()] = value, scale, broken
-        return Evaluated(w, value, scale)
-
-    def _look(self, w: Floats, values: Floats) -> tuple[float, float]:
-        """The largest violation at a point, relative to the size of its terms, and the size of
-        those of the objective.
-        """
-        self.prepared.put(w, values)
-        written = self.prepared.rewritten
-        heights = np.maximum(np.abs(values), self._heights)
-        now = self.prepared.scale_at(w, heights)
-        self._first = self._first.combined(now, first)
-        self._now = now.combined(self._first, lasting)
-        broken = map(violation, written.constraints, self._now.constraints)
-        return max(broken, default=0.0), self._now.objective
+            if pool.marks != self._marks(held):
+                continue
+            for cut in pool.cuts:
+                if cut.group < held.heights.size and cut.slope.size == size:
+                    cuts.append(self._lifted(a, cut))
+                    self._qualities[a] = pool.quality
+        known.add(cuts)
+        found = self.evaluate(self._start, groups, known.group_values(self._start))
+        return cuts + found.cuts()
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
-        """The problem with the cuts as constraints."""
+        """The problem with the cuts as constraints, solved."""
         started = time.perf_counter()
-        self.cuts = cuts
         if self.solver is None or self._is_minimum:  # the corners of a box say nothing of units
-            restriction = self.prepared.restriction(self._now)
+            restriction = self._restriction()
             if self.solver is None or self.solver.restriction is not restriction:
                 self.solver = self._solver_of(restriction)
         try:
@@ -211,85 +146,138 @@ class CvxpyProgram(Program):
         finally:
             self.master_seconds += time.perf_counter() - started
         self.w, self._is_minimum = answer.w, answer.is_minimum
-        held = [Cut(c.group, c.intercept, c.slope.copy()) for c in cuts.cuts()]
-        self._weighed = list(zip(held, answer.multipliers.tolist(), strict=True))
+        self._active = cuts.active(answer.multipliers)
         return answer
 
-    def between(
-        self, answer: MasterSolution, cuts: WorkingSet, best: Floats, upper: float, damping: float
-    ) -> Floats:
+    def _restriction(self) -> Restriction:
+        """The restricted problem in units for terms of these sizes, made once while they fit."""
+        rewritten = self.rewritten
+        last: Restriction | None = rewritten.restriction
+        units = rewritten.full_scale(1.0) if last is None else last.units
+        fitted = units.fitted(self._now)
+        if last is None or fitted is not units:
+            with without_warnings(RuntimeWarning):  # cvxpy multiplies infinite bounds by 0
+                rewritten.restriction = last = Restriction(rewritten, fitted)
+        return last
+
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The point nearest to the best one at which the restricted objective is low enough."""
+        best = self.center
+        if best is None or damping == 0.0:
+            return answer.w
         assert self.solver is not None
         started = time.perf_counter()
         least = -np.inf if answer.bound is None else answer.bound[0]
-        level = least + damping * (upper - least)
+        level = least + damping * (self.certificate.upper - least)
         found = self.solver.nearest(cuts, best, level) if np.isfinite(level) else None
         self.master_seconds += time.perf_counter() - started
-        return answer.w + damping * (best - answer.w) if found is None else found
+        return super().between(answer, cuts, damping) if found is None else found
 
-    def keep(self, cuts: WorkingSet) -> None:
-        """Keep the planes that are in the working set with their atoms."""
-        kept: list[list[tuple[int, float, Floats]]] = [[] for _ in self.held]
-        for cut in cuts.cuts():
-            row = self._found.get(_key(cut))
-            if row is not None:
-                a, group, intercept, slope = row
-                kept[a].append((group, intercept, slope))
-        for held, rows, quality in zip(self.held, kept, self._qualities, strict=True):
-            held.atom.pool.keep(self._marks(held), rows, quality)
+    def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
+        """Take note of the lower bound that the master has proved."""
+        if answer.bound is not None:
+            self.certificate.update_lower(*answer.bound)
 
-    # ---- what the user sees
+    def evaluate(
+        self,
+        w: Floats,
+        groups: Ints,
+        known: Floats | None = None,
+        cache: PlaneCache | None = None,
+    ) -> Planes:
+        """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints."""
+        planes = self._asked(w)
+        values = planes.values + planes.slacks
+        if known is not None:
+            self._check_values(planes, known)
+            values = np.maximum(values, known)
+        broken, scale = self._look(w, values)
+        if broken > ADMISSIBLE:
+            mended = self.rewritten.mended()
+            if mended is None:
+                return planes
+            w = mended
+            broken, scale = self._look(w, values)
+        value = self.rewritten.value
+        if broken <= ADMISSIBLE and np.isfinite(value) and self.certificate.update_best(value, w):
+            self.certificate.scale = scale
+            self.best_value, self.best_scale, self.best_violation = value, scale, broken
+        return planes
 
-    def value_at(self, w: Floats) -> float:
-        return self._found_at[w.tobytes()][0]
+    def _asked(self, w: Floats) -> Planes:
+        """One plane for each group, in the user's variables, from every oracle."""
+        seconds = np.inf
+        if self.oracle_calls > 0:
+            calls = self.oracle_calls + self.n_samples
+            seconds = self.stopping.seconds_left(self.certificate.seconds, calls)
+        points = [matrix @ w + offset for matrix, offset in self._maps]
+        parameters = [tuple(p.value for p in h.atom.parameters_of_oracle) for h in self.held]
+        answers = self.session.map(ask, (points, parameters, time.time() + seconds))
+        if any(answer is None for answer in answers):
+            raise BudgetSpentError(Status.MAX_SECONDS)
+        self._guessed = np.zeros(self.rewritten.n_groups, dtype=bool)
+        of_atoms: list[list[Planes]] = [[] for _ in self.held]
+        for part, (planes, spent) in zip(self.parts, answers, strict=True):
+            of_atoms[part.atom].append(planes)
+            self.oracle_seconds += spent
+            groups = np.asarray(self.held[part.atom].groups)[planes.groups]
+            if planes.quality is Quality.HEURISTIC:
+                self._guessed[self._firsts[part.atom] + groups] = True
+        lifted = []
+        for a, parts in enumerate(of_atoms):
+            joined = Planes.joined(parts)
+            planes = joined.summed(np.asarray(self.held[a].groups)[joined.groups])
+            self._qualities[a] = weakest([self._qualities[a], planes.quality])
+            cuts = [self._lifted(a, cut) for cut in planes.cuts()]
+            lifted.append(
+                planes._replace(
+                    w=w,
+                    groups=np.array([cut.group for cut in cuts]),
+                    slopes=np.stack([cut.slope for cut in cuts]),
+                    intercepts=np.array([cut.intercept for cut in cuts]),
+                    labellings=[cut.labellings for cut in cuts],
+                )
+            )
+        found = Planes.joined(lifted)._replace(quality=weakest(self._qualities))
+        self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
+        self._largest = np.maximum(self._largest, self._heights)
+        self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
+        self.first = self.first or (w, found.values + found.slacks)
+        self.oracle_calls += found.calls
+        self.certificate.qualities.add(found.quality)
+        return found
 
-    def scale_at(self, w: Floats) -> float:
-        return self._found_at[w.tobytes()][1]
-
-    def violation_at(self, w: Floats) -> float:
-        return self._found_at[w.tobytes()][2]
-
-    def give(self, w: Floats, problem: cp.Problem) -> None:
-        """Give the user's variables their values at ``w``, and the constraints their duals."""
-        if self.solver is not None:
-            self.solver.unpack()
-            self.solver.restriction.give_duals(problem.constraints)
-        self.prepared.put(w)
-        self._give_planes()
-
-    # ---- inside
-
-    def _marks(self, held: Held) -> tuple[bytes, ...]:
-        return marks([self.prepared.slack, *(p.value for p in held.atom.parameters_of_oracle)])
-
-    def _lifted(self, a: int, group: int, intercept: float, slope: Floats) -> Cut:
-        """A plane of an atom as a cut in the user's variables, remembered as the former."""
+    def _lifted(self, a: int, cut: Cut) -> Cut:
+        """A plane of an atom as a cut in the user's variables, which has it for its labelling."""
         matrix, offset = self._maps[a]
-        direction = np.asarray(slope @ matrix)
-        cut = Cut(self._firsts[a] + group, float(intercept + slope @ offset), direction)
-        self._found[_key(cut)] = (a, group, intercept, slope)
-        return cut
+        intercept, slope = float(cut.intercept + cut.slope @ offset), cut.slope @ matrix
+        of_atom = ((a, cut, 0.0, 1.0),)
+        return Cut(self._firsts[a] + cut.group, intercept, np.asarray(slope), of_atom)
 
-    def _write(self, planes: Planes, a: int, own: list[tuple[Part, Answer]], point: Floats) -> None:
-        """The planes of an atom, summed over the terms of each group, and which are guessed."""
-        held, first = self.held[a], self._firsts[a]
-        n, groups = held.heights.size, np.asarray(held.groups)
-        slopes, (bases, values, slacks) = np.zeros((n, point.size)), np.zeros((3, n))
-        for part, answer in own:
-            where = groups[part.terms.start : part.terms.stop]
-            self._guessed[first + where] |= answer.quality is Quality.HEURISTIC
-            np.add.at(slopes, where, answer.slopes)
-            np.add.at(bases, where, answer.values - answer.slopes @ point)
-            np.add.at(values, where, answer.values)
-            np.add.at(slacks, where, answer.slacks)
-        for g in range(n):
-            cut = self._lifted(a, g, float(bases[g]), slopes[g])
-            planes.slopes[first + g], planes.intercepts[first + g] = cut.slope, cut.intercept
-        planes.values[first : first + n] = values
-        planes.slacks[first : first + n] = slacks
+    def _look(self, w: Floats, values: Floats) -> tuple[float, float]:
+        """The largest violation at a point, relative to the size of its terms, and the size of
+        those of the objective.
+        """
+        self.rewritten.put(w, values)
+        heights = np.maximum(np.abs(values), self._heights)
+        now = self.rewritten.scale_at(w, heights)
+        self._first = self._first.combined(now, first)
+        self._now = now.combined(self._first, lasting)
+        broken = map(violation, self.rewritten.constraints, self._now.constraints)
+        return max(broken, default=0.0), self._now.objective
+
+    def _check_values(self, planes: Planes, known: Floats) -> None:
+        """Refuse answers that cannot be those of a maximum of planes."""
+        uppers = np.where(self._guessed, np.inf, planes.values + planes.slacks)
+        self._compare(known, uppers, self._heights, "the oracle returned", "an earlier")
+        for w, before in self._witnesses:
+            heights = planes.intercepts + planes.slopes @ w
+            sizes = np.abs(planes.intercepts) + np.abs(planes.slopes) @ np.abs(w)
+            self._compare(heights, before, sizes, "at an earlier point it returned", "its new")
+        self._witnesses = [*self._witnesses[1 - WITNESSES :], (planes.w, uppers)]
 
     def _compare(
-        self, lowers: Floats, uppers: Floats, sizes: Floats, claim: str, earlier: int
+        self, lowers: Floats, uppers: Floats, sizes: Floats, returned: str, which: str
     ) -> None:
         """Refuse a lower bound of a group above an upper one at the same point."""
         room = SLIPS * np.maximum(sizes, np.abs(lowers)) + ROUNDING * self._largest
@@ -297,26 +285,110 @@ class CvxpyProgram(Program):
         if not wrong.size:
             return
         g = int(wrong[0])
-        held, term = self.prepared.of_group(g)
-        when = "at an earlier point the oracle returned" if earlier else "the oracle returned"
+        a = int(np.searchsorted(self._firsts, g, side="right")) - 1
+        atom = self.held[a].atom
+        term = "" if self.held[a].heights.size == 1 else f", term {g - self._firsts[a]}"
         raise OracleError(
-            f"{held.atom.called}{term}: {when} {uppers[g]:.9g} where {claim} {lowers[g]:.9g} at "
-            "least: it does not find a maximum of planes, or has changed since; give upper bounds "
-            "if it is inexact, and name the cvxpy.Parameter it depends on in parameters="
+            f"{atom.called}{term}: {returned} {uppers[g]:.9g} where {which} plane says that it is "
+            f"{lowers[g]:.9g} at least: it does not find a maximum of planes, or has changed "
+            "since; give upper bounds if it is inexact, and name the cvxpy.Parameter it depends on "
+            "in parameters="
         )
 
-    def _give_planes(self) -> None:
-        """Tell each atom which planes hold the solution."""
+    def _marks(self, held: Held) -> tuple[bytes, ...]:
+        values = (parameter.value for parameter in held.atom.parameters_of_oracle)
+        return marks([self.rewritten.slack, *values])
+
+    def solution(self, status: Status) -> Solution:
+        """The best point with its certificate; the planes stay with their atoms."""
+        assert self.cuts is not None
+        kept: list[list[Cut]] = [[] for _ in self.held]
+        for labellings in self.cuts.state()["labellings"]:
+            for a, cut, _, _ in labellings:
+                kept[a].append(cut)
+        for held, cuts, quality in zip(self.held, kept, self._qualities, strict=True):
+            held.atom.pool.keep(self._marks(held), cuts, quality)
+        return super().solution(status)
+
+    def give(self, w: Floats, problem: cp.Problem) -> None:
+        """Give the user's variables, constraints and atoms their values, duals and planes."""
+        if self.solver is not None:
+            self.solver.unpack()
+            self.solver.restriction.give_duals(problem.constraints)
+        self.rewritten.put(w)
         found: list[list[Plane]] = [[] for _ in self.held]
-        for cut, multiplier in self._weighed:
-            if multiplier > ACTIVE and (row := self._found.get(_key(cut))) is not None:
-                a, group, intercept, slope = row
-                held = self.held[a]
-                term = -1 if held.groups.count(group) > 1 else held.groups.index(group)
-                found[a].append(Plane(term, intercept, held.atom.shaped(slope), multiplier))
+        for active in self._active:
+            for a, cut, _, share in active.labellings or ():
+                held, multiplier = self.held[a], share * active.multiplier
+                term = -1 if held.groups.count(cut.group) > 1 else held.groups.index(cut.group)
+                slopes = held.atom.split(cut.slope)
+                slope = slopes[0] if len(slopes) == 1 else tuple(slopes)
+                if multiplier > ACTIVE:
+                    found[a].append(Plane(term, cut.intercept, slope, multiplier))
         for held, planes in zip(self.held, found, strict=True):
             held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
 
+    def is_unbounded(self) -> bool:
+        """Whether the objective falls for ever where oracles were asked first, as they said."""
+        assert self.first is not None
+        assert self.solver is not None
+        restriction = self.solver.restriction
+        restriction.put(*self.first)
+        fixed = [heights == heights.value for heights in restriction.heights]
+        for held in self.held:
+            fixed += [arg == arg.value for arg in held.arguments if not arg.is_constant()]
+        bare = restriction.problem
+        problem = cp.Problem(bare.objective, [*bare.constraints, *fixed])
+        return _status(problem) == cp.UNBOUNDED
 
-def _key(cut: Cut) -> bytes:
-    return np.concatenate([[cut.group, cut.intercept], cut.slope]).tobytes()
+    def conflicts(self, problem: cp.Problem) -> tuple[str, ...]:
+        """The constraints of the user that have to give way, in words, by an elastic program."""
+        assert self.solver is not None
+        restriction = self.solver.restriction
+        slacks: dict[int, cp.Variable] = {}
+        kept: list[cp.Constraint] = list(restriction.links)
+        for k, constraint in enumerate(restriction.constraints):
+            slack = cp.Variable(nonneg=True)
+            relaxed = _relaxed(constraint, slack) if k < len(problem.constraints) else None
+            if relaxed is not None:
+                slacks[k] = slack
+            kept.append(constraint if relaxed is None else relaxed)
+        if self.cuts:
+            kept.append(restriction.rows(self.cuts))
+        elastic = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
+        if not slacks or _status(elastic) not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            return ()
+        units = [float(np.max(unit)) for unit in restriction.units.constraints]
+        return tuple(
+            f"constraint {k}, {problem.constraints[k]} (by {float(slack.value) * units[k]:.3g})"
+            for k, slack in slacks.items()
+            if slack.value is not None and float(slack.value) > SEEN
+        )
+
+
+def _status(problem: cp.Problem) -> str:
+    """How a plain solution ends."""
+    try:
+        with without_warnings(Warning):
+            problem.solve(solver=None if problem.is_mixed_integer() else "CLARABEL")
+    except cp.error.SolverError:
+        return cp.SOLVER_ERROR
+    return str(problem.status)
+
+
+def _relaxed(constraint: cp.Constraint, slack: cp.Variable) -> cp.Constraint | None:
+    """The constraint with a slack; None for a kind that has no place for one."""
+    args, found = constraint.args, None
+    if isinstance(constraint, Inequality):
+        found = args[0] <= args[1] + slack
+    elif isinstance(constraint, Equality):
+        found = cp.abs(args[0] - args[1]) <= slack
+    elif isinstance(constraint, Zero):
+        found = cp.abs(args[0]) <= slack
+    elif isinstance(constraint, NonPos):
+        found = args[0] <= slack
+    elif isinstance(constraint, NonNeg):
+        found = args[0] >= -slack
+    elif isinstance(constraint, PSD):
+        found = args[0] + slack * np.eye(args[0].shape[0]) >> 0
+    return found

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
+from cvxpy.constraints import Equality, Inequality
 
 from structsvm.errors import MasterError, SettingsError
 from structsvm.masters.base import MasterSolution
 from structsvm.masters.bounds import CONIC, proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by
 from structsvm.masters.working_set import WorkingSet
-from structsvm.modeling.prepared import Restriction
+from structsvm.modeling.rewriting import Rewritten, column, heights_of, replaced
+from structsvm.modeling.scale import Scale
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.quiet import without_warnings
 
@@ -32,170 +33,6 @@ SCALES = (
     "so that both are of the order of 1"
 )
 
-
-class InfeasibleError(MasterError):
-    """The restricted problem has no point, and so neither has the problem."""
-
-
-class UnboundedError(MasterError):
-    """The restricted problem has no minimum; the problem may have one."""
-
-
-@dataclass(frozen=True, eq=False)
-class ConicAnswer:
-    """A solution of a conic program with rows appended."""
-
-    x: Floats
-    """In the variables of the standard form."""
-    multipliers: Floats
-    """Of the rows appended."""
-    bound: float
-    """A lower bound of the minimum, from a dual point that was checked."""
-    status: str
-    raw: Any
-    """Of the solver, without the rows appended, as cvxpy takes it to be its own."""
-
-
-class ConicProgram:
-    """``min f(x)`` over cones as Clarabel takes it, with rows ``R x <= r`` that change."""
-
-    def __init__(self, problem: cp.Problem) -> None:
-        with without_warnings(Warning):
-            self.data, self.chain, self.inverse = problem.get_problem_data(
-                "CLARABEL", solver_opts={}
-            )
-        self.problem = problem
-        self.offset = float(self.inverse[-1][cp.settings.OFFSET])
-        dims = self.data["dims"]
-        A = sp.csr_array(self.data["A"])
-        self._at = int(dims.zero + dims.nonneg)
-        self._above, self._below = A[: self._at], A[self._at :]
-        self._columns: Mapping[int, int] = self.data[cp.settings.PARAM_PROB].var_id_to_col
-
-    @property
-    def size(self) -> int:
-        return int(self.data["c"].size)
-
-    def columns(self, variable: cp.Variable) -> Ints:
-        """Where the entries of a variable without attributes are, column by column."""
-        first = self._columns[variable.id]
-        return np.arange(first, first + variable.size)
-
-    def solve(
-        self, rows: Any, right: Floats, tol: float, options: Mapping[str, Any]
-    ) -> ConicAnswer:
-        """Solve with ``rows @ x <= right`` besides."""
-        extended = self._extended(rows, right)
-        raw = self._solved(extended, tol < PRECISE, options)
-        status = str(raw.status)
-        if status == "PrimalInfeasible":
-            if self._has_a_point(rows, right):
-                raise MasterError(f"Clarabel finds no point of the restricted problem: {SCALES}")
-            raise InfeasibleError("the restricted problem is infeasible")
-        if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
-            raise UnboundedError("the restricted problem is unbounded")
-        x, z = np.asarray(raw.x, dtype=np.float64), np.asarray(raw.z, dtype=np.float64)
-        if status not in USABLE or not (np.isfinite(x).all() and np.isfinite(z).all()):
-            raise MasterError(
-                f"Clarabel could not solve the restricted problem ({status}): {SCALES}"
-            )
-        bound = proved_bound(extended, self.offset, x, z)
-        end = self._at + right.size
-        own = np.concatenate([z[: self._at], z[end:]])
-        bare = SimpleNamespace(
-            x=x,
-            z=own,
-            status="Solved",
-            obj_val=raw.obj_val,
-            solve_time=raw.solve_time,
-            iterations=raw.iterations,
-        )
-        return ConicAnswer(x, np.maximum(z[self._at : end], 0.0), bound, status, bare)
-
-    def _has_a_point(self, rows: Any, right: Floats) -> bool:
-        """Whether there is one after all, where an objective of large numbers hid it.
-
-        Without the objective, and without the rows that some variable satisfies by growing, because
-        it is nowhere else: the heights of atoms that no constraint has.
-        """
-        rows, own = sp.csc_array(rows), sp.csc_array(self.data["A"])
-        grows = (rows.max(axis=0).toarray().ravel() <= 0) & (np.diff(own.indptr) == 0)
-        kept = np.flatnonzero(rows @ grows >= 0)
-        rows = sp.csr_array(rows)
-        data = self._extended(rows[kept], right[kept])
-        if not data["b"].size:
-            return True
-        data["P"], data["c"] = sp.csc_array((self.size, self.size)), np.zeros(self.size)
-        raw = self.chain.solver.solve_via_data(data, False, False, {})
-        return str(raw.status) in SOLVED
-
-    def _solved(self, data: dict[str, Any], precise: bool, options: Mapping[str, Any]) -> Any:
-        """The answer of Clarabel; with its usual settings where precise ones led nowhere."""
-        attempts = [PRECISE_OPTIONS["CLARABEL"], {}] if precise else [{}]
-        for attempt in attempts:
-            try:
-                raw = self.chain.solver.solve_via_data(data, False, False, {**attempt, **options})
-            except TypeError as error:  # a setting that there is none of, or of another type
-                raise SettingsError(f"Clarabel does not take {sorted(options)}: {error}") from error
-            if str(raw.status) in DECIDED:
-                break
-        return raw
-
-    def value(self, x: Floats) -> float:
-        """The objective at a point of the standard form."""
-        P = self.data.get("P")
-        bent = 0.0 if P is None else 0.5 * float(x @ (P @ x))
-        return bent + float(self.data["c"] @ x) + self.offset
-
-    @property
-    def is_curved(self) -> bool:
-        P = self.data.get("P")
-        return P is not None and P.nnz > 0
-
-    def nearest(
-        self,
-        rows: Any,
-        right: Floats,
-        columns: Ints,
-        center: Floats,
-        level: float,
-        options: Mapping[str, Any],
-    ) -> Floats:
-        """The ``x`` whose ``columns`` are nearest to ``center``, with an objective up to
-        ``level``.
-        """
-        c = self.data["c"]
-        size = max(float(np.abs(c).max(initial=0.0)), 1e-300)
-        low = sp.csr_array(c.reshape(1, -1) / size)
-        extended = self._extended(
-            sp.vstack([rows, low]), np.append(right, (level - self.offset) / size)
-        )
-        ones, target = np.zeros(c.size), np.zeros(c.size)
-        ones[columns], target[columns] = 1.0, -center
-        extended["P"], extended["c"] = sp.csc_array(sp.diags_array(ones)), target
-        raw = self.chain.solver.solve_via_data(extended, False, False, dict(options))
-        x = np.asarray(raw.x, dtype=np.float64)
-        if str(raw.status) not in SOLVED or not np.isfinite(x).all():
-            raise MasterError(f"no nearest point was found: {raw.status}")
-        return x
-
-    def unpack(self, answer: ConicAnswer) -> None:
-        """Give the variables and the constraints of the problem their values and duals."""
-        with without_warnings(Warning):
-            self.problem.unpack_results(answer.raw, self.chain, self.inverse)
-
-    def _extended(self, rows: Any, right: Floats) -> dict[str, Any]:
-        """The program with the rows after the other inequalities."""
-        data = dict(self.data)
-        A = sp.vstack([self._above, sp.csr_array(rows), self._below], format="csc")
-        b = self.data["b"]
-        dims = copy.copy(self.data["dims"])
-        dims.nonneg = int(dims.nonneg) + right.size
-        data["A"], data["dims"] = A, dims
-        data["b"] = np.concatenate([b[: self._at], right, b[self._at :]])
-        return data
-
-
 FIRST_BOX, LARGEST_BOX = 1e1, 1e9
 """Where a restricted problem without a minimum is solved: the first box, in units of the start."""
 PATIENCE = 10
@@ -208,6 +45,114 @@ MIP_GAP = 1e-6
 """What mixed-integer solvers are told to prove, relative to the optimal value."""
 
 
+class InfeasibleError(MasterError):
+    """The restricted problem has no point, and so neither has the problem."""
+
+
+class UnboundedError(MasterError):
+    """The restricted problem has no minimum; the problem may have one."""
+
+
+class Restriction:
+    """A problem with a variable in the place of each atom, above its cuts, whose numbers are of the
+    order of 1: objective, heights and constraints are in units of their own.
+    """
+
+    def __init__(self, rewritten: Rewritten, units: Scale) -> None:
+        self.rewritten, self.units = rewritten, units
+        # Variables with attributes stay, in the unit of the user.
+        self.variables = [
+            v if any(v.attributes.values()) else cp.Variable(v.shape) for v in rewritten.variables
+        ]
+        self.heights = [heights_of(held.atom, held.heights.size) for held in rewritten.held]
+        theirs = [*rewritten.variables, *(held.heights for held in rewritten.held)]
+        own = [*self.variables, *self.heights]
+        pieces = [*rewritten.split(units.w), *rewritten.split_heights(units.heights)]
+        standing: dict[int, Any] = {
+            id(v): cp.multiply(piece.reshape(v.shape, order="F"), mine)
+            for v, mine, piece in zip(theirs, own, pieces, strict=True)
+            if mine is not v
+        }
+        objective = replaced(rewritten.objective, standing) / units.objective
+        self.constraints = [
+            _scaled(replaced(constraint, standing), constraint, unit)
+            for constraint, unit in zip(rewritten.constraints, units.constraints, strict=True)
+        ]
+        present = {v.id for v in cp.Problem(cp.Minimize(objective), self.constraints).variables()}
+        self.links: list[cp.Constraint] = []
+        self.plain: dict[int, tuple[cp.Variable, Ints]] = {}
+        """For each variable one without attributes, and where in it its entries are."""
+        for v in own:
+            self.plain[v.id] = v, np.arange(v.size)
+            if v.id not in present or any(v.attributes.values()):
+                entries, places = _own_entries(v)
+                plain = cp.Variable(entries.size)
+                self.plain[v.id] = plain, places
+                self.links.append(plain == cp.vec(v, order="F")[entries])
+        self.problem = cp.Problem(cp.Minimize(objective), [*self.constraints, *self.links])
+
+    def put(self, w: Floats, heights: Floats) -> None:
+        """Give all variables their values, from those in the units of the user."""
+        self.rewritten.put(w, heights)
+        for v, piece in zip(self.variables, self.rewritten.split(w / self.units.w), strict=True):
+            v.save_value(piece.reshape(v.shape, order="F"))
+        pieces = self.rewritten.split_heights(heights / self.units.heights)
+        for v, piece in zip(self.heights, pieces, strict=True):
+            v.save_value(piece)
+
+    def in_units(self, cuts: WorkingSet) -> tuple[Floats, Floats]:
+        """Intercepts and slopes of cuts below the heights."""
+        units = self.units.heights[cuts.groups]
+        return cuts.intercepts / units, cuts.slopes * (self.units.w / units[:, None])
+
+    def rows(self, cuts: WorkingSet) -> cp.Constraint:
+        """The cuts as a constraint of cvxpy."""
+        intercepts, slopes = self.in_units(cuts)
+        w = cp.hstack([cp.vec(v, order="F") for v in self.variables])
+        found: cp.Constraint = intercepts + slopes @ w <= cp.hstack(self.heights)[cuts.groups]
+        return found
+
+    def multipliers(self, cuts: WorkingSet, of_rows: Floats) -> Floats:
+        """Those of the cuts, in the units of the user, from those of the rows."""
+        return np.asarray(of_rows * (self.units.objective / self.units.heights[cuts.groups]))
+
+    def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
+        """Give the user's constraints the dual values of these."""
+        mine = zip(self.constraints, self.units.constraints, strict=True)
+        for theirs, (own, unit) in zip(constraints, mine, strict=False):
+            factor = self.units.objective / unit
+            for dual, found in zip(theirs.dual_variables, own.dual_variables, strict=True):
+                value = found.value
+                dual.save_value(None if value is None else value * factor)
+
+
+def _scaled(constraint: Any, original: cp.Constraint, unit: Any) -> cp.Constraint:
+    """A constraint in its unit, and another than the original one."""
+    args = constraint.args
+    found: cp.Constraint
+    if np.all(unit == 1.0):
+        found = original.copy(list(args))
+    elif isinstance(original, Inequality):
+        found = cp.multiply(1.0 / unit, args[0] - args[1]) <= 0
+    elif isinstance(original, Equality):
+        found = cp.multiply(1.0 / unit, args[0] - args[1]) == 0
+    else:
+        found = original.copy([arg / float(unit) for arg in args])
+    return found
+
+
+def _own_entries(variable: cp.Variable) -> tuple[Ints, Ints]:
+    """Which entries are there once, column by column, and which of these each entry is."""
+    entries = np.arange(variable.size)
+    if variable.ndim == 2 and variable.is_symmetric() and not variable.is_scalar():
+        P = variable.shape[0]
+        rows, columns = entries % P, entries // P
+        own = entries[rows <= columns]
+        first = np.minimum(rows, columns) + P * np.maximum(rows, columns)
+        return own, np.searchsorted(own, first)
+    return entries, entries
+
+
 class Restricted(ABC):
     """Solves restricted problems."""
 
@@ -217,15 +162,15 @@ class Restricted(ABC):
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
 
-    @abstractmethod
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """The point nearest to another at which the objective is at most ``level``, if it is
         known.
         """
+        return None
 
-    @abstractmethod
     def unpack(self) -> None:
-        """Give the constraints of the rewritten problem the duals of the last solution."""
+        """Give the constraints of the restriction the duals of the last solution, if need be."""
+        return
 
 
 class Box:
@@ -250,86 +195,105 @@ class Box:
 
 
 class Conic(Restricted):
-    """By Clarabel: canonicalised once, the cuts appended as rows, the bound checked."""
+    """By Clarabel: canonicalised once, the cuts appended as rows, the bound checked.
+
+    ``min f(x)`` over cones is the standard form, in which ``R x <= r`` are the rows that change.
+    """
 
     def __init__(self, restriction: Restriction, box: Box, options: Mapping[str, Any]) -> None:
-        self.restriction, self.prepared, self.options = restriction, restriction.prepared, options
+        self.restriction, self.rewritten, self.options = restriction, restriction.rewritten, options
         self._box = box
-        self._program = ConicProgram(restriction.problem)
+        with without_warnings(Warning):
+            self._data, self._chain, self._inverse = restriction.problem.get_problem_data(
+                "CLARABEL", solver_opts={}
+            )
+        self._offset = float(self._inverse[-1][cp.settings.OFFSET])
+        self._size = int(self._data["c"].size)
+        dims, A = self._data["dims"], sp.csr_array(self._data["A"])
+        self._at = int(dims.zero + dims.nonneg)
+        self._above, self._below = A[: self._at], A[self._at :]
         self._columns = np.concatenate([self._places(v) for v in restriction.variables])
         self._heights = np.concatenate([self._places(v) for v in restriction.heights])
-        self._answer: ConicAnswer | None = None
+        self._raw: Any = None
+        """The last answer, without the rows, as cvxpy takes it to be its own."""
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts, within a box if there is no minimum."""
         rows, right = self._rows(cuts)
         try:
-            answer = self._program.solve(rows, right, tol, self.options)
+            x, alpha, bound = self._solved(rows, right, tol)
         except UnboundedError:
             return self._within_a_box(cuts, rows, right)
-        if not self.prepared.is_checked:
-            self._check_objective(answer)
-        self._answer = answer
-        w = self._w(answer.x)
-        multipliers = self.restriction.multipliers(cuts, answer.multipliers)
-        bound = self.restriction.units.objective * answer.bound
-        return MasterSolution(w, multipliers, "clarabel", (bound, CONIC))
+        if not self.rewritten.is_checked:
+            self._check_objective(x)
+        multipliers = self.restriction.multipliers(cuts, alpha)
+        bound *= self.restriction.units.objective
+        return MasterSolution(self._w(x), multipliers, "clarabel", (bound, CONIC))
+
+    def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> MasterSolution:
+        lower, upper = (end / self.restriction.units.w for end in self._box.grown(len(cuts)))
+        d = self._columns.size
+        sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, self._size))
+        boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, upper, -lower])
+        raw = self._raw
+        try:
+            x, alpha, _ = self._solved(boxed, ends, 1e-7)
+        except UnboundedError:
+            raise MasterError(
+                f"Clarabel calls the restricted problem unbounded, even in a box: {SCALES}"
+            ) from None
+        self._raw = raw
+        multipliers = self.restriction.multipliers(cuts, alpha[: len(cuts)])
+        return MasterSolution(self._w(x), multipliers, "clarabel in a box", is_minimum=False)
 
     def unpack(self) -> None:
-        if self._answer is not None:
-            self._program.unpack(self._answer)
+        if self._raw is not None:
+            with without_warnings(Warning):
+                self.restriction.problem.unpack_results(self._raw, self._chain, self._inverse)
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        if self._program.is_curved:
+        """None where there is curvature: a share of the way is as good there."""
+        P, c, units = self._data.get("P"), self._data["c"], self.restriction.units
+        if P is not None and P.nnz > 0:
             return None
         rows, right = self._rows(cuts)
-        try:
-            units = self.restriction.units
-            center, level = center / units.w, level / units.objective
-            x = self._program.nearest(rows, right, self._columns, center, level, self.options)
-        except MasterError:
+        size = max(float(np.abs(c).max(initial=0.0)), 1e-300)
+        low = sp.csr_array(c.reshape(1, -1) / size)
+        most = (level / units.objective - self._offset) / size
+        data = self._extended(sp.vstack([rows, low]), np.append(right, most))
+        ones, target = np.zeros(c.size), np.zeros(c.size)
+        ones[self._columns], target[self._columns] = 1.0, -(center / units.w)
+        data["P"], data["c"] = sp.csc_array(sp.diags_array(ones)), target
+        raw = self._clarabel(data, dict(self.options))
+        x = np.asarray(raw.x, dtype=np.float64)
+        if str(raw.status) not in SOLVED or not np.isfinite(x).all():
             return None
         return self._w(x)
 
     def _w(self, x: Floats) -> Floats:
         """The user's variables from those of the standard form."""
-        return self.prepared.tidy(x[self._columns] * self.restriction.units.w)
+        return self.rewritten.tidy(x[self._columns] * self.restriction.units.w)
 
     def _places(self, variable: cp.Variable) -> Ints:
         """Where in the standard form the entries of a variable are, column by column."""
-        plain, places = self.restriction.plain(variable)
-        return self._program.columns(plain)[places]
+        plain, places = self.restriction.plain[variable.id]
+        first: int = self._data[cp.settings.PARAM_PROB].var_id_to_col[plain.id]
+        return first + places
 
-    def _check_objective(self, answer: ConicAnswer) -> None:
+    def _check_objective(self, x: Floats) -> None:
         """Refuse a canonical form that is below the objective that it stands for."""
-        units = self.restriction.units
-        heights = answer.x[self._heights] * units.heights
-        self.prepared.put(answer.x[self._columns] * units.w, heights)
-        value = float(np.asarray(self.prepared.rewritten.objective.value).item())
-        meant = value / units.objective
-        minimised = self._program.value(answer.x)
-        self.prepared.is_checked = True
+        units, P = self.restriction.units, self._data.get("P")
+        self.rewritten.put(x[self._columns] * units.w, x[self._heights] * units.heights)
+        meant = self.rewritten.value / units.objective
+        bent = 0.0 if P is None else 0.5 * float(x @ (P @ x))
+        minimised = bent + float(self._data["c"] @ x) + self._offset
+        self.rewritten.is_checked = True
         if minimised < meant - SAME * max(1.0, abs(meant)):
             raise MasterError(
                 f"cvxpy {cp.__version__} hands another objective to the solver than it evaluates "
                 f"({minimised:.6g} in place of {meant:.6g}): install a newer cvxpy, or write "
                 "cp.sum_squares(cp.vec(X, order='F')) where X is a symmetric matrix"
             )
-
-    def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> MasterSolution:
-        lower, upper = (end / self.restriction.units.w for end in self._box.grown(len(cuts)))
-        d, n = self._columns.size, self._program.size
-        sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, n))
-        boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, upper, -lower])
-        try:
-            answer = self._program.solve(boxed, ends, 1e-7, self.options)
-        except UnboundedError:
-            raise MasterError(
-                f"Clarabel calls the restricted problem unbounded, even in a box: {SCALES}"
-            ) from None
-        w = self._w(answer.x)
-        multipliers = self.restriction.multipliers(cuts, answer.multipliers[: len(cuts)])
-        return MasterSolution(w, multipliers, "clarabel in a box", is_minimum=False)
 
     def _rows(self, cuts: WorkingSet) -> tuple[Any, Floats]:
         """``intercept + <slope, w> - t <= 0``."""
@@ -339,8 +303,74 @@ class Conic(Restricted):
         rows = np.concatenate([slopes.row, np.arange(n)])
         columns = np.concatenate([self._columns[slopes.col], self._heights[cuts.groups]])
         entries = np.concatenate([slopes.data, np.full(n, -1.0)])
-        matrix = sp.csr_array((entries, (rows, columns)), shape=(n, self._program.size))
-        return matrix, -intercepts
+        return sp.csr_array((entries, (rows, columns)), shape=(n, self._size)), -intercepts
+
+    def _extended(self, rows: Any, right: Floats) -> dict[str, Any]:
+        """The program with the rows after the other inequalities."""
+        data = dict(self._data)
+        b, dims = data["b"], copy.copy(data["dims"])
+        dims.nonneg = int(dims.nonneg) + right.size
+        data["A"] = sp.vstack([self._above, sp.csr_array(rows), self._below], format="csc")
+        data["b"] = np.concatenate([b[: self._at], right, b[self._at :]])
+        data["dims"] = dims
+        return data
+
+    def _clarabel(self, data: dict[str, Any], options: dict[str, Any]) -> Any:
+        return self._chain.solver.solve_via_data(data, False, False, options)
+
+    def _solved(self, rows: Any, right: Floats, tol: float) -> tuple[Floats, Floats, float]:
+        """The standard form with ``rows @ x <= right``: point, multipliers of the rows, a bound.
+
+        The bound is that of a dual point that was checked. The usual settings of Clarabel are used
+        where precise ones lead nowhere.
+        """
+        data = self._extended(rows, right)
+        for attempt in [PRECISE_OPTIONS["CLARABEL"], {}] if tol < PRECISE else [{}]:
+            try:
+                raw = self._clarabel(data, {**attempt, **self.options})
+            except TypeError as error:  # a setting that there is none of, or of another type
+                raise SettingsError(
+                    f"Clarabel does not take {sorted(self.options)}: {error}"
+                ) from error
+            status = str(raw.status)
+            if status in DECIDED:
+                break
+        if status == "PrimalInfeasible":
+            if self._has_a_point(rows, right):
+                raise MasterError(f"Clarabel finds no point of the restricted problem: {SCALES}")
+            raise InfeasibleError("the restricted problem is infeasible")
+        if status in ("DualInfeasible", "AlmostDualInfeasible"):  # a box will tell
+            raise UnboundedError("the restricted problem is unbounded")
+        x, z = np.asarray(raw.x, dtype=np.float64), np.asarray(raw.z, dtype=np.float64)
+        if status not in USABLE or not (np.isfinite(x).all() and np.isfinite(z).all()):
+            raise MasterError(
+                f"Clarabel could not solve the restricted problem ({status}): {SCALES}"
+            )
+        end = self._at + right.size
+        self._raw = SimpleNamespace(
+            x=x,
+            z=np.concatenate([z[: self._at], z[end:]]),
+            status="Solved",
+            obj_val=raw.obj_val,
+            solve_time=raw.solve_time,
+            iterations=raw.iterations,
+        )
+        return x, np.maximum(z[self._at : end], 0.0), proved_bound(data, self._offset, x, z)
+
+    def _has_a_point(self, rows: Any, right: Floats) -> bool:
+        """Whether there is one after all, where an objective of large numbers hid it.
+
+        Without the objective, and without the rows that some variable satisfies by growing, because
+        it is nowhere else: the heights of atoms that no constraint has.
+        """
+        rows, own = sp.csc_array(rows), sp.csc_array(self._data["A"])
+        grows = (rows.max(axis=0).toarray().ravel() <= 0) & (np.diff(own.indptr) == 0)
+        kept = np.flatnonzero(rows @ grows >= 0)
+        data = self._extended(sp.csr_array(rows)[kept], right[kept])
+        if not data["b"].size:
+            return True
+        data["P"], data["c"] = sp.csc_array((self._size, self._size)), np.zeros(self._size)
+        return str(self._clarabel(data, {}).status) in SOLVED
 
 
 class ByName(Restricted):
@@ -349,21 +379,33 @@ class ByName(Restricted):
     def __init__(
         self, restriction: Restriction, solver: str | None, options: Mapping[str, Any]
     ) -> None:
-        self.restriction, self.prepared = restriction, restriction.prepared
-        self.solver, self.options = solver, dict(options)
-        if self.prepared.is_mixed_integer:
-            self.options = {**_precise(solver), **self.options}
+        self.restriction, self.rewritten, self.solver = restriction, restriction.rewritten, solver
+        self.options = dict(options)
+        if self.rewritten.is_mixed_integer:
+            # The gap to prove, where it is known how a solver is told.
+            gap = {"mip_rel_gap": 0.1 * MIP_GAP}
+            told: dict[str | None, dict[str, Any]]
+            told = {"HIGHS": gap, "SCIPY": {"scipy_options": gap}}
+            self.options = {**told.get(solver, {}), **options}
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
+        """Solve with these cuts."""
         master, stack = self.restriction.problem, self.restriction.rows(cuts)
         problem = cp.Problem(master.objective, [*master.constraints, stack])
+        is_mixed = self.rewritten.is_mixed_integer
         try:
             with without_warnings(Warning):
                 solve_by(problem, self.solver, self.options)
         except cp.error.SolverError as error:
-            if "failed" not in str(error):  # it was not even tried
-                raise SettingsError(f"solver={self.solver!r}: {error}{self._way_out()}") from error
-            raise MasterError(f"{self.solver} failed: {error}") from error
+            if "failed" in str(error):
+                raise MasterError(f"{self.solver} failed: {error}") from error
+            way_out = (
+                "; with boolean or integer variables write cp.norm1 or cp.norm_inf in place of "
+                "squares and norms, or name a solver that takes both"
+            )
+            raise SettingsError(
+                f"solver={self.solver!r}: {error}{way_out if is_mixed else ''}"
+            ) from error
         name = problem.solver_stats.solver_name
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
             raise InfeasibleError("the restricted problem is infeasible")
@@ -374,41 +416,20 @@ class ByName(Restricted):
             )
         if problem.value is None or not np.isfinite(problem.value):
             raise MasterError(f"{name} could not solve the restricted problem: {problem.status}")
-        dual = stack.dual_value
-        multipliers = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
-        gap = MIP_GAP if self.prepared.is_mixed_integer else 0.0
-        value = float(problem.value)
-        least = self.restriction.units.objective * (value - gap * max(1.0, abs(value)))
-        multipliers = self.restriction.multipliers(cuts, multipliers)
-        w = self.prepared.tidy(self.restriction.values())
-        return MasterSolution(w, multipliers, name.lower(), (least, f"as claimed by {name}"))
-
-    def _way_out(self) -> str:
-        if not self.prepared.is_mixed_integer:
-            return ""
-        return (
-            "; with boolean or integer variables write cp.norm1 or cp.norm_inf in place of squares "
-            "and norms, or name a solver that takes both"
+        dual, value, units = stack.dual_value, float(problem.value), self.restriction.units
+        alpha = np.zeros(len(cuts)) if dual is None else np.maximum(np.atleast_1d(dual), 0.0)
+        gap = MIP_GAP if is_mixed else 0.0
+        least = units.objective * (value - gap * max(1.0, abs(value)))
+        found = np.concatenate([column(v.value) for v in self.restriction.variables])
+        return MasterSolution(
+            self.rewritten.tidy(units.w * found),
+            self.restriction.multipliers(cuts, alpha),
+            name.lower(),
+            (least, f"as claimed by {name}"),
         )
-
-    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """None: not every solver takes squares."""
-        return None
-
-    def unpack(self) -> None:
-        """Nothing: cvxpy has done so."""
 
 
 def mixed_integer_solvers() -> list[str]:
     from cvxpy.reductions.solvers.defines import INSTALLED_MI_SOLVERS
 
     return sorted(INSTALLED_MI_SOLVERS)
-
-
-def _precise(solver: str | None) -> dict[str, Any]:
-    """The gap to prove, where it is known how a solver is told."""
-    options: dict[str, dict[str, Any]] = {
-        "HIGHS": {"mip_rel_gap": 0.1 * MIP_GAP},
-        "SCIPY": {"scipy_options": {"mip_rel_gap": 0.1 * MIP_GAP}},
-    }
-    return options.get(solver or "", {})

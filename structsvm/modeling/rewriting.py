@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
 
 from structsvm.errors import SettingsError
+from structsvm.masters.cvxpy import solve_by
 from structsvm.modeling.atoms import OracleAtom
+from structsvm.modeling.scale import Scale, size_of, size_of_constraint
+from structsvm.support.arrays import Floats
+from structsvm.support.quiet import without_warnings
+
+OF_VALUES = ("boolean", "integer", "bounds", "sparsity")
+"""Attributes that rules of cvxpy for curvature do not ask for."""
+
+SMALLEST = 1e-3
+"""Of the largest entry of a point, what others count for at least in the size of terms."""
+
+Map = tuple[Any, Floats]
 
 
 @dataclass(eq=False)
@@ -26,25 +40,20 @@ class Held:
     """The group of each term, from 0."""
 
 
-@dataclass(eq=False)
 class Complex:
     """A complex variable, and real variables in its place."""
 
-    variable: cp.Variable
-    real: cp.Expression
-    imag: cp.Expression
-
-    @classmethod
-    def of(cls, variable: cp.Variable) -> Complex:
-        shape = variable.shape
+    def __init__(self, variable: cp.Variable) -> None:
+        self.variable, shape = variable, variable.shape
+        self.real: cp.Expression = cp.Variable(shape)
+        self.imag: cp.Expression = cp.Variable(shape)
         if variable.attributes["hermitian"]:
             n = shape[0]
             upper = cp.vec_to_upper_tri(cp.Variable(max(1, n * (n - 1) // 2)), strict=True)
-            imag = upper - upper.T if n > 1 else cp.Constant(np.zeros(shape))
-            return cls(variable, cp.Variable(shape, symmetric=True), imag)
-        if variable.attributes["imag"]:
-            return cls(variable, cp.Constant(np.zeros(shape)), cp.Variable(shape))
-        return cls(variable, cp.Variable(shape), cp.Variable(shape))
+            self.real = cp.Variable(shape, symmetric=True)
+            self.imag = upper - upper.T if n > 1 else cp.Constant(np.zeros(shape))
+        elif variable.attributes["imag"]:
+            self.real = cp.Constant(np.zeros(shape))
 
     @property
     def parts(self) -> list[cp.Variable]:
@@ -66,73 +75,257 @@ class Complex:
         self.variable.save_value(value.value)
 
 
-@dataclass(eq=False)
-class Rewritten:
-    """The problem that is left: a minimisation without atoms that only oracles know."""
+_known: WeakKeyDictionary[cp.Problem, dict[str, Rewritten]] = WeakKeyDictionary()
 
-    objective: cp.Expression
-    """What is minimised."""
-    constraints: list[cp.Constraint]
-    """Those of the user first, in their order."""
-    held: list[Held] = field(default_factory=list)
-    inner: list[cp.Variable] = field(default_factory=list)
-    """Variables that stand for arguments that are not affine."""
-    complexes: list[Complex] = field(default_factory=list)
+
+class Rewritten:
+    """The problem that is left, a minimisation over one vector ``w`` of all variables.
+
+    A variable, above the planes of the atom, is in the place of every atom: ``f(h(x)) <= 0`` with
+    ``f`` increasing is ``f(t) <= 0`` for some ``t >= h(x)``, and so for objectives. Nothing of it
+    depends on the values of parameters.
+    """
+
+    @classmethod
+    def of(cls, problem: cp.Problem, slack: str) -> Rewritten:
+        """That of a problem, made once."""
+        of_slacks = _known.setdefault(problem, {})
+        if slack not in of_slacks:
+            of_slacks[slack] = cls(problem, slack)
+        return of_slacks[slack]
+
+    def __init__(self, problem: cp.Problem, slack: str) -> None:
+        self.slack = slack
+        self.sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
+        self.complexes = [Complex(v) for v in problem.variables() if v.is_complex()]
+        self.held: list[Held] = []
+        self._inner: list[cp.Variable] = []
+        self._domain: list[cp.Constraint] = []
+        standing: dict[int, cp.Expression] = {
+            id(split.variable): split.real + 1j * split.imag for split in self.complexes
+        }
+        for atom in atoms_of(problem):
+            arguments = [
+                self._affine(arg, replaced(arg, standing), atom, i)
+                for i, arg in enumerate(atom.args)
+            ]
+            self._domain += atom.domain_of_arguments(arguments)
+            groups = atom.groups(slack)
+            heights = heights_of(atom, max(groups) + 1)
+            self.held.append(Held(atom, arguments, heights, groups))
+            standing[id(atom)] = _expression(atom, heights)
+        inside = replaced(problem.objective.args[0], standing)
+        self.objective: cp.Expression = inside if self.sign > 0 else -inside
+        self.constraints: list[cp.Constraint] = [
+            *(replaced(constraint, standing) for constraint in problem.constraints),
+            *self._domain,
+        ]
+        """Those of the user first, in their order."""
+        self.variables: list[cp.Variable] = [
+            *(v for v in problem.variables() if not v.is_complex()),
+            *(v for split in self.complexes for v in split.parts),
+            *self._inner,
+        ]
+        self.dim = sum(v.size for v in self.variables)
+        self.sizes = [held.heights.size for held in self.held]
+        self.n_groups = sum(self.sizes)
+        self.is_mixed_integer = any(
+            v.attributes["boolean"] or v.attributes["integer"] for v in self.variables
+        )
+        self.is_checked = False
+        """Whether cvxpy minimises the objective that it evaluates."""
+        self.restriction: Any = None
+        """The last restricted problem, which is kept while its units fit."""
+        self._mender = _mender(self)
+        self._maps: list[Map] | None = None
+
+    def _affine(
+        self, original: cp.Expression, arg: cp.Expression, atom: OracleAtom, i: int
+    ) -> cp.Expression:
+        """The argument if it is affine in the user's variables, else a variable beside it."""
+        known = {v.id for v in original.variables()}
+        if arg.is_affine() and all(v.id in known for v in arg.variables()):
+            return arg  # it does not hold another atom
+        inner = cp.Variable(arg.shape)
+        self._inner.append(inner)
+        if atom.is_incr(i) and arg.is_convex():
+            self._domain.append(inner >= arg)
+        elif atom.is_decr(i) and arg.is_concave():
+            self._domain.append(inner <= arg)
+        else:
+            raise SettingsError(
+                f"{atom.called} of {arg} is not convex by the rules of cvxpy: the argument has to "
+                "be affine, or convex (concave) where monotonicity='increasing' ('decreasing') is "
+                "declared"
+            )
+        return inner
+
+    def start(self, values_count: bool) -> Floats:
+        """The values of the variables, zero where there is none, with their attributes."""
+        for split in self.complexes:
+            split.split()
+        pieces = []
+        for v in self.variables:
+            value = v.value if values_count and v.value is not None else np.zeros(v.shape)
+            pieces.append(column(v.project(column(value).reshape(v.shape, order="F"))))
+        return np.concatenate(pieces)
+
+    def tidy(self, w: Floats) -> Floats:
+        """With the attributes of the variables, such as nonnegativity, kept exactly."""
+        pieces = []
+        for v, piece in zip(self.variables, self.split(w), strict=True):
+            if any(v.attributes.values()):
+                piece = column(v.project(piece.reshape(v.shape, order="F")))
+            pieces.append(piece)
+        return np.concatenate(pieces)
+
+    def split(self, w: Floats) -> list[Floats]:
+        """The part of each variable, column by column."""
+        return np.split(w, np.cumsum([v.size for v in self.variables])[:-1])
+
+    def split_heights(self, heights: Floats) -> list[Floats]:
+        """The part of each atom."""
+        return np.split(heights, np.cumsum(self.sizes)[:-1])
+
+    def put(self, w: Floats, heights: Floats | None = None) -> None:
+        """Give the variables their values, and the heights of the atoms theirs."""
+        for v, piece in zip(self.variables, self.split(w), strict=True):
+            v.save_value(piece.reshape(v.shape, order="F"))
+        for split in self.complexes:
+            split.join()
+        if heights is not None:
+            for held, piece in zip(self.held, self.split_heights(heights), strict=True):
+                held.heights.save_value(piece)
 
     @property
-    def given(self) -> set[int]:
-        """The numbers of the variables in arguments of atoms."""
-        return {v.id for held in self.held for arg in held.arguments for v in arg.variables()}
+    def value(self) -> float:
+        """The objective at the values that were put."""
+        return float(np.asarray(self.objective.value).item())
+
+    def mended(self) -> Floats | None:
+        """The point that was put, with the best values of variables in no argument of an atom.
+
+        Of ``t`` in ``OracleMax(x, oracle) <= t``, for example, which the restricted problem puts
+        below the value in every round but the last. None where there are none.
+        """
+        if self._mender is None:
+            return None
+        problem, fixed = self._mender
+        for variable, parameter in fixed:
+            parameter.save_value(variable.value)
+        try:
+            with without_warnings(Warning):
+                solve_by(problem, None, {})
+        except (cp.error.SolverError, cp.error.DCPError, ValueError):
+            return None
+        if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            return None
+        return self.tidy(np.concatenate([column(v.value) for v in self.variables]))
+
+    def full_scale(self, value: float) -> Scale:
+        """The same size of everything."""
+        n, m = self.n_groups, len(self.constraints)
+        return Scale(np.full(self.dim, value), np.full(n, value), value, (value,) * m)
+
+    def scale_at(self, w: Floats, heights: Floats) -> Scale:
+        """The sizes at a point that was put, from those of its entries and of the heights.
+
+        No entry counts for much less than the largest one: solvers are not as exact.
+        """
+        least = SMALLEST * float(np.abs(w).max(initial=0.0))
+        sizes: dict[int, Any] = {}
+        largest = []
+        for v, piece in zip(self.variables, self.split(w), strict=True):
+            size = np.maximum(np.abs(piece), least)
+            sizes[id(v)] = size.reshape(v.shape, order="F")
+            is_plain = not any(v.attributes.values())
+            largest.append(np.full(v.size, size.max() if is_plain else 1.0))
+        for held, piece in zip(self.held, self.split_heights(heights), strict=True):
+            sizes[id(held.heights)] = piece
+        return Scale(
+            np.concatenate(largest),
+            heights,
+            float(np.max(size_of(self.objective, sizes))),
+            tuple(size_of_constraint(c, sizes) for c in self.constraints),
+        )
+
+    def maps(self) -> list[Map]:
+        """The arguments of each atom as ``matrix @ w + offset``."""
+        if self._maps is None or any(a.parameters() for h in self.held for a in h.arguments):
+            self.put(np.zeros(self.dim))
+            self._maps = [self._map(held.arguments) for held in self.held]
+        return self._maps
+
+    def _map(self, arguments: Sequence[cp.Expression]) -> Map:
+        places, at = {}, 0
+        for v in self.variables:
+            places[v.id], at = at, at + v.size
+        rows, columns, entries, offsets, first = [], [], [], [], 0
+        for arg in arguments:
+            for v, gradient in arg.grad.items():
+                part = sp.coo_array([[gradient]] if np.isscalar(gradient) else gradient)
+                rows.append(first + part.col)
+                columns.append(places[v.id] + part.row)
+                entries.append(part.data)
+            offsets.append(column(arg.value))
+            first += arg.size
+        if not rows:
+            return sp.csr_array((first, self.dim)), np.concatenate(offsets)
+        where = np.concatenate(rows), np.concatenate(columns)
+        matrix = sp.csr_array((np.concatenate(entries), where), shape=(first, self.dim))
+        return matrix, np.concatenate(offsets)
+
+
+def _mender(
+    rewritten: Rewritten,
+) -> tuple[cp.Problem, list[tuple[cp.Variable, cp.Parameter]]] | None:
+    """The problem over the variables in no argument of an atom, and parameters for the others.
+
+    None where no constraint holds both an atom and such a variable.
+    """
+    heights = [held.heights for held in rewritten.held]
+    inside = {v.id for h in rewritten.held for arg in h.arguments for v in arg.variables()}
+    free = {v.id for v in rewritten.variables} - inside
+    of_constraints = [{v.id for v in c.variables()} for c in rewritten.constraints]
+    if not any(ids & {h.id for h in heights} and ids & free for ids in of_constraints):
+        return None
+    fixed = [(v, _parameter(v)) for v in (*rewritten.variables, *heights) if v.id not in free]
+    standing: dict[int, Any] = {id(v): parameter for v, parameter in fixed}
+    kept = [
+        replaced(constraint, standing)
+        for constraint, ids in zip(rewritten.constraints, of_constraints, strict=True)
+        if ids & free
+    ]
+    return cp.Problem(cp.Minimize(replaced(rewritten.objective, standing)), kept), fixed
+
+
+def _parameter(variable: cp.Variable) -> cp.Parameter:
+    """A parameter that the rules of cvxpy take for the variable."""
+    signs: dict[str, Any] = {
+        name: value
+        for name, value in variable.attributes.items()
+        if value is not None and value is not False and name not in OF_VALUES
+    }
+    return cp.Parameter(variable.shape, **signs)
 
 
 def atoms_of(problem: cp.Problem) -> list[OracleAtom]:
     """The atoms that only oracles know, each once, those inside of others first."""
-    found: dict[int, OracleAtom] = {}
-    for root in (problem.objective, *problem.constraints):
-        for atom in _walk(root):
-            found.setdefault(id(atom), atom)
+    roots = (problem.objective, *problem.constraints)
+    found = {id(atom): atom for root in roots for atom in oracle_atoms(root)}
     return list(found.values())
 
 
-def _walk(node: Any) -> Iterator[OracleAtom]:
+def oracle_atoms(node: Any) -> Iterator[OracleAtom]:
+    """Those in a tree, those inside of others first."""
     for arg in getattr(node, "args", []):
-        yield from _walk(arg)
+        yield from oracle_atoms(arg)
     if isinstance(node, OracleAtom):
         yield node
 
 
-def rewritten(problem: cp.Problem, slack: str) -> Rewritten:
-    """Put a variable, above the planes of the atom, in the place of every atom.
-
-    ``f(h(x)) <= 0`` with ``f`` increasing is ``f(t) <= 0`` for some ``t >= h(x)``, and so for
-    objectives.
-    """
-    result = Rewritten(cp.Constant(0.0), [])
-    standing: dict[int, cp.Expression] = {}
-    domain: list[cp.Constraint] = []
-    for variable in problem.variables():
-        if variable.is_complex():
-            split = Complex.of(variable)
-            result.complexes.append(split)
-            standing[id(variable)] = split.real + 1j * split.imag
-    for atom in atoms_of(problem):
-        arguments = [
-            _affine(arg, replaced(arg, standing), atom, i, result, domain)
-            for i, arg in enumerate(atom.args)
-        ]
-        domain += atom.domain_of_arguments(arguments)
-        groups = atom.groups(slack)
-        heights = heights_of(atom, max(groups) + 1)
-        result.held.append(Held(atom, arguments, heights, groups))
-        standing[id(atom)] = _expression(atom, heights)
-    sign = 1.0 if isinstance(problem.objective, cp.Minimize) else -1.0
-    inside = replaced(problem.objective.args[0], standing)
-    result.objective = inside if sign > 0 else -inside
-    result.constraints = [replaced(c, standing) for c in problem.constraints] + domain
-    return result
-
-
 def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
+    """A tree with other expressions in the place of some."""
     if id(node) in standing:
         return standing[id(node)]
     args = getattr(node, "args", [])
@@ -140,32 +333,6 @@ def replaced(node: Any, standing: dict[int, cp.Expression]) -> Any:
     if all(one is other for one, other in zip(new, args, strict=True)):
         return node
     return node.copy(new)
-
-
-def _affine(
-    original: cp.Expression,
-    arg: cp.Expression,
-    atom: OracleAtom,
-    i: int,
-    result: Rewritten,
-    domain: list[cp.Constraint],
-) -> cp.Expression:
-    """The argument if it is affine in the user's variables; else a variable on its right side."""
-    known = {v.id for v in original.variables()}
-    if arg.is_affine() and all(v.id in known for v in arg.variables()):
-        return arg  # it does not hold another atom
-    inner = cp.Variable(arg.shape)
-    result.inner.append(inner)
-    if atom.is_incr(i) and arg.is_convex():
-        domain.append(inner >= arg)
-    elif atom.is_decr(i) and arg.is_concave():
-        domain.append(inner <= arg)
-    else:
-        raise SettingsError(
-            f"{atom.called} of {arg} is not convex by the rules of cvxpy: the argument has to be "
-            "affine, or convex (concave) where monotonicity='increasing' ('decreasing') is declared"
-        )
-    return inner
 
 
 def heights_of(atom: OracleAtom, n: int) -> cp.Variable:
@@ -184,3 +351,9 @@ def _expression(atom: OracleAtom, heights: cp.Variable) -> cp.Expression:
     else:
         found = cp.reshape(heights, atom.shape, order="F")
     return found
+
+
+def column(value: Any) -> Floats:
+    """The entries of an array, sparse or dense, column by column."""
+    dense = value.toarray() if sp.issparse(value) else value
+    return np.asarray(dense, dtype=np.float64).ravel(order="F")

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.constraints import Equality, Inequality
 
-from structsvm.modeling.rewriting import replaced
 from structsvm.support.arrays import Floats
 
 LEAST = 1e-4
@@ -31,10 +30,6 @@ class Scale(NamedTuple):
     """(n_groups,)."""
     objective: Any
     constraints: tuple[Any, ...]
-
-    @classmethod
-    def full(cls, value: float, dim: int, n_heights: int, n_constraints: int) -> Scale:
-        return cls(np.full(dim, value), np.full(n_heights, value), value, (value,) * n_constraints)
 
     def combined(self, other: Scale, by: Callable[[Any, Any], Any]) -> Scale:
         pairs = zip(self.constraints, other.constraints, strict=True)
@@ -95,18 +90,3 @@ def violation(constraint: cp.Constraint, size: Any) -> float:
     with np.errstate(divide="ignore"):
         shares = np.divide(amount, size, out=np.zeros_like(amount), where=amount > 0)
     return float(np.max(shares, initial=0.0))
-
-
-def scaled(constraint: cp.Constraint, unit: Any, standing: dict[int, Any]) -> cp.Constraint:
-    """A copy of the constraint in its unit, with expressions in the place of some others."""
-    args = replaced(constraint, standing).args
-    if np.all(unit == 1.0):
-        found = constraint.copy(list(args))
-    elif isinstance(constraint, Inequality):
-        found = cp.multiply(1.0 / unit, args[0] - args[1]) <= 0
-    elif isinstance(constraint, Equality):
-        found = cp.multiply(1.0 / unit, args[0] - args[1]) == 0
-    else:
-        found = constraint.copy([arg / float(unit) for arg in args])
-    assert isinstance(found, cp.Constraint)
-    return found

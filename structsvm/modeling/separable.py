@@ -7,7 +7,6 @@ for matrices.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +19,8 @@ from structsvm.masters.base import MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound
 from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.hinge import basis_of
-from structsvm.modeling.prepared import Prepared, Restriction, column
-from structsvm.modeling.restricted import Box, Conic, Restricted
+from structsvm.modeling.restricted import Box, Conic, Restricted, Restriction
+from structsvm.modeling.rewriting import Rewritten, column
 from structsvm.problem import Regularized
 from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
@@ -48,20 +47,10 @@ class Form(Regularized):
 class FastMaster(Restricted):
     """By Newton's method; Clarabel if it fails."""
 
-    def __init__(
-        self, restriction: Restriction, form: Form, box: Box, options: Mapping[str, Any]
-    ) -> None:
-        self.restriction, self.prepared, self.form = restriction, restriction.prepared, form
-        self._box, self._options = box, options
+    def __init__(self, restriction: Restriction, form: Form, box: Box) -> None:
+        self.restriction, self.rewritten, self.form = restriction, restriction.rewritten, form
+        self._box = box
         self._conic: Conic | None = None
-
-    @classmethod
-    def of(
-        cls, restriction: Restriction, box: Box, options: Mapping[str, Any]
-    ) -> FastMaster | None:
-        """The fast master of a problem; None if it is of another form."""
-        form = None if options else _form(restriction.prepared)
-        return None if form is None else cls(restriction, form, box, options)
 
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         form = self.form
@@ -88,12 +77,8 @@ class FastMaster(Restricted):
             return self._by_clarabel(cuts, tol)
         self._conic = None
         rounded = bound + form.constant - 1e-15 * abs(form.constant)
-        w = self.prepared.tidy(np.asarray(form.basis @ answer.w))
+        w = self.rewritten.tidy(np.asarray(form.basis @ answer.w))
         return MasterSolution(w, answer.multipliers * scale, answer.label, (rounded, basis))
-
-    def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """None: a share of the way is as good where there is curvature."""
-        return None
 
     def unpack(self) -> None:
         """Nothing but attributes holds the variables, and these have no duals."""
@@ -102,40 +87,36 @@ class FastMaster(Restricted):
 
     def _by_clarabel(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         if self._conic is None:
-            self._conic = Conic(self.restriction, self._box, self._options)
+            self._conic = Conic(self.restriction, self._box, {})
         return self._conic.solve(cuts, tol)
 
 
-def _form(prepared: Prepared) -> Form | None:
+def form_of(rewritten: Rewritten) -> Form | None:
     """The form of a problem, if it is such a one."""
-    written, variables = prepared.rewritten, prepared.variables
-    spaces = [_space(v) for v in variables]
-    objective = written.objective
+    spaces = [space for v in rewritten.variables if (space := _space(v)) is not None]
     if (
-        written.constraints
-        or any(space is None for space in spaces)
-        or any(not held.atom.is_nonneg() for held in prepared.held)
-        or not objective.is_quadratic()
+        rewritten.constraints
+        or len(spaces) < len(rewritten.variables)
+        or any(not held.atom.is_nonneg() for held in rewritten.held)
+        or not rewritten.objective.is_quadratic()
     ):
         return None
-    known = [space for space in spaces if space is not None]
-    quadratic = _quadratic(prepared)
+    quadratic = _quadratic(rewritten)
     if quadratic is None:
         return None
     linear, bends, constant = quadratic
-    shares = linear[prepared.dim :]
+    shares = linear[rewritten.dim :]
     if not (shares > 0).all():
         return None
     parts = []
-    for slope, bend, space in zip(
-        prepared.split(linear[: prepared.dim]), bends, known, strict=True
-    ):
+    slopes = rewritten.split(linear[: rewritten.dim])
+    for slope, bend, space in zip(slopes, bends, spaces, strict=True):
         part = _part(slope, bend, space)
         if part is None:
             return None
         parts.append(part[0])
         constant += part[1]
-    space = known[0] if len(known) == 1 else Product(tuple(known))
+    space = spaces[0] if len(spaces) == 1 else Product(tuple(spaces))
     regularizer = parts[0] if len(parts) == 1 else Separable(tuple(parts))
     return Form(regularizer, space, constant, shares, basis_of(space))
 
@@ -150,44 +131,44 @@ def _space(variable: cp.Variable) -> WeightSpace | None:
     return None if given else Free(variable.size)
 
 
-def _quadratic(prepared: Prepared) -> tuple[Floats, list[float], float] | None:
+def _quadratic(rewritten: Rewritten) -> tuple[Floats, list[float], float] | None:
     """``linear @ (w, heights) + sum bend / 2 |variable|^2 + constant``, if the objective is
     that.
     """
-    n, size = prepared.dim, prepared.dim + prepared.n_groups
+    n, size = rewritten.dim, rewritten.dim + rewritten.n_groups
     rng = np.random.default_rng(0)
-    constant = _value(prepared, np.zeros(size))
-    linear = _gradient(prepared)
+    constant = _value(rewritten, np.zeros(size))
+    linear = _gradient(rewritten)
     bends, first = [], 0
-    for v in prepared.variables:
+    for v in rewritten.variables:
         probe = np.zeros(size)
         probe[first : first + v.size] = rng.normal(size=v.size)
-        bent = _value(prepared, probe) - constant - float(linear @ probe)
+        bent = _value(rewritten, probe) - constant - float(linear @ probe)
         bend = 2.0 * bent / float(probe @ probe)
         bends.append(
             bend if abs(bent) > SAME * (abs(constant) + np.abs(linear) @ np.abs(probe)) else 0.0
         )
         first += v.size
     probe = rng.normal(size=size)
-    pieces = prepared.split(probe[:n])
+    pieces = rewritten.split(probe[:n])
     squares = sum(0.5 * bend * float(p @ p) for bend, p in zip(bends, pieces, strict=True))
     expected = constant + float(linear @ probe) + squares
     magnitude = abs(constant) + float(np.abs(linear) @ np.abs(probe)) + abs(squares)
-    same = abs(_value(prepared, probe) - expected) <= SAME * magnitude
+    same = abs(_value(rewritten, probe) - expected) <= SAME * magnitude
     return (linear, bends, constant) if same else None
 
 
-def _value(prepared: Prepared, at: Floats) -> float:
-    """The rewritten objective at values of the variables and of the heights."""
-    prepared.put(at[: prepared.dim], at[prepared.dim :])
-    return float(np.asarray(prepared.rewritten.objective.value).item())
+def _value(rewritten: Rewritten, at: Floats) -> float:
+    """The objective at values of the variables and of the heights."""
+    rewritten.put(at[: rewritten.dim], at[rewritten.dim :])
+    return rewritten.value
 
 
-def _gradient(prepared: Prepared) -> Floats:
+def _gradient(rewritten: Rewritten) -> Floats:
     """Its gradient at zero."""
-    _value(prepared, np.zeros(prepared.dim + prepared.n_groups))
-    found = {v.id: g for v, g in prepared.rewritten.objective.grad.items() if g is not None}
-    parts = [*prepared.variables, *(held.heights for held in prepared.held)]
+    _value(rewritten, np.zeros(rewritten.dim + rewritten.n_groups))
+    found = {v.id: g for v, g in rewritten.objective.grad.items() if g is not None}
+    parts = [*rewritten.variables, *(held.heights for held in rewritten.held)]
     return np.concatenate([column(found.get(v.id, np.zeros(v.size))) for v in parts])
 
 

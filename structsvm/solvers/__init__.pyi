@@ -7,7 +7,7 @@ from structsvm.solvers.base import Step as Step
 from structsvm.solvers.cccp import CCCP as CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane as CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe as BlockFrankWolfe
-from structsvm.solvers.memory import Memory as Memory
+from structsvm.solvers.planes import Memory as Memory
 from structsvm.solvers.quasi_newton import QuasiNewton as QuasiNewton
 from structsvm.solvers.stopping import Stopping as Stopping
 from structsvm.solvers.subgradient import ProjectedSubgradient as ProjectedSubgradient

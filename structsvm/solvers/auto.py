@@ -36,8 +36,8 @@ def solver_from(
     Raises
     ------
     SettingsError
-        When no solver or master has that name; the message lists those there are. And when
-        ``master`` or ``slack`` is given to what has none, or to a solver, which has its own.
+        When no solver or master has that name, or ``master`` or ``slack`` is given to what has
+        none, or to a solver, which has its own.
 
     Examples
     --------
@@ -53,16 +53,12 @@ def solver_from(
         raise SettingsError(
             f"solver must be a Solver or one of {list(names)}, got {name!r}{meant(name, names)}"
         )
-    if not among(slack, ("n", "one")):
-        raise SettingsError(f"slack must be 'n' or 'one', got {slack!r}")
     if own or name in ("frank-wolfe", "subgradient"):
         for setting, value, usual in (("master", master, "auto"), ("slack", slack, "n")):
             if value != usual:
                 raise SettingsError(
-                    f"{setting}={value!r} is not for solver={name!r}: set it on the Solver"
-                    if own
-                    else f"{setting}={value!r} is for cutting planes, and {name!r} has none: "
-                    f"use solver='cutting-plane', or leave {setting} alone"
+                    f"{setting}={value!r} goes with solver='cutting-plane' and not with {name!r}: "
+                    f"leave it alone, or set it on a Solver, CuttingPlane({setting}=...)"
                 )
     if isinstance(name, Solver):
         return name

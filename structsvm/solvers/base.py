@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from os import PathLike
-from typing import Any
 
 from structsvm.errors import LearningError, MasterError, PluginError, SettingsError
-from structsvm.parallel import Backend, Serial, Session, single_threaded
+from structsvm.parallel import Backend, Serial, single_threaded
 from structsvm.problem import CompositeRisk, Outline, RegularizedRisk, Risk
+from structsvm.regularizers import Quadratic
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.checkpoint import Checkpoint, identity
 from structsvm.solvers.descent import Descent
-from structsvm.solvers.memory import Memory
-from structsvm.solvers.program import Program, ProgramRun
-from structsvm.solvers.run import Run
-from structsvm.solvers.separation import blocks_of
-from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
+from structsvm.solvers.planes import Memory
+from structsvm.solvers.run import AnyRun, CutRun, Run
+from structsvm.solvers.stopping import RunOverError, Step, Stopping
 from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.progress import is_watched, tell
 
-__all__ = ["AnyRun", "Run", "Solver", "Step", "Stopping"]
+__all__ = ["AnyRun", "CutRun", "Run", "Solver", "Step", "Stopping"]
 
 Callback = Callable[[HistoryEntry], None]
-AnyRun = Run | Descent | ProgramRun
 StepDone = Callable[[Step], None]
 """Called after each step; it raises when the run is over."""
 
@@ -64,7 +60,7 @@ class Solver(ABC):
 
     def solve(
         self,
-        risk: Risk | Program,
+        risk: Risk | CutRun,
         callback: Callback | None = None,
         *,
         backend: Backend | None = None,
@@ -77,7 +73,8 @@ class Solver(ABC):
 
         Parameters
         ----------
-        risk : RegularizedRisk, CompositeRisk or Program
+        risk : RegularizedRisk or CompositeRisk
+            Or a program of cvxpy with atoms that oracles know, which is its own run.
         callback : callable, optional
             Sees every iteration.
         backend : Backend, optional
@@ -88,7 +85,7 @@ class Solver(ABC):
             fails; if it is there, the run goes on from it. The stopping rule may be another then.
         memory : Memory, optional
             Of runs on the same samples with other regularizers; this run begins with what they
-            found, and adds what it finds. For convex risks; programs keep their cuts themselves.
+            found, and adds what it finds. For convex risks.
 
         Raises
         ------
@@ -100,99 +97,87 @@ class Solver(ABC):
             When the first restricted problem or a sample has no answer.
         """
         self.check(risk.outline)
-        checkpoint = None if resume is None else self._checkpoint(risk, resume)
-        if isinstance(risk, RegularizedRisk):
-            memory = (memory or Memory()).of(risk, self)
-        parts = parts_of(risk)
+        checkpoint = None
+        if resume is not None:
+            assert not isinstance(risk, CutRun)
+            checkpoint = Checkpoint(resume, identity(risk, self))
+        run = self._begin(risk, memory)
         with (
             nullcontext() if checkpoint is None else checkpoint.held(),
             single_threaded(),
             Interrupts() as interrupts,  # what has been found is not lost on the way out
-            (backend or Serial()).open(parts) as session,
+            (backend or Serial()).open(run.parts) as run.session,
         ):
-            run = self._begin(risk, parts, session, memory)
-            status = self._status_so_far(run, Step("", stalled=run.resume_from(checkpoint)))
+            has_stalled = checkpoint is not None and run.resume_from(checkpoint)
+            loop = _Loop(run, self.stopping, checkpoint, callback)
+            status = loop.status_after(Step("", stalled=has_stalled))
             if status is None:
-                status = self._iterate(run, callback, checkpoint, interrupts)
+                try:
+                    with interrupts.released():
+                        self.iterate(run, loop.done)
+                except (RunOverError, MasterError, KeyboardInterrupt) as end:
+                    status = loop.end(end)
+                except Exception:
+                    loop.keep(now=True)
+                    raise
+                else:
+                    raise PluginError(
+                        f"{type(self).__name__}.iterate has returned: call done(Step(label)) after "
+                        "every step, for ever, as in 'while True:'; it raises when the run is over"
+                    )
             if run.certificate.best is None:
                 raise LearningError(f"{status.value}; {_without_a_weight(run)}", status)
             return run.solution(status)
 
-    def _checkpoint(self, risk: Risk | Program, path: str | PathLike[str]) -> Checkpoint:
-        """The file that follows the run."""
-        if isinstance(risk, Program):
-            raise SettingsError("a program has no checkpoints: leave resume out")
-        return Checkpoint(path, identity(risk, self))
-
-    def _begin(
-        self,
-        risk: Risk | Program,
-        parts: Sequence[Any],
-        session: Session,
-        memory: Memory | None,
-    ) -> AnyRun:
-        if isinstance(risk, Program):
-            return ProgramRun(risk, self.stopping, session)
+    def _begin(self, risk: Risk | CutRun, memory: Memory | None) -> AnyRun:
+        if isinstance(risk, RegularizedRisk):
+            return Run(risk, self.stopping, (memory or Memory()).of(risk, self))
         if isinstance(risk, CompositeRisk):
-            return Descent(risk, self.stopping, session)
-        return Run(risk, self.stopping, parts, session, memory)
+            return Descent(risk, self.stopping)
+        risk.stopping = self.stopping
+        return risk
 
-    def _iterate(
+
+class _Loop:
+    """What follows each step of a run: its history, its file, and reasons to end it."""
+
+    def __init__(
         self,
         run: AnyRun,
-        callback: Callback | None,
+        stopping: Stopping,
         checkpoint: Checkpoint | None,
-        interrupts: Interrupts,
-    ) -> Status:
-        """Iterate until there is reason to stop."""
-        certificate = run.certificate
-        keep = partial(run.keep, checkpoint)
-        last: Step | None = None
+        callback: Callback | None,
+    ) -> None:
+        self.run, self.stopping = run, stopping
+        self.checkpoint, self.callback = checkpoint, callback
+        self.last: Step | None = None
 
-        def done(step: Step) -> None:
-            nonlocal last
-            last = step
-            if isinstance(run, Run) and not run.is_started:
-                run.start(run.groups("one"))  # gaps refer to the null weight, whoever iterates
-            entry = certificate.record(run.oracle_calls, step.n_cuts, step.label)
-            logger.debug("%s", entry)
-            status = self._status_so_far(run, step)
-            keep(step, now=status is not None)
-            if is_watched():
-                tell(_in_words(entry), self.stopping.part(entry))
-            if callback is not None:
-                callback(entry)
-            if status is not None:
-                run.remember(step)
-                raise RunOverError(status)
+    def done(self, step: Step) -> None:
+        run, self.last = self.run, step
+        if isinstance(run, Run) and not run.is_started:
+            run.start(run.groups("one"))  # gaps refer to the null weight, whoever iterates
+        entry = run.certificate.record(run.oracle_calls, step.n_cuts, step.label)
+        logger.debug("%s", entry)
+        status = self.status_after(step)
+        self.keep(now=status is not None)
+        if is_watched():
+            tell(_in_words(entry), self.stopping.part(entry))
+        if self.callback is not None:
+            self.callback(entry)
+        if status is not None:
+            run.remember(step)
+            raise RunOverError(status)
 
-        try:
-            with interrupts.released():
-                self.iterate(run, done)
-        except RunOverError as over:
-            return over.status
-        except KeyboardInterrupt:  # anywhere, so what there is may be half of something
-            if certificate.best is None:
-                raise
-            return Status.INTERRUPTED
-        except (BudgetSpentError, MasterError) as end:
-            keep(last, now=True)
-            status, label = _cut_short(run, end)
-            if last is not None:
-                run.remember(last)
-            certificate.record(run.oracle_calls, 0, label)
-            return status
-        except Exception:
-            keep(last, now=True)
-            raise
-        raise PluginError(
-            f"{type(self).__name__}.iterate has returned: call done(Step(label)) after every step, "
-            "for ever, as in 'while True:'; it raises when the run is over"
-        )
+    def keep(self, now: bool) -> None:
+        """Write the state after the last step into the checkpoint, if there is one."""
+        step = self.last
+        if self.checkpoint is not None and step is not None:
+            certificate = self.run.certificate
+            self.checkpoint.keep(certificate, lambda: self.run.saved_after(step), now)
 
-    def _status_so_far(self, run: AnyRun, step: Step) -> Status | None:
+    def status_after(self, step: Step) -> Status | None:
         """Why to stop after the iterations so far, if there is a reason."""
-        certificate, tol = run.certificate, self.stopping.tol
+        certificate, tol = self.run.certificate, self.stopping.tol
         if not certificate.entries:
             return None
         if step.stationary:
@@ -205,34 +190,29 @@ class Solver(ABC):
             return Status.MAX_ITER
         return None
 
-
-def parts_of(risk: Risk | Program) -> Sequence[Any]:
-    if isinstance(risk, Program):
-        return risk.parts
-    if isinstance(risk, CompositeRisk):
-        return [risk.part([i]) for i in range(risk.n_samples)]
-    return blocks_of(risk)
-
-
-class RunOverError(Exception):
-    """Ends the iterations of a run; never leaves :meth:`Solver.solve`."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.value)
-        self.status = status
-
-
-def _cut_short(run: AnyRun, end: BudgetSpentError | MasterError) -> tuple[Status, str]:
-    """The status of a run that ended within an iteration, and what its history says."""
-    if isinstance(end, BudgetSpentError):
-        return end.status, "cut short"
-    certificate = run.certificate
-    # A descent has its start, which is no answer, and then a weight that is none the worse.
-    found = len(certificate.entries) > 1 if isinstance(run, Descent) else certificate.is_answer
-    if not found:
-        raise end
-    logger.warning("the master failed (%s): the best weight so far is returned", end)
-    return Status.MASTER_FAILED, f"failed: {end}"
+    def end(self, end: RunOverError | MasterError | KeyboardInterrupt) -> Status:
+        """The status of a run that ended so; what ended it is raised where there is no answer."""
+        run, certificate = self.run, self.run.certificate
+        if type(end) is RunOverError:
+            return end.status
+        if isinstance(
+            end, KeyboardInterrupt
+        ):  # anywhere, so what there is may be half of something
+            if certificate.best is None:
+                raise end
+            return Status.INTERRUPTED
+        self.keep(now=True)
+        if isinstance(end, RunOverError):
+            status, label = end.status, "cut short"
+        elif run.has_answer:
+            status, label = Status.MASTER_FAILED, f"failed: {end}"
+            logger.warning("the master failed (%s): the best weight so far is returned", end)
+        else:
+            raise end
+        if self.last is not None:
+            run.remember(self.last)
+        certificate.record(run.oracle_calls, 0, label)
+        return status
 
 
 def _without_a_weight(run: AnyRun) -> str:
@@ -250,3 +230,44 @@ def _in_words(entry: HistoryEntry) -> str:
     calls = f"{entry.oracle_calls} oracle calls"
     state = f"gap {entry.gap:.2g}" if entry.gap < float("inf") else f"objective {entry.upper:.6g}"
     return f"iteration {entry.iteration + 1}, {state}, {calls}"
+
+
+def require_convex(risk: Outline, solver: str) -> None:
+    """Refuse what is not convex, naming solvers that take it."""
+    if not risk.is_convex:
+        raise SettingsError(
+            f"{solver} is for convex objectives, and this one is not: use "
+            "QuasiNewton (solver='quasi-newton') or CCCP (solver='cccp')"
+        )
+
+
+def strongly_convex(risk: Outline, solver: str) -> Quadratic:
+    """Omega as a strongly convex quadratic, over a cone alone."""
+    require_convex(risk, solver)
+    remedy = (
+        "use CuttingPlane, which takes every regularizer and constraint (solver='cutting-plane')"
+    )
+    if risk.constraints is not None:
+        raise SettingsError(f"{solver} cannot keep further constraints on the metric: {remedy}")
+    omega = risk.quadratic
+    if omega is None or not omega.curvature.min() > 0:
+        raise SettingsError(
+            f"{solver} needs a strongly convex regularizer such as SquaredNorm(), "
+            f"got {risk.regularizer}: {remedy}"
+        )
+    return omega
+
+
+def smooth_composite(risk: Outline, solver: str) -> Quadratic:
+    """Omega as a quadratic, whose gradient is known, of an objective that is not convex."""
+    if risk.is_convex:
+        raise SettingsError(
+            f"{solver} is for objectives that are not convex, and this one is: "
+            "use CuttingPlane (solver='cutting-plane'), which certifies its answer"
+        )
+    if risk.quadratic is None:
+        raise SettingsError(
+            f"{solver} needs the gradient of the regularizer: use SquaredNorm or Trace, "
+            f"got {risk.regularizer}"
+        )
+    return risk.quadratic

@@ -10,10 +10,9 @@ import numpy as np
 from structsvm.errors import LearningError, SettingsError
 from structsvm.problem import Outline
 from structsvm.regularizers import Quadratic, SquaredNorm
-from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping
+from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.descent import Descent, quadratic
-from structsvm.solvers.requirements import require_composite
+from structsvm.solvers.descent import Descent
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number
@@ -85,15 +84,8 @@ class CCCP(Solver):
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 
     def check(self, risk: Outline) -> None:
-        """Check that the regularizer is quadratic, with the same curvature everywhere.
-
-        Raises
-        ------
-        SettingsError
-            If it is not.
-        """
-        require_composite(risk, "CCCP")
-        omega = quadratic(risk, "CCCP")
+        """Check that the regularizer is quadratic, with the same curvature everywhere."""
+        omega = smooth_composite(risk, "CCCP")
         if not np.all(omega.curvature == omega.curvature[0]):
             raise SettingsError("CCCP needs a regularizer of the same curvature everywhere")
 
@@ -155,7 +147,7 @@ class _Rounds:
         shift = risk.penalty(self.w) - near.value(self.w, risk.space)
         stopping = replace(run.within_budget(inner.stopping), tol=self.precision)
         answer = replace(inner, stopping=stopping).solve(risk.model(self.w, near))
-        run.evaluations += answer.oracle_calls // max(risk.n_samples, 1)
+        run.oracle_calls += answer.oracle_calls // risk.n_samples * risk.n_samples
         if answer.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self.is_solved = answer.status.converged

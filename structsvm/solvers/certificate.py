@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Mapping
@@ -15,27 +14,26 @@ from structsvm.errors import CertificateError
 from structsvm.masters.bounds import CERTIFIED, ROUNDING
 from structsvm.solution import History, HistoryEntry, Solution, relative_gap
 from structsvm.solvers.planes import Planes
-from structsvm.solvers.requirements import ADMISSIBLE
 from structsvm.status import Quality, Status
 from structsvm.storage.codec import check_fields
 from structsvm.support.arrays import Floats
 
-__all__ = ["Certificate"]
+__all__ = ["ADMISSIBLE", "Certificate"]
 
-
-logger = logging.getLogger("structsvm")
+ADMISSIBLE = 1e-6
+"""By how much of its size a weight may break further constraints, which conic solvers keep to their
+accuracy only."""
 
 CROSSED = 1e-3
 """Of its scale, how far the bounds of a program may cross: more than broken constraints explain."""
+
+NUMBERS = ("null", "at_null", "lower", "upper", "certified_upper")
 
 
 class Certificate:
     """Bounds of ``min F`` that only ever improve, the weight that attains the upper one, history.
 
-    Parameters
-    ----------
-    floor : float
-        What ``F`` cannot be below, whatever the labels.
+    ``floor`` is what ``F`` cannot be below, whatever the labels.
     """
 
     def __init__(self, floor: float) -> None:
@@ -167,16 +165,6 @@ class Certificate:
             crossed -= ADMISSIBLE * (abs(self.lower) + abs(self.upper))
         return crossed > 0
 
-    def require_consistent(self) -> None:
-        """Refuse crossed bounds; of a heuristic oracle they say that it found too little."""
-        if self.is_crossed and Quality.HEURISTIC not in self.qualities:
-            raise CertificateError(
-                f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
-                f"than rounding explains ({self.bound}): an oracle claims to be exact and is not, "
-                "a regularizer is not convex, or the scales of the data leave no digits; rescale "
-                "the data, or check the plugin with structsvm.testing"
-            )
-
     def status(self, tol: float) -> Status:
         """The status of a run that reached its tolerance."""
         if Quality.HEURISTIC in self.qualities:
@@ -195,29 +183,15 @@ class Certificate:
         return self.null - self.lower <= tol * abs(self.null)
 
     def header(self) -> dict[str, Any]:
-        """Return the state as plain values, without the best weight."""
-        return {
-            "null": self.null,
-            "at_null": self.at_null,
-            "lower": self.lower,
-            "bound": self.bound,
-            "upper": self.upper,
-            "certified_upper": self.certified_upper,
-            "caught": self.caught,
+        """The state as plain values, without the best weight."""
+        return {name: getattr(self, name) for name in (*NUMBERS, "bound", "caught", "seconds")} | {
             "qualities": sorted(quality.name for quality in self.qualities),
-            "seconds": self.seconds,
             "history": [astuple(entry) for entry in self.entries],
         }
 
     def restore(self, header: Mapping[str, Any], best: Floats | None) -> None:
-        """Take over the state of another certificate, as :meth:`header` returned it.
-
-        Raises
-        ------
-        LookupError, TypeError, ValueError
-            When it says something else.
-        """
-        for name in ("null", "at_null", "lower", "upper", "certified_upper"):
+        """Take over the state that :meth:`header` told; LookupError, TypeError or ValueError."""
+        for name in NUMBERS:
             setattr(self, name, float(header[name]))
         self.caught = None if header["caught"] is None else str(header["caught"])
         self.bound, self.best = str(header["bound"]), best
@@ -228,14 +202,26 @@ class Certificate:
         self._started = time.perf_counter() - float(header["seconds"])
 
     def solution(self, status: Status, oracle_calls: int) -> Solution:
-        """Return the best weight with its certificate."""
+        """The best weight with its certificate; CertificateError if its bounds have crossed."""
         assert self.best is not None
-        self.require_consistent()
+        lower, bound = self.lower, self.bound
+        # Of a heuristic oracle crossed bounds say that it found too little.
+        if Quality.HEURISTIC in self.qualities:
+            bound = f"lower bound {bound}, upper bound as found by a heuristic oracle"
+        elif self.is_crossed:
+            raise CertificateError(
+                f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
+                f"than rounding explains ({self.bound}): an oracle claims to be exact and is not, "
+                "a regularizer is not convex, or the scales of the data leave no digits; rescale "
+                "the data, or check the plugin with structsvm.testing"
+            )
+        else:
+            lower = min(self.lower, self.upper)
+            if Quality.RELAXATION in self.qualities:
+                bound = f"{bound}, for the relaxation"
         return Solution(
             w=self.best,
-            lower=self.lower
-            if Quality.HEURISTIC in self.qualities
-            else min(self.lower, self.upper),
+            lower=lower,
             upper=self.upper,
             certified_upper=self.certified_upper,
             null=self.null,
@@ -243,13 +229,6 @@ class Certificate:
             n_iter=len(self.entries),
             oracle_calls=oracle_calls,
             seconds=self.seconds,
-            bound=self._basis(),
+            bound=bound,
             history=History(tuple(self.entries)),
         )
-
-    def _basis(self) -> str:
-        if Quality.HEURISTIC in self.qualities:
-            return f"lower bound {self.bound}, upper bound as found by a heuristic oracle"
-        if Quality.RELAXATION in self.qualities:
-            return f"{self.bound}, for the relaxation"
-        return self.bound

@@ -62,8 +62,7 @@ class Checkpoint:
     """A file that follows a run."""
 
     def __init__(self, path: str | PathLike[str], identity: Mapping[str, str]) -> None:
-        self.path = Path(path)
-        self.identity = dict(identity)
+        self.path, self.identity = Path(path), dict(identity)
         self._written = -np.inf
         self._failing = False
         if not os.path.isdir(self.path.parent):
@@ -93,21 +92,20 @@ class Checkpoint:
         try:
             found = header["identity"]
             other = [name for name, mark in self.identity.items() if found.get(name) != mark]
-            if other:
-                raise CheckpointError(
-                    f"{self.path}: a checkpoint with other {', '.join(other)}: give the same data "
-                    "and settings to resume from it, or another file to start again"
-                )
-            certificate.restore(header["certificate"], arrays.pop("best", None))
-            saved = Saved(arrays, header["oracle_calls"], header["stalled"])
-            check_fields(Saved, vars(saved))
+            if not other:
+                certificate.restore(header["certificate"], arrays.pop("best", None))
+                saved = Saved(arrays, header["oracle_calls"], header["stalled"])
+                check_fields(Saved, vars(saved))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, CheckpointError):
-                raise
             raise CheckpointError(
                 f"{self.path}: no checkpoint of this version: {error!r}; give another file to "
                 "start again"
             ) from error
+        if other:
+            raise CheckpointError(
+                f"{self.path}: a checkpoint with other {', '.join(other)}: give the same data "
+                "and settings to resume from it, or another file to start again"
+            )
         logger.info("going on from %s, after %d oracle calls", self.path, saved.oracle_calls)
         return saved
 
@@ -149,30 +147,21 @@ class Checkpoint:
                     CheckpointWarning,
                 )
             return
-        if self._failing:
-            logger.info("%s is written again", self.path)
         self._written, self._failing = time.monotonic(), False
 
 
 def identity(risk: Risk, solver: Any) -> dict[str, str]:
     """Fingerprints of a risk and of a solver, but for its stopping rule, which may change."""
     settings = [value for name, value in vars(solver).items() if name != "stopping"]
+    named: dict[str, Any] = {"solver": [type(solver), *settings]}
     if isinstance(risk, CompositeRisk):
-        samples = [risk.part([i]) for i in range(risk.n_samples)]
-        named: dict[str, Any] = {
-            "recordings": samples,
-            "regularizer": risk.regularizer,
-            "solver": [type(solver), *settings],
-        }
-        return {name: fingerprint(value) for name, value in named.items()}
-    named = {
-        "recordings": list(risk.xs),
-        "labels": list(risk.ys),
-        "sample weights": risk.sample_weight,
-        "regularizer": [_canonical_regularizer(risk), risk.null],
-        "constraints": _canonical_constraints(risk),
-        "solver": [type(solver), *settings],
-    }
+        named["recordings"] = [risk.part([i]) for i in range(risk.n_samples)]
+        named["regularizer"] = risk.regularizer
+    else:
+        named["recordings"], named["labels"] = list(risk.xs), list(risk.ys)
+        named["sample weights"] = risk.sample_weight
+        named["regularizer"] = [_canonical_regularizer(risk), risk.null]
+        named["constraints"] = _canonical_constraints(risk)
     return {name: fingerprint(value) for name, value in named.items()}
 
 
@@ -206,18 +195,11 @@ def _canonical(problem: cp.Problem) -> dict[str, Any]:
     """The arrays that a solver would be given."""
     import cvxpy as cp
 
-    for solver in dict.fromkeys(["CLARABEL", "SCS", *cp.installed_solvers()]):
-        try:
-            data = problem.get_problem_data(solver)[0]
-        except cp.error.DCPError as error:
-            raise SettingsError(
-                f"the regularizer or a constraint is not convex: {error}"
-            ) from error
-        except (cp.error.SolverError, ValueError):  # not a problem for this solver
-            continue
-        plain = {name: _plain(value) for name, value in data.items()}
-        return {"solver": solver, **{n: v for n, v in sorted(plain.items()) if v is not None}}
-    raise SettingsError("no installed solver takes the regularizer or a constraint")
+    try:
+        data = problem.get_problem_data("CLARABEL")[0]
+    except (cp.error.DCPError, cp.error.SolverError) as error:
+        raise SettingsError(f"the regularizer or a constraint is not convex: {error}") from error
+    return {name: _plain(value) for name, value in sorted(data.items())}
 
 
 def _plain(value: Any) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.masters.auto import AutoMaster, master_from
@@ -14,17 +17,18 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Outline
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping
-from structsvm.solvers.damping import Damping
-from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.planes import Planes, together
-from structsvm.solvers.program import ProgramRun
-from structsvm.solvers.requirements import require_convex
+from structsvm.solvers.base import (
+    AnyRun,
+    CutRun,
+    Solver,
+    Step,
+    StepDone,
+    Stopping,
+    require_convex,
+)
+from structsvm.solvers.planes import PlaneCache, Planes, together
 from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import among, is_number, is_whole, refuse_below
-
-CutRun = Run | ProgramRun
-"""What improves by cuts: those of a risk, or of a program."""
+from structsvm.support.checks import among, is_number, refuse_below
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
@@ -33,6 +37,8 @@ VIOLATED = 1e-12
 CACHE_BYTES = 2**27
 NEAR = 0.01
 """Relative gap below which damping depends on what the round before has gained."""
+FOLLOWING = 0.1
+"""By how much of the rest one round changes the damping."""
 RECALL = 0.1
 """Part of the gap by which known labellings have to violate the working set to be recalled."""
 CALLS_PER_MASTER = 5
@@ -104,10 +110,7 @@ class CuttingPlane(Solver):
     cached_planes: int = 5
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         object.__setattr__(self, "master", master_from(self.master))
-        if self.max_cuts is not None and not is_whole(self.max_cuts):
-            raise SettingsError(f"max_cuts must be an integer or None, got {self.max_cuts!r}")
         if not among(self.slack, ("n", "one")):
             raise SettingsError(f"slack must be 'n' or 'one', got {self.slack!r}")
         if not (is_number(self.damping) and 0 <= self.damping < 1):
@@ -120,13 +123,7 @@ class CuttingPlane(Solver):
         refuse_below(0, "cached_planes", self.cached_planes)
 
     def check(self, risk: Outline) -> None:
-        """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack.
-
-        Raises
-        ------
-        SettingsError
-            If it leaves fewer.
-        """
+        """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack."""
         require_convex(risk, "CuttingPlane")
         n_groups = risk.n_samples if self.slack == "n" else 1
         if self.max_cuts is not None and self.max_cuts < 2 * n_groups:
@@ -136,7 +133,10 @@ class CuttingPlane(Solver):
             )
 
     def iterate(self, run: AnyRun, done: StepDone) -> None:
-        """Solve the master and ask every oracle once, in each step."""
+        """Solve the master and ask every oracle once, in each step.
+
+        Again without damping, then precisely, if nothing was gained.
+        """
         assert isinstance(run, CutRun)
         groups = run.groups(self.slack)
         cuts = run.working_set(groups)
@@ -147,55 +147,48 @@ class CuttingPlane(Solver):
             cache.restore(run.state)
         if run.saved is not None:
             damping.restore(run.saved)
-        if run.saved is None:
+        else:
             cuts.add(run.start(groups, cache))
+        certificate, tol = run.certificate, self.stopping.tol
         while True:
-            done(self._step(run, cuts, cache, groups, damping))
+            labels, stalled = [], False
+            for precision, damped in self._attempts(run, damping):
+                answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, precision)
+                labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
+                if certificate.gap <= tol:
+                    break
+                w = run.between(answer, cuts, damped)
+                upper, known = certificate.upper, cuts.group_values(w)
+                found = run.evaluate(w, groups, known, cache)
+                if damped and damping.follows and run.form is not None:
+                    damping.note(_rises(run.form, found, answer.w))
+                new = found.cuts(_violated(run, found, known, w))
+                gained = certificate.upper < upper
+                if not gained:
+                    at_answer = cuts.group_values(answer.w)
+                    gained = bool(_violated(run, found, at_answer, answer.w).any())
+                cuts.retire(answer.multipliers, self.max_idle)
+                added = cuts.add(new)
+                cuts.trim(self._capacity(cuts))
+                if certificate.gap <= tol or (added and gained):
+                    break
+            else:
+                stalled = answer.is_minimum
+            state = partial(_state, cuts, cache, damping)
+            done(Step("; ".join(labels), len(cuts), stalled=stalled, state=state))
 
-    def _step(
-        self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, damping: Damping
-    ) -> Step:
-        """Master and oracles; again without damping, then precisely, if nothing was gained."""
-        labels: list[str] = []
-        step = partial(Step, state=lambda: cuts.state() | cache.state() | damping.state())
-        for tol, damped in self._attempts(run, damping):
-            answer, n_recalls = self._solve_with_known(run, cuts, cache, groups, tol)
-            labels.append(f"{answer.label}, {n_recalls} recalls" if n_recalls else answer.label)
-            if run.certificate.gap <= self.stopping.tol:
-                return step("; ".join(labels), len(cuts))
-            w = run.between(answer, cuts, damped)
-            upper, known = run.certificate.upper, cuts.group_values(w)
-            evaluation = run.evaluate(w, groups, known, cache)
-            if damped and damping.follows and run.form is not None:
-                damping.note(_rises(run.form, evaluation, answer.w))
-            new = evaluation.cuts(_violated(run, evaluation, known, w))
-            gained = run.certificate.upper < upper
-            if not gained:
-                at_answer = cuts.group_values(answer.w)
-                gained = bool(_violated(run, evaluation, at_answer, answer.w).any())
-            cuts.retire(answer.multipliers, self.max_idle)
-            added = cuts.add(new)
-            cuts.trim(self._capacity(cuts))
-            if run.certificate.gap <= self.stopping.tol or (added and gained):
-                return step("; ".join(labels), len(cuts))
-        return step("; ".join(labels), len(cuts), stalled=answer.is_minimum)
+    def _attempts(self, run: CutRun, damping: Damping) -> list[tuple[float, float]]:
+        """Accuracies of the master and dampings, tried in turn until something is gained.
 
-    def _attempts(self, run: CutRun, near: Damping) -> list[tuple[float, float]]:
-        """Accuracies of the master and dampings, tried in turn until something is gained."""
-        gap, damping = run.certificate.gap, self._damping(run, near)
+        No damping without a center to stay near, nor where the master's weight no longer jumps.
+        """
+        gap, entries = run.certificate.gap, run.certificate.entries
+        halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
         usual = min(1e-3, max(1e-7, 0.01 * gap))
         last = min(usual, max(PRECISE, 0.1 * self.stopping.tol))
-        if damping > 0:
-            return [(usual, damping), (last, 0.0), (PRECISE, 0.0)]
+        if damping.share > 0 and not (halved and gap < NEAR) and run.stays_near:
+            return [(usual, damping.share), (last, 0.0), (PRECISE, 0.0)]
         return [(last if gap < NEAR else usual, 0.0), (PRECISE, 0.0)]
-
-    def _damping(self, run: CutRun, near: Damping) -> float:
-        """None without a center to stay near, nor where the master's weight no longer jumps."""
-        entries = run.certificate.entries
-        halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
-        if (halved and run.certificate.gap < NEAR) or not run.stays_near:
-            return 0.0
-        return near.share
 
     def _solve_with_known(
         self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float
@@ -254,6 +247,35 @@ class CuttingPlane(Solver):
             return self.max_cuts
         fits: int = WORKING_SET_BYTES // (8 * cuts.slopes.shape[1])
         return max(3 * cuts.n_groups, fits)
+
+
+class Damping:
+    """Where between the master's weight (0) and the best one (1) the oracles are called.
+
+    With one slack a few planes are all that is known of a sum of many maxima, and the master's
+    weight jumps for as long as they do not hold it. How far it can be trusted is seen from the
+    planes that are found on the way to it: if by them the objective rises from there on, the next
+    round stays nearer to the best weight, otherwise it goes further (Pessoa, Sadykov, Uchoa and
+    Vanderbeck, Automation and combination of linear-programming based stabilization techniques in
+    column generation, 2018). With a slack for each sample that gains nothing, and damping stays.
+    """
+
+    def __init__(self, share: float, follows: bool) -> None:
+        self.share, self.follows = share, follows and share > 0
+
+    def note(self, rises: bool) -> None:
+        """Take note of a damped round: whether the objective rises towards the master's weight."""
+        if self.follows:
+            self.share += FOLLOWING * ((1.0 - self.share) if rises else -self.share)
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Be what another was."""
+        if self.follows:
+            self.share = float(state["damping"][0])
+
+
+def _state(cuts: WorkingSet, cache: PlaneCache, damping: Damping) -> dict[str, NDArray[Any]]:
+    return cuts.state() | cache.state() | {"damping": np.array([damping.share])}
 
 
 def _least(run: CutRun) -> float:

@@ -12,9 +12,16 @@ from numpy.typing import NDArray
 
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping
-from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.requirements import strongly_convex
+from structsvm.solvers.base import (
+    AnyRun,
+    Run,
+    Solver,
+    Step,
+    StepDone,
+    Stopping,
+    strongly_convex,
+)
+from structsvm.solvers.planes import PlaneCache
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed, refuse_below
 

@@ -1,18 +1,17 @@
-"""Lower bounds of hinge losses that oracles give at a weight, one plane for each group of samples.
-
-The same container holds the planes of single samples on a worker, their sums over the samples of a
-block, and the sums over all blocks, with which certificates and working sets go on.
-"""
+"""Planes that oracles give, lower bounds of hinge losses, and what is remembered of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from structsvm.masters.working_set import Cut, Labelling, Labellings
+from structsvm.errors import SettingsError
+from structsvm.masters.working_set import Cut, Labelling, Labellings, as_objects
+from structsvm.problem import RegularizedRisk
 from structsvm.status import Quality
 from structsvm.support.arrays import Bools, Floats, Ints
 
@@ -21,7 +20,11 @@ RANKS = list(Quality)
 
 
 class Planes(NamedTuple):
-    """``intercepts + slopes @ w'``, lower bounds of the weighted hinge losses of groups."""
+    """``intercepts + slopes @ w'``, lower bounds of the weighted hinge losses of groups.
+
+    The same container holds the planes of single samples on a worker, their sums over the samples
+    of a block, and the sums over all blocks, with which certificates and working sets go on.
+    """
 
     w: Floats
     """The weight at which the oracles were called, (d,)."""
@@ -51,16 +54,8 @@ class Planes(NamedTuple):
     """Omega(w), once all groups are there."""
 
     @classmethod
-    def empty(cls, w: Floats, groups: Ints) -> Planes:
-        """Planes of single samples, to be filled in by their oracles."""
-        n = groups.size
-        slopes, (intercepts, values, slacks) = np.zeros((n, w.size)), np.zeros((3, n))
-        none: list[Labellings] = [()] * n
-        return cls(w, groups, slopes, intercepts, values, slacks, Quality.EXACT, 0.0, 0, none)
-
-    @classmethod
     def joined(cls, parts: Sequence[Planes]) -> Planes:
-        """Return the planes of several blocks, one after another."""
+        """The planes of several blocks, one after another."""
         caught = [part.caught for part in parts if part.caught is not None]
         return cls(
             w=parts[0].w,
@@ -130,3 +125,175 @@ def weakest(qualities: Iterable[Quality]) -> Quality:
         if quality is not found and RANKS.index(quality) > RANKS.index(found):
             found = quality
     return found
+
+
+class PlaneCache:
+    """The latest planes of every sample: labellings that are tried before an oracle is."""
+
+    def __init__(self, n_samples: int, capacity: int, dim: int) -> None:
+        self.capacity = capacity
+        self._intercepts: Floats = np.zeros((n_samples, capacity))
+        self._slopes: Floats = np.zeros((n_samples, capacity, dim))
+        self._seen: Ints = np.zeros(n_samples, dtype=np.int64)
+        self._labellings: list[list[Labellings]] = [[()] * capacity for _ in range(n_samples)]
+
+    def __len__(self) -> int:
+        """Planes of all samples, the null ones not counted."""
+        return int(np.minimum(self._seen, self.capacity).sum())
+
+    def add(self, i: int, intercept: float, slope: Floats, labellings: Labellings = None) -> None:
+        """Keep a plane of sample ``i`` that is not here yet, in the place of its oldest one."""
+        self.add_all(np.array([i]), np.array([intercept]), slope[None], [labellings])
+
+    def add_all(
+        self, which: Ints, intercepts: Floats, slopes: Floats, labellings: Sequence[Labellings]
+    ) -> None:
+        if self.capacity == 0:
+            return
+        new = np.flatnonzero(~self._holds(which, intercepts, slopes))
+        samples = which[new]
+        places = self._seen[samples] % self.capacity
+        self._intercepts[samples, places] = intercepts[new]
+        self._slopes[samples, places] = slopes[new]
+        self._seen[samples] += 1
+        for n, i, place in zip(new.tolist(), samples.tolist(), places.tolist(), strict=True):
+            self._labellings[i][place] = labellings[n]
+
+    def _holds(self, which: Ints, intercepts: Floats, slopes: Floats) -> Bools:
+        held = np.zeros(which.size, dtype=bool)
+        rows, places = np.nonzero(self._intercepts[which] == intercepts[:, None])
+        if rows.size:
+            held[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
+        return held
+
+    def best(self, i: int, w: Floats) -> tuple[float, Floats]:
+        """The plane of sample ``i`` that is largest at ``w``."""
+        values = self._intercepts[i] + self._slopes[i] @ w
+        if not values.max(initial=0.0) > 0:
+            return 0.0, np.zeros_like(w)
+        k = values.argmax()
+        return float(self._intercepts[i, k]), self._slopes[i, k]
+
+    def values(self, w: Floats) -> Floats:
+        """The largest plane of each sample at ``w``, at least 0, (N,)."""
+        return np.asarray(self._all_values(w).max(axis=1, initial=0.0))
+
+    def group_values(self, w: Floats, groups: Ints) -> Floats:
+        """Sums over groups of the largest plane of each sample at ``w``, (G,)."""
+        return np.asarray(np.bincount(groups, self.values(w)), dtype=np.float64)
+
+    def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats, list[Labellings]]:
+        """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d)."""
+        n_groups = int(groups.max()) + 1
+        intercepts, slopes = np.zeros(n_groups), np.zeros((n_groups, w.size))
+        found: list[Labellings] = [()] * groups.size
+        if self.capacity == 0:
+            return intercepts, slopes, found
+        values = self._all_values(w)
+        places = values.argmax(axis=1)
+        which = np.flatnonzero(values.max(axis=1) > 0)  # of the others the null plane is largest
+        places = places[which]
+        np.add.at(intercepts, groups[which], self._intercepts[which, places])
+        np.add.at(slopes, groups[which], self._slopes[which, places])
+        for i, k in zip(which.tolist(), places.tolist(), strict=True):
+            found[i] = self._labellings[i][k]
+        return intercepts, slopes, found
+
+    def _all_values(self, w: Floats) -> Floats:
+        """Every plane of every sample at ``w``, (N, capacity)."""
+        n, capacity, dim = self._slopes.shape
+        values = self._slopes.reshape(n * capacity, dim) @ w
+        return np.asarray(self._intercepts + values.reshape(n, capacity))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays that :meth:`restore` takes."""
+        return {
+            "cache_intercepts": self._intercepts,
+            "cache_slopes": self._slopes,
+            "cache_seen": self._seen,
+            "cache_labellings": as_objects([as_objects(row) for row in self._labellings]),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Hold what another cache of the same size held."""
+        self._intercepts = state["cache_intercepts"].copy()
+        self._slopes = state["cache_slopes"].copy()
+        self._seen = state["cache_seen"].copy()
+        unknown = [[None] * self.capacity for _ in range(len(self._seen))]
+        self._labellings = [list(row) for row in state.get("cache_labellings", unknown)]
+
+
+class Memory:
+    """The cuts and losses of a run, from which the next one starts.
+
+    Hinge losses, and so cuts, planes and their sums, depend on the samples alone. Along a path of
+    regularizers each run begins with the cuts of the one before and knows its best weight without
+    calling an oracle. Every run has its own certificate, which is as good as without memory.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
+    >>> from structsvm.regularizers import SquaredNorm
+    >>> from structsvm.solvers import CuttingPlane, Memory
+    >>> drawn = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> risk = MetricLearner(metric="diagonal").risk(*arrays_and_labels(drawn))
+    >>> memory, solver = Memory(), CuttingPlane()
+    >>> for lam in (1.0, 0.1):  # the same samples, the strongest regularizer first
+    ...     print(solver.solve(risk.regularized(SquaredNorm(lam)), memory=memory).status.name)
+    OPTIMAL
+    OPTIMAL
+    """
+
+    def __init__(self) -> None:
+        self.best: Planes | None = None
+        """At the best weight of the run before, without its cuts."""
+        self.state: Mapping[str, NDArray[Any]] | None = None
+        """The state of the solver, from which the next run starts."""
+        self.qualities: frozenset[Quality] = frozenset()
+        """Of the answers that this state comes from."""
+        self.caught: str | None = None
+        """Which oracle claimed more than it could keep, if one did."""
+        self._seen: dict[bytes, Planes] = {}
+        self._owner: tuple[tuple[Any, ...], type, dict[str, Any]] | None = None
+
+    def of(self, risk: RegularizedRisk, solver: Any) -> Memory:
+        """The memory itself; SettingsError if it is of other samples or of another solver."""
+        samples = (risk.problem, risk.xs, risk.ys, risk.sample_weight)
+        settings = {name: value for name, value in vars(solver).items() if name != "stopping"}
+        if self._owner is None:
+            self._owner = samples, type(solver), settings
+        known, kind, others = self._owner
+        same = all(a is b for a, b in zip(samples, known, strict=True))
+        if not same or type(solver) is not kind or settings != others:
+            raise SettingsError(
+                "this memory is of other samples or of another solver: begin with a new Memory()"
+            )
+        return self
+
+    def recall(self, w: Floats, penalty: float) -> Planes | None:
+        """The losses at ``w`` with this Omega(w), or None if they are not known."""
+        seen = self._seen.get(w.tobytes())
+        return None if seen is None else seen._replace(penalty=penalty)
+
+    def note(self, evaluation: Planes) -> None:
+        """Remember the losses at a weight from which every run starts."""
+        self._seen[evaluation.w.tobytes()] = _without_cuts(evaluation, evaluation.values)
+
+    def note_best(self, evaluation: Planes, known: Floats | None) -> None:
+        """Remember the losses at the best weight so far, at least those that were known."""
+        values = evaluation.values
+        values = values if known is None else np.maximum(values, known)
+        self.best = _without_cuts(evaluation, values)
+
+
+def _without_cuts(evaluation: Planes, values: Floats) -> Planes:
+    """The losses alone: the cuts are in the state of the solver."""
+    return evaluation._replace(
+        groups=np.empty(0, dtype=np.int64),
+        slopes=np.empty((0, evaluation.w.size)),
+        intercepts=np.empty(0),
+        values=values,
+        labellings=[],
+    )

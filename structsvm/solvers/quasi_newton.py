@@ -9,9 +9,8 @@ from scipy.optimize import minimize as scipy_minimize
 
 from structsvm.errors import SettingsError
 from structsvm.problem import Outline
-from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping
-from structsvm.solvers.descent import Descent, quadratic
-from structsvm.solvers.requirements import require_composite
+from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
+from structsvm.solvers.descent import Descent
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, WeightSpace
 
@@ -48,21 +47,11 @@ class QuasiNewton(Solver):
 
     stopping: Stopping = field(default_factory=lambda: Stopping(tol=1e-3))
 
-    def __post_init__(self) -> None:
-        """Check the stopping rule."""
-
     def check(self, risk: Outline) -> None:
-        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic.
-
-        Raises
-        ------
-        SettingsError
-            If they are not.
-        """
-        require_composite(risk, "QuasiNewton")
+        """Check that the weight is a metric, full or diagonal, and the regularizer quadratic."""
+        smooth_composite(risk, "QuasiNewton")
         if not isinstance(risk.space, PSD | Nonnegative):
             raise SettingsError(f"QuasiNewton needs a metric, full or diagonal, not {risk.space}")
-        quadratic(risk, "QuasiNewton")
 
     def iterate(self, run: AnyRun, done: StepDone) -> None:
         """L-BFGS from the start of the risk; one accepted step in each iteration."""

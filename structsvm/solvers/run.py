@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,32 +16,22 @@ from numpy.typing import NDArray
 from structsvm.errors import MasterError, OracleWarning, SettingsError, warn
 from structsvm.masters.base import Master, MasterSolution, Request, checked
 from structsvm.masters.bounds import lower_bound, plane_bound
-from structsvm.masters.cvxpy import CvxpyMaster
+from structsvm.masters.cvxpy import CvxpyMaster, solve_with
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.parallel import Session
 from structsvm.parallel.base import SerialSession
-from structsvm.problem import RegularizedRisk
+from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solution import Solution
-from structsvm.solvers.certificate import Certificate
+from structsvm.solution import Solution, SupportLabelling
+from structsvm.solvers.certificate import ADMISSIBLE, Certificate
 from structsvm.solvers.checkpoint import SAME, Checkpoint, Saved
-from structsvm.solvers.memory import Memory
-from structsvm.solvers.plane_cache import PlaneCache
-from structsvm.solvers.planes import Planes
-from structsvm.solvers.requirements import is_admissible
-from structsvm.solvers.separation import (
-    Block,
-    blocks_of,
-    separate_one,
-    separate_share,
-    truth_sizes,
-)
+from structsvm.solvers.planes import Memory, PlaneCache, Planes
+from structsvm.solvers.separation import blocks_of, separate_one, separate_share, truth_sizes
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
-from structsvm.solvers.support import support_of
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = ["Run"]
+__all__ = ["AnyRun", "CutRun", "Run"]
 
 
 logger = logging.getLogger("structsvm")
@@ -51,48 +42,122 @@ BACKTRACKS = (1.0, 0.5, 0.25)
 """Shares of the way from the null weight to the start, tried until one is better than null."""
 
 
-class Run:
-    """What the iterations of any solver work with."""
+class AnyRun:
+    """What the loop of all solvers asks of a run, whatever it minimises."""
+
+    certificate: Certificate
+    stopping: Stopping
+    parts: Sequence[Any]
+    """What the workers of a backend are given."""
+    session: Session
+    oracle_calls: int = 0
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether there is a weight to return when a master fails."""
+        return self.certificate.is_answer
+
+    def resume_from(self, checkpoint: Checkpoint) -> bool:
+        """Restore what a file holds, if there is one; whether that run had stalled."""
+        return False
+
+    def saved_after(self, step: Step) -> Saved:
+        """What a file is to hold after a step."""
+        return Saved({}, self.oracle_calls, step.stalled)
+
+    def remember(self, step: Step) -> None:
+        """Hand the state of the solver on to the next run, if it can use it."""
+
+    def solution(self, status: Status) -> Solution:
+        """The best weight with its certificate."""
+        return self.certificate.solution(status, self.oracle_calls)
+
+
+class CutRun(AnyRun, ABC):
+    """What the cutting-plane method asks besides: of a risk, or of a program of cvxpy."""
+
+    outline: Outline
+    n_samples: int
+    """How many functions the oracles know."""
+    dim: int
+    form: Quadratic | None = None
+    """Omega, where masters other than conic ones apply."""
+    saved: Mapping[str, NDArray[Any]] | None = None
+    """What an interrupted run goes on from; None to begin."""
+    state: Mapping[str, NDArray[Any]] | None = None
+    """Where a solver begins: what was saved, or the end of another run on the same samples."""
+
+    @property
+    def center(self) -> Floats | None:
+        """What iterations may stay near."""
+        return self.certificate.best
+
+    @property
+    @abstractmethod
+    def stays_near(self) -> bool:
+        """Whether there is a center, and not too poor a one."""
+
+    @abstractmethod
+    def groups(self, slack: str) -> Ints:
+        """The group of each function: its own, or one for all of a sum."""
+
+    @abstractmethod
+    def working_set(self, groups: Ints) -> WorkingSet:
+        """A working set without cuts."""
+
+    @abstractmethod
+    def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
+        """The first cuts."""
+
+    @abstractmethod
+    def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
+        """The minimum with the cuts in place of the functions."""
+
+    @abstractmethod
+    def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
+        """Take note of the lower bound that follows from an answer of the master."""
+
+    @abstractmethod
+    def evaluate(
+        self,
+        w: Floats,
+        groups: Ints,
+        known: Floats | None = None,
+        cache: PlaneCache | None = None,
+    ) -> Planes:
+        """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
+
+        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before; the
+        planes of single samples in the ``cache`` may know more. Those found now go there.
+        """
+
+    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
+        """The share ``damping`` of the way from the master's weight to the center."""
+        center = self.center
+        return answer.w if center is None else answer.w + damping * (center - answer.w)
+
+
+class Run(CutRun):
+    """The minimisation of a convex risk."""
 
     def __init__(
-        self,
-        risk: RegularizedRisk,
-        stopping: Stopping,
-        blocks: Sequence[Block] | None = None,
-        session: Session | None = None,
-        memory: Memory | None = None,
+        self, risk: RegularizedRisk, stopping: Stopping, memory: Memory | None = None
     ) -> None:
         self.risk, self.stopping = risk, stopping
+        self.n_samples, self.dim = risk.n_samples, risk.space.dim
+        self.form = None if risk.constraints is not None else risk.quadratic
         self.memory = Memory() if memory is None else memory
+        self.state = self.memory.state
         self.certificate = Certificate(floor=risk.regularizer.floor(risk.space))
         self.certificate.qualities |= self.memory.qualities
         self.certificate.caught = self.memory.caught
-        self.saved: Mapping[str, NDArray[Any]] | None = None
-        """What an interrupted run goes on from; None to begin."""
-        self.oracle_calls = 0
         self.is_started = False
         """Whether the null weight, which gaps refer to, has been evaluated."""
-        self._active: tuple[tuple[ActiveCut, ...], int] | None = None
+        self.parts = blocks_of(risk)
+        self.session = SerialSession(self.parts)
+        self._active: tuple[ActiveCut, ...] | None = None
+        self._n_groups = 0
         self._duals: tuple[Any, ...] | None = None
-        self._blocks = blocks_of(risk) if blocks is None else blocks
-        self._session = SerialSession(self._blocks) if session is None else session
-        self._home = [(block, j) for block in self._blocks for j in range(len(block.indices))]
-        self._sizes: Floats | None = None
-
-    @property
-    def n_samples(self) -> int:
-        """The number of samples, N."""
-        return self.risk.n_samples
-
-    @property
-    def dim(self) -> int:
-        """The number of weights, d."""
-        return self.risk.space.dim
-
-    @property
-    def form(self) -> Quadratic | None:
-        """Omega, where masters other than conic ones apply."""
-        return None if self.risk.constraints is not None else self.risk.quadratic
 
     @property
     def stays_near(self) -> bool:
@@ -109,13 +174,7 @@ class Run:
         return WorkingSet(int(groups.max()) + 1, self.dim)
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
-        """The master's answer, checked; that of cvxpy when the master fails.
-
-        Raises
-        ------
-        MasterError
-            When cvxpy fails too.
-        """
+        """The master's answer, checked; that of cvxpy when the master fails."""
         try:
             return checked(master.solve(self.risk, cuts, request), self.risk, cuts)
         except (MasterError, ArithmeticError, ValueError) as error:
@@ -125,19 +184,13 @@ class Run:
             answer = checked(CvxpyMaster().solve(self.risk, cuts, request), self.risk, cuts)
             return replace(answer, label=f"master failed: {error}, {answer.label}")
 
-    def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
-        """The share ``damping`` of the way from the master's weight to the center."""
-        center = self.center
-        return answer.w if center is None else answer.w + damping * (center - answer.w)
-
-    def resume_from(self, checkpoint: Checkpoint | None) -> bool:
+    def resume_from(self, checkpoint: Checkpoint) -> bool:
         """Restore what a file holds, if there is one; whether that run had stalled."""
-        saved = None if checkpoint is None else checkpoint.restore(self.certificate)
+        saved = checkpoint.restore(self.certificate)
         if saved is None:
             return False
-        self.saved, self.oracle_calls = saved.arrays, saved.oracle_calls
-        self.is_started = True
-        assert checkpoint is not None
+        self.saved = self.state = saved.arrays
+        self.oracle_calls, self.is_started = saved.oracle_calls, True
         self._refute(checkpoint, saved.arrays)
         return saved.stalled
 
@@ -155,7 +208,7 @@ class Run:
         if "groups" in state:
             cuts.restore(state)
         for w, before in weights:
-            answers = self._session.map_shares(separate_share, (w, whole, np.inf))
+            answers = self.session.map_shares(separate_share, (w, whole, np.inf))
             found = Planes.joined(answers).summed()
             loss = float((found.values + found.slacks).sum())
             rounding = SAME * (found.size + abs(before))
@@ -165,16 +218,9 @@ class Run:
             if loss > before + rounding or loss < least - rounding:
                 checkpoint.refuse(loss, before)
 
-    @property
-    def state(self) -> Mapping[str, NDArray[Any]] | None:
-        """Where a solver begins: the state of an interrupted run, or of one on the same samples."""
-        return self.memory.state if self.saved is None else self.saved
-
-    def keep(self, checkpoint: Checkpoint | None, step: Step | None, now: bool) -> None:
-        """Write the state after a step into the checkpoint, if there is one."""
-        if checkpoint is not None and step is not None:
-            state = partial(self._saved, step)
-            checkpoint.keep(self.certificate, state, now)
+    def saved_after(self, step: Step) -> Saved:
+        """What a file is to hold after a step."""
+        return Saved(dict(step.state()), self.oracle_calls, step.stalled)
 
     def remember(self, step: Step) -> None:
         """Hand the state of the solver on to the next run on the same samples."""
@@ -183,27 +229,22 @@ class Run:
         self.memory.caught = self.certificate.caught
 
     def solution(self, status: Status) -> Solution:
-        """Return the best weight with its certificate, and the labellings it follows from."""
-        found = self.certificate.solution(status, self.oracle_calls)
+        """The best weight with its certificate, and the labellings it follows from."""
+        found = super().solution(status)
         if self.certificate.caught is not None:
-            warn(self._not_what_it_claims(), OracleWarning)
+            problem = getattr(self.risk.problem, "partition", self.risk.problem)
+            oracle = type(getattr(self.risk.xs[0], "oracle", problem)).__name__
+            warn(
+                f"{oracle} found, of {self.certificate.caught}, and claims that there is none "
+                "better: what it says is not certified (certified_upper_ is infinite). Mend it, "
+                "structsvm.testing shows where it fails, or return Quality.HEURISTIC and a slack "
+                "of math.inf",
+                OracleWarning,
+            )
         if self._active is None:
             return found
-        return replace(found, support=support_of(self.risk, *self._active), duals=self._duals)
-
-    def _not_what_it_claims(self) -> str:
-        """What the user is told of an oracle that was caught."""
-        problem = getattr(self.risk.problem, "partition", self.risk.problem)
-        oracle = type(getattr(self.risk.xs[0], "oracle", problem)).__name__
-        return (
-            f"{oracle} found, of {self.certificate.caught}, and claims that there is none better: "
-            "what it says is not certified (certified_upper_ is infinite). Mend it, "
-            "structsvm.testing shows where it fails, or return Quality.HEURISTIC and a slack of "
-            "math.inf"
-        )
-
-    def _saved(self, step: Step) -> Saved:
-        return Saved(dict(step.state()), self.oracle_calls, step.stalled)
+        support = support_of(self.risk, self._active, self._n_groups)
+        return replace(found, support=support, duals=self._duals)
 
     def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
         """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
@@ -243,12 +284,10 @@ class Run:
 
         Not a start, in which every feature is in use: those that are of none would only fade away.
         """
-        best = self.certificate.best
-        if best is None or not any(
-            np.array_equal(best, w) for w in (self.risk.null, *self._starts)
-        ):
+        best, null = self.certificate.best, self.risk.null
+        if best is None or not any(np.array_equal(best, w) for w in (null, *self._starts)):
             return best
-        return self.risk.null if is_admissible(self.risk, self.risk.null) else None
+        return null if is_admissible(self.risk, null) else None
 
     @cached_property
     def _starts(self) -> list[Floats]:
@@ -272,17 +311,15 @@ class Run:
         """
         if known is not None and cache is not None and cache.capacity > 0:
             known = np.maximum(known, cache.group_values(w, groups))
-        evaluation = self._called(w, groups, cache)
-        self._doubt_best(evaluation)
-        if self.certificate.update_upper(evaluation, known, count=is_admissible(self.risk, w)):
-            self.memory.note_best(evaluation, known)
-        return evaluation
+        found = self._called(w, groups, cache)
+        if self.memory.best is not None:
+            self._doubt(self.memory.best, found)
+        if self.certificate.update_upper(found, known, count=is_admissible(self.risk, w)):
+            self.memory.note_best(found, known)
+        return found
 
-    def _doubt_best(self, found: Planes) -> None:
+    def _doubt(self, best: Planes, found: Planes) -> None:
         """Compare new planes with what oracles said at the best weight."""
-        best = self.memory.best
-        if best is None:
-            return
         heights, losses = found.intercepts + found.slopes @ best.w, best.values + best.slacks
         if (heights > losses).any():
             terms = np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(best.w)
@@ -291,43 +328,47 @@ class Run:
 
     def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None = None) -> Planes:
         """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples."""
-        cached = cache is not None and cache.capacity > 0
-        each = np.arange(self.risk.n_samples) if cached else groups
-        deadline = time.time() + self._budget(self.risk.n_samples)
-        answers = self._session.map_shares(separate_share, (w, each, deadline))
+        if cache is not None and cache.capacity == 0:
+            cache = None
+        each = groups if cache is None else np.arange(self.n_samples)
+        deadline = time.time() + self._budget(self.n_samples)
+        answers = self.session.map_shares(separate_share, (w, each, deadline))
         found = [planes for planes in answers if planes is not None]
         calls = sum(planes.calls for planes in found)
         self.oracle_calls += calls
-        if calls < self.risk.n_samples:
+        if calls < self.n_samples:
             raise BudgetSpentError(Status.MAX_SECONDS)
         evaluation = Planes.joined(found).summed()._replace(penalty=self.risk.penalty(w))
-        if cache is None or not cached:
+        if cache is None:
             return evaluation
         cache.add_all(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
         return evaluation.summed(groups)
 
     def losses(self, w: Floats) -> Floats:
-        """Return the weighted hinge loss of each sample, (N,)."""
-        return self._called(w, np.arange(self.risk.n_samples)).values
+        """The weighted hinge loss of each sample, (N,)."""
+        return self._called(w, np.arange(self.n_samples)).values
 
     def plane(self, i: int, w: Floats) -> tuple[float, Floats]:
         """Call the oracle of one sample, here: intercept and slope of its plane."""
         self._budget(1)
         block, j = self._home[i]
-        found = separate_one(block, (w, np.arange(self.risk.n_samples), np.inf), j)
+        found = separate_one(block, w, np.arange(self.n_samples), j)
         self.oracle_calls += found.calls
         self.certificate.note_answers(found)
         return float(found.intercepts[0]), found.slopes[0]
+
+    @cached_property
+    def _home(self) -> list[tuple[Any, int]]:
+        """The block of each sample, and its place there."""
+        return [(block, j) for block in self.parts for j in range(len(block.indices))]
 
     def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
         """Take note of a new lower bound, and of what it follows from if it is the best so far."""
         upper = self.certificate.certified_upper
         bound = lower_bound(self.risk, cuts, answer.multipliers, upper, self._truths)
         if self.certificate.update_lower(*bound):
-            self._active, self._duals = (
-                (cuts.active(answer.multipliers), cuts.n_groups),
-                answer.duals,
-            )
+            self._active, self._n_groups = cuts.active(answer.multipliers), cuts.n_groups
+            self._duals = answer.duals
 
     def bound_by(self, offset: float, slope: Floats, size: Floats | None = None) -> None:
         """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses.
@@ -338,16 +379,76 @@ class Run:
         size = 2.0 * self._truths + np.abs(slope if size is None else size)
         self.certificate.update_lower(*plane_bound(self.risk, offset, slope, upper, size))
 
-    @property
+    @cached_property
     def _truths(self) -> Floats:
         """``sum_i omega_i |phi(x_i, y_i)|``, (d,): what the slopes are differences to."""
-        if self._sizes is None:
-            sizes = self._session.map_shares(truth_sizes, self.risk.space.dim)
-            self._sizes = np.asarray(np.add.reduce(sizes))
-        return self._sizes
+        return np.asarray(np.add.reduce(self.session.map_shares(truth_sizes, self.dim)))
 
     def _budget(self, calls: int) -> float:
         """The seconds left for so many more oracle calls."""
-        if self.oracle_calls < self.risk.n_samples:
+        if self.oracle_calls < self.n_samples:
             return np.inf
         return self.stopping.seconds_left(self.certificate.seconds, self.oracle_calls + calls)
+
+
+def is_admissible(risk: RegularizedRisk, w: Floats) -> bool:
+    if risk.constraints is None:
+        return True
+    import cvxpy as cp
+
+    metric = risk.space.to_metric(w)
+    B = cp.Variable(metric.shape, symmetric=metric.ndim == 2)
+    further = risk.further_constraints(B)
+    if any(variable is not B for c in further for variable in c.variables()):
+        nearest = cp.Problem(cp.Minimize(cp.sum_squares(B - metric)), further)
+        solve_with(nearest, ["CLARABEL", "SCS"], precise=True)
+    B.value = metric
+    size = max(1.0, float(np.abs(metric).max()))
+    return all(np.max(c.violation()) <= ADMISSIBLE * size for c in further)
+
+
+def support_of(
+    risk: RegularizedRisk, active: Sequence[ActiveCut], n_groups: int
+) -> tuple[SupportLabelling, ...]:
+    """The labellings of active cuts with their multipliers, the heaviest first.
+
+    A cut of several samples together stands for one labelling of each of them, so that whatever the
+    slacks were, multipliers belong to labellings of single samples.
+    """
+    weights: dict[tuple[int, Hashable], float] = {}
+    labellings: dict[tuple[int, Hashable], tuple[Any, float]] = {}
+    found: list[SupportLabelling] = []
+    for cut in active:
+        if cut.labellings is None:
+            found.append(_unknown(risk, cut, cut.group if n_groups == risk.n_samples else None))
+            continue
+        for sample, kept, loss, share in cut.labellings:
+            key = sample, _identity(kept)
+            labellings.setdefault(key, (kept, loss))
+            weights[key] = weights.get(key, 0.0) + share * cut.multiplier
+    truths = {i: risk.problem.kept(risk.ys[i]) for i in {sample for sample, _ in weights}}
+    for key, share in weights.items():
+        sample, (kept, loss) = key[0], labellings[key]
+        multiplier = share * float(risk.sample_weight[sample])
+        found.append(SupportLabelling(sample, multiplier, kept, truths[sample], loss))
+    return tuple(sorted(found, key=lambda item: (-item.multiplier, item.sample is None)))
+
+
+def _unknown(risk: RegularizedRisk, cut: ActiveCut, sample: int | None) -> SupportLabelling:
+    """A cut whose labellings are not known, of one sample or of all of them together."""
+    assert cut.plane is not None
+    intercept, slope = cut.plane
+    omega = 1.0 if sample is None else float(risk.sample_weight[sample])
+    truth = None if sample is None else risk.problem.kept(risk.ys[sample])
+    plane = intercept / omega, slope / omega
+    return SupportLabelling(sample, omega * cut.multiplier, None, truth, None, plane)
+
+
+def _identity(kept: Any) -> Hashable:
+    if isinstance(kept, np.ndarray):
+        return kept.shape, kept.dtype.str, kept.tobytes()
+    try:
+        hash(kept)
+    except TypeError:
+        return id(kept)
+    return kept  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.errors import OracleError, StructSVMError
+from structsvm.errors import OracleError
 from structsvm.masters.working_set import Labellings
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.solvers.first_answer import (
@@ -19,7 +19,7 @@ from structsvm.solvers.first_answer import (
     check_first_answer,
     check_loss,
     check_separation,
-    failure,
+    raise_named,
 )
 from structsvm.solvers.planes import Planes, weakest
 from structsvm.status import Quality
@@ -80,50 +80,38 @@ class Block:
 
     def row(self, j: int, answer: Separation, dim: int) -> Row:
         """What the plane of an answer about the ``j``-th sample is made of."""
-        sample = self.samples[j]
-        check_separation(self.problem, answer, sample, "separate")
+        sample, problem = self.samples[j], self.problem
+        check_separation(problem, answer, sample)
         if answer.feature is None:
             phi = self._feature(j, answer.y, dim)
         else:
             said = "separate returned the feature"
-            phi = check_feature(self.problem, answer.feature, dim, sample, said)
+            phi = check_feature(problem, answer.feature, dim, sample, said)
         if answer.loss is None:
             found = self._called("loss", sample, self.ys[j], answer.y)
-            loss = check_loss(self.problem, found, sample)
+            loss = check_loss(problem, found, sample)
         else:
-            loss = check_loss(self.problem, answer.loss, sample, "separate returned the loss")
+            loss = check_loss(problem, answer.loss, sample, "separate returned the loss")
         omega = float(self.sample_weight[j])
         slack = omega * answer.slack if omega > 0 else 0.0
-        kept = self._kept(sample, answer.y, loss)
-        return sample, answer.quality, omega, phi, self._truth(j, dim), loss, slack, kept
-
-    def _kept(self, sample: int, y: Any, loss: float) -> Labellings:
-        """The labelling of a plane of one sample."""
-        if not self.keeps_labellings:
-            return None
-        kept = self._called("kept", sample, y)
-        if kept is None or getattr(kept, "n_bytes", 0) > MOST_BYTES:
-            return None
-        return ((sample, kept, loss, 1.0),)
+        labellings = None
+        if self.keeps_labellings:
+            kept = self._called("kept", sample, answer.y)
+            if kept is not None and getattr(kept, "n_bytes", 0) <= MOST_BYTES:
+                labellings = ((sample, kept, loss, 1.0),)
+        return sample, answer.quality, omega, phi, self._truth(j, dim), loss, slack, labellings
 
     def _feature(self, j: int, y: Any, dim: int) -> Floats:
         sample = self.samples[j]
         phi = self._called("joint_feature", sample, self.xs[j], y)
         return check_feature(self.problem, phi, dim, sample)
 
-    def _called(self, method: str, sample: int, *given: Any) -> Any:
+    def _called(self, method: str, sample: int, *args: Any) -> Any:
         try:
-            return getattr(self.problem, method)(*given)
+            return getattr(self.problem, method)(*args)
         except Exception:  # a context around every call takes longer than many a call
             with asked(self.problem, method, f"sample {sample}"):
                 raise
-
-    def truth_size(self, dim: int) -> Floats:
-        """``sum_i omega_i |phi(x_i, y_i)|`` over the samples, (d,)."""
-        total = np.zeros(dim)
-        for j, omega in enumerate(self.sample_weight.tolist()):
-            total += omega * np.abs(self._truth(j, dim))
-        return total
 
     def _truth(self, j: int, dim: int) -> Floats:
         if j in self._truths:
@@ -132,6 +120,13 @@ class Block:
         if self.keeps_truths:
             self._truths[j] = truth
         return truth
+
+    def truth_size(self, dim: int) -> Floats:
+        """``sum_i omega_i |phi(x_i, y_i)|`` over the samples, (d,)."""
+        total = np.zeros(dim)
+        for j, omega in enumerate(self.sample_weight.tolist()):
+            total += omega * np.abs(self._truth(j, dim))
+        return total
 
 
 def blocks_of(risk: RegularizedRisk) -> list[Block]:
@@ -180,7 +175,7 @@ def separate_share(blocks: Iterable[Block], question: Question) -> list[Planes |
         try:
             answer = next(answers, None)
         except Exception as error:
-            raise _named(taken[k], len(waiting[-1]), error) from error
+            raise_named(first.problem, error, taken[k].samples[len(waiting[-1])])
         if answer is None:
             break
         waiting[-1].append(taken[k].row(len(waiting[-1]), answer, w.size))
@@ -194,13 +189,12 @@ def separate_share(blocks: Iterable[Block], question: Question) -> list[Planes |
     return planes + [None] * (len(taken) - k) + [None for _ in blocks]
 
 
-def separate_one(block: Block, question: Question, j: int) -> Planes:
+def separate_one(block: Block, w: Floats, groups: Ints, j: int) -> Planes:
     """Call the oracle of the ``j``-th sample of a block: its plane."""
-    w, groups, _ = question
     try:
         answer = block.problem.separate(read_only(w), block.xs[j], block.ys[j])
     except Exception as error:
-        raise _named(block, j, error) from error
+        raise_named(block.problem, error, block.samples[j])
     return planes_of([[block.row(j, answer, w.size)]], w, groups)[0]
 
 
@@ -208,21 +202,12 @@ def truth_sizes(blocks: Iterable[Block], dim: int) -> list[Floats]:
     return [block.truth_size(dim) for block in blocks]
 
 
-def _named(block: Block, j: int, error: Exception) -> Exception:
-    """An error of an oracle, which names its sample."""
-    sample = block.samples[j]
-    if isinstance(error, StructSVMError):
-        error.add_note(f"while separating sample {sample}")
-        return error
-    return failure(block.problem, "separate", error, sample)
-
-
 def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[Planes]:
     """The planes of the answers about each block, summed by group."""
     rows = [row for block in blocks for row in block]
     if not rows:
         return []
-    samples, given, weights, phis, truths, losses, slacks, kept = zip(*rows, strict=True)
+    samples, answered, weights, phis, truths, losses, slacks, kept = zip(*rows, strict=True)
     omega, phi, truth, slack = map(np.array, (weights, phis, truths, slacks))
     slopes = phi - truth
     slopes *= omega[:, None]
@@ -231,8 +216,10 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
     magnitudes = np.abs(phi, out=phi)
     magnitudes += np.abs(truth, out=truth)
     sizes = np.abs(intercepts) + omega * np.einsum("nd,d->n", magnitudes, np.abs(w))
-    _require_finite(samples, values)
-    qualities, labellings = list(given), list(kept)
+    if not math.isfinite(values.sum()):
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise OracleError(f"sample {samples[at]}: the labelling found has the value {values[at]}")
+    qualities, labellings = list(answered), list(kept)
     caught: list[int | None] = [None] * len(samples)
     for k in np.flatnonzero(values < 0).tolist():
         if values[k] + slack[k] < -BELOW * sizes[k]:
@@ -261,12 +248,3 @@ def planes_of(blocks: Sequence[Sequence[Row]], w: Floats, groups: Ints) -> list[
         )
         found.append(planes.summed())
     return found
-
-
-def _require_finite(samples: Sequence[int], values: Floats) -> None:
-    """Refuse a labelling whose value is not finite."""
-    if math.isfinite(values.sum()):
-        return
-    for sample, value in zip(samples, values.tolist(), strict=True):
-        if not math.isfinite(value):
-            raise OracleError(f"sample {sample}: the labelling found has the value {value}")

@@ -12,15 +12,19 @@ from numpy.typing import NDArray
 from structsvm.errors import SettingsError
 from structsvm.solution import HistoryEntry
 from structsvm.status import Status
-from structsvm.support.checks import is_number, is_whole, refuse_below
+from structsvm.support.checks import is_number, refuse_below
 
 
-class BudgetSpentError(Exception):
+class RunOverError(Exception):
     """Ends the iterations of a run; never leaves :meth:`Solver.solve`."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
         self.status = status
+
+
+class BudgetSpentError(RunOverError):
+    """Ends them within a step."""
 
 
 @dataclass(frozen=True)
@@ -52,23 +56,15 @@ class Stopping:
     max_calls: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the settings."""
-        if not (is_number(self.tol) and self.tol > 0):
-            raise SettingsError(f"tol must be > 0, got {self.tol}")
+        for name in ("tol", "max_seconds"):
+            if not (is_number(getattr(self, name)) and getattr(self, name) > 0):
+                raise SettingsError(f"{name} must be > 0, got {getattr(self, name)}")
         refuse_below(1, "max_iter", self.max_iter)
-        if not (is_number(self.max_seconds) and self.max_seconds > 0):
-            raise SettingsError(f"max_seconds must be > 0, got {self.max_seconds}")
-        if self.max_calls is not None and not (is_whole(self.max_calls) and self.max_calls >= 1):
-            raise SettingsError(f"max_calls must be at least 1 or None, got {self.max_calls}")
+        if self.max_calls is not None:
+            refuse_below(1, "max_calls", self.max_calls)
 
     def seconds_left(self, seconds: float, oracle_calls: int) -> float:
-        """Return the seconds that are left after these, for the last of so many oracle calls.
-
-        Raises
-        ------
-        BudgetSpentError
-            When the time is over, or these are too many calls.
-        """
+        """The seconds left after these, for the last of so many calls; or a BudgetSpentError."""
         if seconds > self.max_seconds:
             raise BudgetSpentError(Status.MAX_SECONDS)
         if self.max_calls is not None and oracle_calls > self.max_calls:
@@ -76,11 +72,7 @@ class Stopping:
         return self.max_seconds - seconds
 
     def part(self, entry: HistoryEntry) -> float:
-        """Return a guess of how much of a run is done, from 0 to 1.
-
-        The guess supposes that the gap goes on closing geometrically, unless a budget ends the run
-        before.
-        """
+        """A guess of how much of a run is done, from 0 to 1, by a gap that closes geometrically."""
         spent = [(entry.iteration + 1) / self.max_iter, entry.seconds / self.max_seconds]
         if self.max_calls is not None:
             spent.append(entry.oracle_calls / self.max_calls)
@@ -110,4 +102,4 @@ class Step:
     stationary: bool = False
     """A local minimum within the tolerance, for objectives that are not convex."""
     state: Callable[[], Mapping[str, NDArray[Any]]] = field(kw_only=True, default=dict)
-    """The arrays with which ``Run.saved`` would make :meth:`Solver.iterations` go on from here."""
+    """The arrays with which ``Run.saved`` makes :meth:`Solver.iterate` go on from here."""

@@ -7,8 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from structsvm.problem import Outline
-from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping
-from structsvm.solvers.requirements import strongly_convex
+from structsvm.solvers.base import (
+    AnyRun,
+    Run,
+    Solver,
+    Step,
+    StepDone,
+    Stopping,
+    strongly_convex,
+)
 
 EVERY = 10
 """Iterations between two evaluations of the averaged weight."""
@@ -43,9 +50,6 @@ class ProjectedSubgradient(Solver):
     """
 
     stopping: Stopping = field(default_factory=Stopping)
-
-    def __post_init__(self) -> None:
-        """Check the stopping rule."""
 
     def check(self, risk: Outline) -> None:
         """Check that the regularizer is strongly convex and that there are no constraints."""
