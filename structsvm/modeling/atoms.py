@@ -19,6 +19,7 @@ from structsvm.solvers.planes import Planes
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below, refuse_unlisted
+from structsvm.support.contract import hook
 from structsvm.support.plain import read_only, shown
 
 SIGNS = (None, "nonneg", "nonpos")
@@ -131,6 +132,7 @@ class OracleAtom(Atom):
         """The group of each term, from 0: its own, or one for all of a sum."""
         return [0] * self.n_terms if self.sums_terms and slack == "one" else [*range(self.n_terms)]
 
+    @hook
     def domain_of_arguments(self, arguments: Sequence[cp.Expression]) -> list[cp.Constraint]:
         """Where it is defined."""
         return []

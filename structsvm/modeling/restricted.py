@@ -21,6 +21,7 @@ from structsvm.masters.working_set import WorkingSet
 from structsvm.modeling.rewriting import Rewritten, column, heights_of, replaced
 from structsvm.modeling.scale import Scale
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.contract import hook
 from structsvm.support.quiet import without_warnings
 
 SOLVED = ("Solved", "AlmostSolved", "InsufficientProgress")
@@ -162,12 +163,14 @@ class Restricted(ABC):
     def solve(self, cuts: WorkingSet, tol: float) -> MasterSolution:
         """Solve with these cuts."""
 
+    @hook
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
         """The point nearest to another at which the objective is at most ``level``, if it is
         known.
         """
         return None
 
+    @hook
     def unpack(self) -> None:
         """Give the constraints of the restriction the duals of the last solution, if need be."""
         return

@@ -30,6 +30,7 @@ from structsvm.solvers.separation import blocks_of, separate_one, separate_share
 from structsvm.solvers.stopping import BudgetSpentError, Step, Stopping
 from structsvm.status import Quality, Status
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.contract import hook
 
 __all__ = ["AnyRun", "CutRun", "Run"]
 
@@ -53,21 +54,26 @@ class AnyRun:
     oracle_calls: int = 0
 
     @property
+    @hook
     def has_answer(self) -> bool:
         """Whether there is a weight to return when a master fails."""
         return self.certificate.is_answer
 
+    @hook
     def resume_from(self, checkpoint: Checkpoint) -> bool:
         """Restore what a file holds, if there is one; whether that run had stalled."""
         return False
 
+    @hook
     def saved_after(self, step: Step) -> Saved:
         """What a file is to hold after a step."""
         return Saved({}, self.oracle_calls, step.stalled)
 
+    @hook
     def remember(self, step: Step) -> None:
         """Hand the state of the solver on to the next run, if it can use it."""
 
+    @hook
     def solution(self, status: Status) -> Solution:
         """The best weight with its certificate."""
         return self.certificate.solution(status, self.oracle_calls)
@@ -88,6 +94,7 @@ class CutRun(AnyRun, ABC):
     """Where a solver begins: what was saved, or the end of another run on the same samples."""
 
     @property
+    @hook
     def center(self) -> Floats | None:
         """What iterations may stay near."""
         return self.certificate.best
@@ -131,6 +138,7 @@ class CutRun(AnyRun, ABC):
         planes of single samples in the ``cache`` may know more. Those found now go there.
         """
 
+    @hook
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The share ``damping`` of the way from the master's weight to the center."""
         center = self.center
