@@ -50,7 +50,7 @@ def chosen(labels: str, learn: Sequence[Recording], test: Sequence[Recording]) -
     groups = [recording.name[:3] for recording in learn]
     search = MetricLearnerCV(choose_from="all", random_state=0).fit(Xs, ys, groups=groups)
     best = search.best_estimator_
-    learned = getattr(best, "learner", best)
+    learned = search.best_learner_
     contrasts = search.verdict_.contrasts
     samples = [recording.X for recording in test]
     found: dict[str, dict[str, list[float]]] = {}

@@ -65,7 +65,7 @@ def run(
     )
     search.fit(Xs, ys, groups=[person(name) for name in names])
     best = search.best_estimator_
-    learned = getattr(best, "learner", best)
+    learned = search.best_learner_
     new = [standardized(recording) for recording in test]
     guesses: dict[str, list[EquivalenceMatrix]] = {
         use: model.predict_partitions(new)

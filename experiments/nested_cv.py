@@ -134,7 +134,7 @@ class Nested:
             model.fit(Xs, ys, groups=None if self.groups is None else self.groups[train])
         plain = MetricLearner(metric="diagonal", standardize=None).fit(Xs, ys, baselines=["rca"])
         best = model.best_estimator_
-        models = {"plain": plain, "best": best, "learned": getattr(best, "learner", best)}
+        models = {"plain": plain, "best": best, "learned": model.best_learner_}
         Zs, ends = [self.Zs[i] for i in test], [self.ends[i] for i in test]
         choice = f"{model.best_learned_} {model.best_lam_:g}"
         print(self.name, k, choice, model.best_candidate_, model.verdict_, flush=True)

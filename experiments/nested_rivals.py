@@ -82,7 +82,7 @@ class Nested:
         groups = None if self.groups is None else self.groups[train].tolist()
         search = MetricLearnerCV(choose_from="all", random_state=0)
         best = search.fit(Xs, ys, groups=groups).best_estimator_
-        learned = getattr(best, "learner", best)
+        learned = search.best_learner_
         plain = MetricLearner(metric="diagonal").fit(Xs, ys, groups=groups, baselines=["rca"])
         new = [self.Xs[i] for i in test]
         found: dict[str, dict[str, list[float]]] = {}

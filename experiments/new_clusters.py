@@ -110,7 +110,7 @@ def chosen(name: str, folder: Path, seed: int, split: str) -> dict[str, Any]:
         search.fit(*draw.learn)
     seconds = time.process_time() - start
     best = search.best_estimator_
-    metric = getattr(best, "learner", best)
+    metric = search.best_learner_
     learned = f"{search.best_learned_}, lam={search.best_lam_:g}"
     print(name, seed, split, learned, search.best_candidate_, f"{seconds:.0f} s", flush=True)
     return {

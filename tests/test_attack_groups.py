@@ -87,7 +87,10 @@ def test_an_evaluation_counts_groups_and_not_their_recordings(data):
     alone = evaluate(learner, more, labels)
     groups = [f"p{i // 2}" for i in range(12)]
     found = evaluate(learner, more, labels, groups=groups)
-    losses = found._judged
+    losses = {
+        name: np.array([row.scores[name]["disagreement"] for row in found.samples])
+        for name in ("untrained", "learned")
+    }
     gains = (losses["untrained"] - losses["learned"]).reshape(6, 2).mean(axis=1)
     assert found.verdict.untrained.mean == pytest.approx(gains.mean())
     assert found.verdict.untrained.se == pytest.approx(gains.std(ddof=1) / np.sqrt(6))

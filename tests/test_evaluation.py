@@ -11,9 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner
 from structsvm.baselines import FrameClassifier
-from structsvm.data.words import RECORDINGS
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, Scores, evaluate
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels
@@ -144,28 +144,19 @@ class TestVerdict:
         assert more not in str(made_up(*MANY).verdict)
         assert more not in str(made_up(*(pair[::-1] for pair in MANY)).verdict)
 
-    @pytest.mark.parametrize("n_groups", [2, 4])
+    @pytest.mark.parametrize("n_groups", [2, 4, 6])
     def test_too_few_groups_have_no_interval_and_need_others(self, n_groups):
         """Of two groups it went from -12 to 55, and further recordings of the same tell nothing."""
-        losses = np.arange(12.0)
+        gains = np.arange(12.0) - np.arange(12) % 5
         groups = np.repeat(np.arange(n_groups), 12 // n_groups)
-        found = Verdict.of(
-            {"learned": losses % 5, "untrained": losses}, RECORDINGS, "loss", units=groups
-        )
-        assert "interval" not in str(found)
+        contrast = Contrast.of("untrained", gains, groups)
+        found = Verdict.against({"untrained": contrast}, loss=1.0, grouped=True)
+        assert np.isfinite(found.untrained.low)
+        assert ("95 % interval of the gain" in str(found)) == (n_groups == 6)
         assert "better on 7, worse on 0" in str(found)
         these = f"The figures describe these {n_groups} groups only."
-        assert str(found).endswith(f"{these} Label recordings of more groups to find out.")
-        assert np.isfinite(found.untrained.low)
-
-    def test_enough_groups_have_an_interval(self):
-        losses = np.arange(12.0)
-        units = np.repeat(np.arange(6), 2)
-        found = Verdict.of(
-            {"learned": losses % 5, "untrained": losses}, RECORDINGS, "loss", units=units
-        )
-        assert "95 % interval of the gain" in str(found)
-        assert "describes" not in str(found)
+        few = str(found).endswith(f"{these} Label recordings of more groups to find out.")
+        assert few == (n_groups < 6)
 
     def test_one_recording_has_no_interval(self):
         found = made_up((3, 1))

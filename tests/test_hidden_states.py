@@ -11,7 +11,7 @@ from tables import table
 from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError, SettingsError, VerdictWarning
-from structsvm.evaluation.splits import rule_for, split_states
+from structsvm.evaluation.splits import split_states
 from structsvm.features import Lags, StateScores, Union
 from structsvm.learner.baselines import candidates_of
 from structsvm.learner.training_set import TrainingSet
@@ -139,8 +139,6 @@ def test_the_menu_and_the_rule_are_those_of_the_question():
     assert "scores-boundaries-diagonal" in names
     assert not {"diagonal", "lags-full"} & set(names)
     assert {"diagonal", "lags-full"} <= {c.name for c in candidates_of(data, None)}
-    assert rule_for("states") == "min"
-    assert rule_for(None) == "one_se"
 
 
 def test_numbers_are_names_too_and_a_known_number_of_segments_is_no_hindrance():
@@ -188,7 +186,7 @@ def test_tables_have_no_states():
     X, y = table(5, 100)
     with pytest.raises(DataError, match="split='states' is for recordings"):
         search(problem=Clustering(), candidates=("untrained", "diagonal")).fit([X], [y])
-    with pytest.raises(SettingsError, match="'rows', 'clusters', 'states' or None"):
+    with pytest.raises(SettingsError, match="split must be one of"):
         search(split="state").fit(*recordings())
 
 

@@ -217,8 +217,8 @@ def test_partitions_without_labels_have_a_menu_too():
 @pytest.mark.parametrize(
     ("n", "groups", "said"),
     [
-        (4, list("aabb"), r"while group 'b' is held out to choose, .* only one group, 'a'"),
-        (2, None, r"while 1 recording is held out to choose, .* only one recording"),
+        (4, list("aabb"), r"with group 'b' held out to choose, .* only one group, 'a'"),
+        (2, None, r"with 1 recording held out to choose, .* only one recording"),
     ],
 )
 def test_one_of_two_is_alone_while_the_other_is_held_out(n, groups, said):

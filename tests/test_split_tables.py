@@ -177,7 +177,7 @@ def test_bad_input_is_refused_by_name():
         search(split="rows").fit(X[:8], np.arange(8) % 3)
     with pytest.raises(DataError, match="table 1 has 8 rows in 3 clusters"):
         search(split="rows").fit([X, X[:8]], [y, np.arange(8) % 3])
-    with pytest.raises(SettingsError, match="'clusters', 'states' or None, got 'row'"):
+    with pytest.raises(SettingsError, match="split must be one of"):
         search(split="row").fit(X, y)
     with pytest.raises(SettingsError, match="split='rows', cv must be at least 2 folds, got 1"):
         search(split="rows", cv=1).fit(X, y)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, f1_score
 
-from structsvm.errors import DataError
-from structsvm.support.arrays import Ints
+from structsvm.data.sample import Sample
+from structsvm.errors import DataError, SettingsError
+from structsvm.features.names import read_names
+from structsvm.partial_labels.complete import labels_of_each
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_unlisted
 
 __all__ = ["Confusion"]
 
@@ -19,11 +22,8 @@ Names = NDArray[Any]
 
 STATE_SCORES = ("accuracy", "macro F1")
 """Scores of names, over all samples together."""
-
-UNSEEN = ("refuse", "count")
-"""What may be done about states that were not learned."""
 SHOWN = 5
-"""Names and recordings that a message lists of each."""
+"""Names that a message lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,31 +48,18 @@ class Confusion:
     counts: Ints
     """(C, C): true states in rows, what they were called in columns."""
 
-    @classmethod
-    def total(cls, parts: Sequence[Confusion]) -> Confusion:
-        """The sum of confusions of the same states."""
-        return cls(parts[0].states, np.sum([part.counts for part in parts], axis=0))
-
     @property
     def accuracy(self) -> float | None:
         """The share of items that have their name; None if none has one."""
-        true, found, counts = self._cells
-        return float(accuracy_score(true, found, sample_weight=counts)) if counts.size else None
+        return float(np.trace(self.counts) / self.counts.sum()) if self.counts.any() else None
 
     @property
     def macro_f1(self) -> float | None:
         """The mean F1 of the states that occur or were found; None if no item has a name."""
-        true, found, counts = self._cells
-        if not counts.size:
-            return None
-        return float(
-            f1_score(true, found, average="macro", sample_weight=counts, zero_division=0.0)
-        )
-
-    @property
-    def scores(self) -> dict[str, float | None]:
-        """Both, by name."""
-        return dict(zip(STATE_SCORES, (self.accuracy, self.macro_f1), strict=True))
+        both: Floats = self.counts.sum(axis=0) + self.counts.sum(axis=1)
+        occurs = both > 0
+        f1 = 2 * np.diag(self.counts)[occurs] / both[occurs]
+        return float(np.mean(f1)) if occurs.any() else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: the names, and the rows of the table."""
@@ -89,61 +76,65 @@ class Confusion:
             for row in rows
         )
 
-    @property
-    def _cells(self) -> tuple[Ints, Ints, Ints]:
-        """Row, column and count of each cell that is not empty."""
-        true, found = np.nonzero(self.counts)
-        return true, found, self.counts[true, found]
 
-
-def confusions(
-    truths: Sequence[Names], found: Mapping[str, Sequence[Names]], known: Collection[Any]
+def confusions_of(
+    learner: Any,
+    samples: Sequence[Sample],
+    ys: Any,
+    found: Mapping[str, Sequence[Names]],
+    unseen_states: str,
 ) -> dict[str, list[Confusion]]:
-    """A confusion for each sample, by what named the states; names are None where there is none.
+    """The confusion of the states of each sample, by what named them; none without names.
 
     The states that were learned come first, in their order.
     """
+    refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
+    words, known = learner.problem_.traits.words, learner.inputs_.states
+    sizes = [sample.n_samples for sample in samples]
+    for who, each in found.items():
+        if [np.shape(y) for y in each] != [(T,) for T in sizes]:
+            raise SettingsError(f"baselines: {who!r} does not name the state of each {words.item}")
+    pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
+    of_items = [learner.problem_.learning.item_labels(y, sample) for y, sample in pairs]
+    truths = read_names(of_items, sizes, words.whole) if found else None
+    if truths is None:
+        return {}
+    if known is not None and unseen_states == "refuse":
+        _refuse_unseen(truths, known.tolist(), words.whole)
+    learned = [] if known is None else known.tolist()
     others = {name for y in truths for name in y.tolist() if name is not None}
-    others |= {name for each in found.values() for y in each for name in np.unique(y).tolist()}
-    states = (*known, *sorted(others - set(known), key=str))
+    others |= {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
+    states = (*learned, *sorted(others - set(learned), key=str))
     number = {name: k for k, name in enumerate(states)}
-    codes = [np.array([number.get(name, -1) for name in y.tolist()]) for y in truths]
-    C = len(states)
-    return {
-        who: [
-            Confusion(states, _counted(code, np.array([number[n] for n in y.tolist()]), C))
-            for code, y in zip(codes, each, strict=True)
-        ]
-        for who, each in found.items()
-    }
+
+    def codes(names: Names) -> Ints:
+        return np.array([number.get(name, -1) for name in np.asarray(names).tolist()])
+
+    def confusion(truth: Ints, names: Names) -> Confusion:
+        counts, named = np.zeros((len(states), len(states)), dtype=np.int64), truth >= 0
+        np.add.at(counts, (truth[named], codes(names)[named]), 1)
+        return Confusion(states, counts)
+
+    true = [codes(y) for y in truths]
+    return {who: list(map(confusion, true, each)) for who, each in found.items()}
 
 
-def refuse_unseen(truths: Sequence[Names], known: Collection[Any], whole: str) -> None:
+def _refuse_unseen(truths: Sequence[Names], known: Sequence[Any], whole: str) -> None:
     """Refuse names of states that were not learned, with the samples that have them."""
-    learned, where = set(known), dict[Any, list[int]]()
+    where: dict[Any, list[int]] = {}
     for i, y in enumerate(truths):
-        for name in {name for name in y.tolist() if name is not None} - learned:
+        for name in {name for name in y.tolist() if name is not None} - set(known):
             where.setdefault(name, []).append(i)
     if not where:
         return
-    names = sorted(where, key=str)
-    listed = [f"{name!r} ({_places(where[name], whole)})" for name in names[:SHOWN]]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    one = len(names) == 1
+    listed = []
+    for name in sorted(where, key=str)[:SHOWN]:
+        first, *more = where[name]
+        listed.append(f"{name!r} ({whole} {first}{f' and {len(more)} more' if more else ''})")
+    n, more_names = len(where), f" and {len(where) - SHOWN} more" if len(where) > SHOWN else ""
     raise DataError(
-        f"the labels name {'a state' if one else f'{len(names)} states'} that training did not: "
-        f"{', '.join(listed)}{more}; known are {', '.join(map(repr, known))}. Correct the names, "
-        "or evaluate with unseen_states='count': their samples then count as named wrongly, and "
-        "all scores of the segmentation are as usual"
+        f"the labels name {'a state' if n == 1 else f'{n} states'} that training did not: "
+        f"{', '.join(listed)}{more_names}; known are {', '.join(map(repr, known))}. Correct the "
+        "names, or evaluate with unseen_states='count': their samples then count as named wrongly, "
+        "and all scores of the segmentation are as usual"
     )
-
-
-def _places(numbers: Sequence[int], whole: str) -> str:
-    more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
-    return f"{whole} {numbers[0]}{more}"
-
-
-def _counted(true: Ints, found: Ints, C: int) -> Ints:
-    named = true >= 0
-    pairs = np.bincount(true[named] * C + found[named], minlength=C * C)
-    return pairs.reshape(C, C).astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,8 @@ SIGNIFICANT = 0.05
 MIN_UNITS = 5
 """Recordings, or groups of them, below which no verdict is given: even if learning won on all of
 four, a fair coin does so too once in eight."""
+TINY = 1e-9
+"""Differences up to which losses are equal but for rounding."""
 
 
 def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> Floats:
@@ -49,10 +51,6 @@ def standard_error(
     return float(np.sqrt(draws * (sums**2).sum() * G / (G - 1)) / weights.sum())
 
 
-def _count(units: Ints, weights: Floats) -> int:
-    return int(np.unique(units[weights > 0]).size)
-
-
 def chosen(
     losses: Floats,
     units: Ints,
@@ -78,11 +76,10 @@ def chosen(
         if kinds is not None and kinds[j] not in ("", kinds[best]):
             continue
         excess = losses[:, j] - losses[:, best]
+        is_plain = kinds is not None and kinds[j] == "" != kinds[best]
+        if is_plain and Contrast.of("", excess, units, weights).is_mostly_better:
+            continue
         error = standard_error(excess, units, weights)
-        if kinds is not None and kinds[j] == "" != kinds[best]:
-            worse = Contrast.of("", excess, units, weights)
-            if worse.is_mostly_better:
-                continue
         if np.average(excess, weights=weights) <= (0.0 if np.isnan(error) else error) + 1e-12:
             return int(j)
     return best
@@ -136,20 +133,13 @@ class Contrast:
         se *= float(np.sqrt(inflation))
         G = _count(units, weights) // draws
         half = np.inf
-        if G >= 2 and not _no_wider_than_rounding(se, mean):
+        if G >= 2 and se > TINY * max(1.0, abs(mean)):
             half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * se
-        counted = differences[weights > 0]
-        won, lost = int((counted > 1e-9).sum()), int((counted < -1e-9).sum())
-        ends = (mean - half, mean + half)
-        chance = _sign_test(np.bincount(units, weights=weights * differences))
-        return cls(baseline, mean, se, *ends, counted.size, G, won, lost, freedom, chance)
-
-    @classmethod
-    def paired(
-        cls, baseline: str, losses: Mapping[str, Floats], units: Ints, draws: int = 1
-    ) -> Contrast:
-        """Compare the losses of recordings, by metric, :data:`LEARNED` among them."""
-        return cls.of(baseline, losses[baseline] - losses[LEARNED], units, draws=draws)
+        won, lost = _wins(differences[weights > 0])
+        of_units = _wins(np.bincount(units, weights=weights * differences))
+        chance = float(stats.binomtest(of_units[0], sum(of_units)).pvalue) if sum(of_units) else 1.0
+        n = int((weights > 0).sum())
+        return cls(baseline, mean, se, mean - half, mean + half, n, G, won, lost, freedom, chance)
 
     def one_of(self, n: int) -> Contrast:
         """The same against one of ``n`` baselines, of which the best is looked at.
@@ -167,19 +157,17 @@ class Contrast:
     @property
     def told(self) -> Contrast:
         """The same without an interval that no verdict rests on, as of two groups: -12 to 55."""
-        if self.units >= MIN_UNITS:
-            return self
-        return replace(self, low=-np.inf, high=np.inf)
+        return self if self.units >= MIN_UNITS else replace(self, low=-np.inf, high=np.inf)
 
     @property
     def is_constant(self) -> bool:
         """Whether all differences are the same, though there are several."""
-        return self.units >= 2 and _no_wider_than_rounding(self.se, self.mean)
+        return self.units >= 2 and self.se <= TINY * max(1.0, abs(self.mean))
 
     @property
     def is_equal(self) -> bool:
         """Whether there are several differences, and all of them are 0."""
-        return self.is_constant and abs(self.mean) <= 1e-9
+        return self.is_constant and abs(self.mean) <= TINY
 
     @property
     def is_gain(self) -> bool:
@@ -189,7 +177,7 @@ class Contrast:
     @property
     def is_beaten(self) -> bool:
         """Whether the learned metric is better beyond chance, or by the same on each of them."""
-        return self.is_gain or (self.is_constant and self.mean > 1e-9)
+        return self.is_gain or (self.is_constant and self.mean > TINY)
 
     @property
     def is_mostly_better(self) -> bool:
@@ -203,18 +191,24 @@ class Contrast:
 
     def __str__(self) -> str:
         """In words, the baseline included."""
-        if self.is_equal:
-            return f"the same as that of {baseline_in_words(self.baseline)} on each of them"
-        if self.n == 1 and self.won == self.lost == 0:
-            return f"the same as that of {baseline_in_words(self.baseline)}"
-        word = "lower" if self.mean >= 0 else "higher"
+        who = baseline_in_words(self.baseline)
+        if self.is_equal or (self.n == 1 and self.won == self.lost == 0):
+            return f"the same as that of {who}{' on each of them' if self.n > 1 else ''}"
         counts = f"better on {self.won}, worse on {self.lost}"
         if self.is_constant:
             counts = f"the same on each of them: {counts}"
         elif np.isfinite(self.told.low):
             counts = f"95 % interval of the gain {self.low:.2g} to {self.high:.2g}; {counts}"
-        who = baseline_in_words(self.baseline)
+        word = "lower" if self.mean >= 0 else "higher"
         return f"{abs(self.mean):.2g} {word} than that of {who} ({counts})"
+
+
+def _count(units: Ints, weights: Floats) -> int:
+    return int(np.unique(units[weights > 0]).size)
+
+
+def _wins(differences: Floats | Ints) -> tuple[int, int]:
+    return int((differences > TINY).sum()), int((differences < -TINY).sum())
 
 
 def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tuple[float, float]:
@@ -229,12 +223,3 @@ def _spread(differences: Floats, units: Ints, weights: Floats, draws: int) -> tu
         return se, _count(units, weights) // draws - 1.0
     pull = shares**2 / (1.0 - shares)
     return se, float(1.0 / (np.sum(shares**2) + pull.sum() ** 2 - np.sum(pull**2)))
-
-
-def _sign_test(sums: Floats | Ints) -> float:
-    won, lost = int((sums > 1e-9).sum()), int((sums < -1e-9).sum())
-    return float(stats.binomtest(won, won + lost).pvalue) if won + lost else 1.0
-
-
-def _no_wider_than_rounding(se: float, mean: float) -> bool:
-    return se <= 1e-9 * max(1.0, abs(mean))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -18,25 +18,18 @@ from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.evaluation.confusion import (
-    STATE_SCORES,
-    UNSEEN,
-    Confusion,
-    confusions,
-    refuse_unseen,
-)
+from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of
 from structsvm.evaluation.contrast import LEARNED, Contrast, once_each
 from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.evaluation.splits import MOST_PARTS, PARTS, Split, question_in_words, split_samples
 from structsvm.evaluation.verdict import Verdict
-from structsvm.features.names import read_names
 from structsvm.learner.baselines import (
+    consensus_of,
     estimators_in,
     labels_by,
     metrics_in,
     partitions_of,
     samples_with_states,
-    with_consensus,
 )
 from structsvm.learner.columns import (
     column_names,
@@ -50,10 +43,11 @@ from structsvm.learner.states import names_by_metric
 from structsvm.learner.steps import as_measured, decode_with, encode, prepare
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import labels_of_each, read_labels
-from structsvm.partitions.comparison import BLIND, names_states
+from structsvm.partitions.candidates import BLIND, CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows
+from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
@@ -70,8 +64,10 @@ Scores = Mapping[str, float | None]
 go by ("disagreement", 0 is perfect), those of the problem, such as "covering" and "f1", and, where
 states were named, "accuracy" and "macro F1"."""
 
-Found = Mapping[str, Sequence[NDArray[Any]]]
-"""By name of a metric or baseline, the name of the state of each item of each sample."""
+Partitions = dict[str, list[EquivalenceMatrix]]
+"""By each metric or baseline, one of each sample."""
+States = dict[str, list[NDArray[Any]]]
+"""By each metric or baseline that names states, the names of the items of each sample."""
 
 
 class Score(NamedTuple):
@@ -164,43 +160,31 @@ class Evaluation(Printed):
         names: Sequence[str],
         problem: PartitionProblem,
         tolerance: int = 5,
-        samples: Sequence[Any] = (),
-        words: Words | None = None,
-        seen: int = 0,
+        *,
         named: Mapping[str, Sequence[Confusion]] | None = None,
-        classifiers: Iterable[str] = (),
-        groups: Any = None,
+        **about: Any,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        ``samples`` are the arrays of features, of which copies are to count once; ``words`` what
-        they are called, if not as the problem calls them; ``seen`` how many were learned from;
-        ``named`` the confusion of the states of each sample, by what named them; ``classifiers``
-        the names of those that are no metrics; ``groups`` whom or what each sample is of.
+        ``named`` are the confusions of the states of each sample, by what named them; the others
+        are attributes.
         """
-        rows, named = [], named or {}
+        named, rows = named or {}, []
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
             scores = {}
             for metric, found in guesses.items():
-                of_plugin = problem.comparison.scores(truth, found[i], tolerance)
-                scores[metric] = of_plugin | _accuracy(named, metric, i)
+                scores[metric] = dict(problem.comparison.scores(truth, found[i], tolerance))
+                if named:
+                    own = named[metric][i].accuracy if metric in named else None
+                    scores[metric]["accuracy"] = own
             rows.append(SampleScores(name, truth.n_clusters, scores))
-        numbers = tuple(contents(samples).tolist()) if len(samples) else ()
-        words = problem.traits.words if words is None else words
-        units = () if groups is None else tuple(units_of(groups, len(rows), words)[1].tolist())
-        judged_by = problem.comparison.measure(truths[0])
-        confusion = {metric: Confusion.total(parts) for metric, parts in named.items()}
-        return cls(
-            tuple(rows),
-            tolerance,
-            words,
-            judged_by,
-            numbers,
-            seen,
-            confusion,
-            classifiers=frozenset(classifiers),
-            units=units,
-        )
+        confusion = {
+            metric: Confusion(parts[0].states, np.sum([part.counts for part in parts], axis=0))
+            for metric, parts in named.items()
+        }
+        about = {"words": problem.traits.words, **about}
+        measure = problem.comparison.measure(truths[0])
+        return cls(tuple(rows), tolerance, measure=measure, confusion=confusion, **about)
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
@@ -240,17 +224,32 @@ class Evaluation(Printed):
     @property
     def verdict(self) -> Verdict:
         """The verdict on whether learning paid, ready to print."""
-        copies = len(self.contents) - len(set(self.contents))
-        return Verdict.of(
-            self._judged,
-            self.words,
-            self.measure,
+        losses: dict[str, Floats] = {
+            name: np.array([row.scores[name]["disagreement"] for row in self.samples])
+            for name in self.samples[0].scores
+        }
+        numbers, units = np.array(self.contents, dtype=np.int64), np.array(self.units)
+        copies = numbers.size - np.unique(numbers).size
+        if units.size:
+            units = joined(units, numbers) if numbers.size else units
+        else:
+            if copies:
+                losses = {name: once_each(values, numbers) for name, values in losses.items()}
+            units = np.arange(losses[LEARNED].size)
+        learned = losses.pop(LEARNED)
+        return Verdict.against(
+            {
+                name: Contrast.of(name, values - learned, units, draws=self.draws)
+                for name, values in losses.items()
+            },
+            self.classifiers,
+            loss=float(learned.mean()),
+            words=self.words,
+            measure=self.measure,
             copies=copies,
             seen=self.seen,
-            units=self._units,
-            draws=self.draws,
+            grouped=bool(self.units),
             question=self.question,
-            classifiers=self.classifiers,
         )
 
     def short_table(self) -> ShortTable:
@@ -284,27 +283,10 @@ class Evaluation(Printed):
             values = [value for row in rows if (value := row[name]) is not None]
             means[name] = float(np.mean(values)) if values else None
         if self.confusion:
-            nothing = dict.fromkeys(STATE_SCORES)
-            means |= self.confusion[metric].scores if metric in self.confusion else nothing
+            of = self.confusion.get(metric)
+            of_states = (None, None) if of is None else (of.accuracy, of.macro_f1)
+            means |= zip(STATE_SCORES, of_states, strict=True)
         return means
-
-    @property
-    def _judged(self) -> dict[str, NDArray[np.float64]]:
-        judged = {
-            name: np.array([row.scores[name]["disagreement"] for row in self.samples])
-            for name in self.samples[0].scores
-        }
-        if self.units or len(set(self.contents)) == len(self.contents):
-            return judged
-        numbers = np.array(self.contents)
-        return {name: once_each(values, numbers) for name, values in judged.items()}
-
-    @property
-    def _units(self) -> NDArray[np.int64] | None:
-        if not self.units:
-            return None
-        units = np.array(self.units)
-        return joined(units, np.array(self.contents)) if self.contents else units
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
@@ -312,8 +294,8 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
 
     A score that does not apply to all samples says to how many.
     """
-    titles, counts = {}, evaluation.counts
-    for name, count in counts.items():
+    titles = {}
+    for name, count in evaluation.counts.items():
         if name == "disagreement" or not count:
             continue
         title = SCORES[name].title if name in SCORES else name.replace("_", " ")
@@ -327,11 +309,12 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
 
 def perfect_in_words(titles: Mapping[str, str]) -> str:
     """Which values of these scores are perfect, as far as they are known; "" for none of them."""
-    said = [
-        f"{value} for {_in_a_row(names)}"
-        for value in (0, 1)
-        if (names := [s.title for n, s in SCORES.items() if n in titles and s.perfect == value])
-    ]
+    said = []
+    for value in (0, 1):
+        names = [s.title for name, s in SCORES.items() if name in titles and s.perfect == value]
+        if names:
+            listed = " and ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
+            said.append(f"{value} for {listed}")
     return f"Perfect: {'; '.join(said)}." if said else ""
 
 
@@ -344,11 +327,6 @@ def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
         if name in titles
     )
     return " ".join(text[0].upper() + text[1:] for text in said)
-
-
-def _in_a_row(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def evaluate(
@@ -434,7 +412,6 @@ def evaluate(
     >>> bool(learned["loss"] < untrained["loss"])
     True
     """
-    seen = 0
     learner = cast("MetricLearner", getattr(learner, "best_estimator_", learner))
     if not hasattr(learner, "get_mahalanobis_matrix"):
         raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
@@ -447,26 +424,69 @@ def evaluate(
     if split is not None:
         measured = as_measured(learner, Xs) if measured is None else measured
         return _evaluate_parts(learner, measured, ys, n_clusters, tolerance, split)
-    groups = None if groups is None else form.in_order(groups, "groups")
-    samples = Xs
+    seen, samples = 0, Xs
     if measured is not None or not is_prepared(Xs):
         measured = as_measured(learner, Xs) if measured is None else measured
         words = words_of(learner.problem_, measured)
         seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
         samples = learner.inputs_(measured)
-    truths = encode(learner, samples, ys)
-    names = [str(i) for i in range(len(truths))] if names is None else list(names)
     words = words_of(learner.problem_, samples)
-    if len(names) != len(truths):
-        raise DataError(f"{words.wholes(len(truths))} but {counted(len(names), 'name')}")
-    units_of(groups, len(truths), words)  # refused before anything is partitioned
+    compared = compare(
+        learner,
+        samples,
+        ys,
+        names,
+        None if groups is None else form.in_order(groups, "groups"),
+        words=words,
+        measured=measured,
+        n_clusters=n_clusters,
+        tolerance=tolerance,
+        unseen_states=unseen_states,
+        baselines=baselines,
+        Xs=Xs,
+    )
     if measured is not None:
         columns = column_names(learner)
         warn_of_codes(measured, columns, words)
-        warn_of_labels(measured, truths, columns, words)
-    guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
+        warn_of_labels(measured, compared.truths, columns, words)
+    return replace(compared.evaluation, seen=seen)
+
+
+class Comparison(NamedTuple):
+    """What all metrics and baselines of a learner make of samples, and their scores."""
+
+    truths: list[EquivalenceMatrix]
+    guesses: Partitions
+    states: States
+    evaluation: Evaluation
+
+
+def compare(
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    ys: Any,
+    names: Sequence[str] | None,
+    groups: Any,
+    *,
+    words: Words,
+    measured: Sequence[Sample] | None,
+    n_clusters: Counts | str,
+    tolerance: int,
+    unseen_states: str,
+    baselines: Mapping[str, Any] | None = None,
+    Xs: Any = None,
+) -> Comparison:
+    """Partition and score samples as the metric sees them; baselines of a user have ``Xs``."""
+    N = len(samples)
+    baselines = baselines or {}
+    names = [str(i) for i in range(N)] if names is None else list(names)
+    if len(names) != N:
+        raise DataError(f"{words.wholes(N)} but {counted(len(names), 'name')}")
+    units = () if groups is None else tuple(units_of(groups, N, words)[1].tolist())
+    truths = encode(learner, samples, ys)
+    guesses, states = _found_by_all(learner, samples, truths, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
-    for name, baseline in (baselines or {}).items():
+    for name, baseline in baselines.items():
         if name in guesses:
             raise SettingsError(f"baselines: {name!r} is among the metrics: give it another name")
         labels = _found_by(name, baseline, "predict", Xs, counts)
@@ -478,139 +498,20 @@ def evaluate(
             ) from error
         if names_states(baseline):
             states[name] = _found_by(name, baseline, "predict_states", Xs, counts)
-    named = confusions_of(learner, samples, ys, states, unseen_states)
-    warn_of_new_clusters(learner, samples, ys)
-    arrays = [sample.data for sample in samples]
-    problem, classifiers = (
-        learner.problem_,
-        {*_blind(learner), *estimators_in(learner.baselines_), *(baselines or {})},
-    )
-    scored = (arrays, words, seen, named, classifiers, groups)
-    return Evaluation.of(truths, guesses, names, problem, tolerance, *scored)
-
-
-def warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
-    """Warn if tables have clusters that the metric was neither learned from nor made for.
-
-    ``ys`` are their labels, fully known, as they were given.
-    """
-    if not has_rows(learner.problem_, samples):
-        return
-    given = labels_of_each(ys, samples, learner.problem_.traits.words)
-    names = {name for y in given for name in names_of_labels(y)}
-    learner.training_data_.warn_of_new_clusters(names, learner.question_)
-
-
-def _evaluate_parts(
-    learner: MetricLearner,
-    samples: Sequence[Sample],
-    ys: Any,
-    n_clusters: Counts | str,
-    tolerance: int,
-    split: str,
-) -> Evaluation:
-    """Evaluate parts of one table.
-
-    Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
-    are scaled separately, like new tables. The standard errors neglect that the training rows of
-    different parts overlap.
-    """
-    refuse_unlisted("split", split, (ROWS, CLUSTERS, "auto"))
-    if len(samples) != 1:
-        raise DataError(f"split={split!r} is for one table, got {len(samples)}")
-    given = labels_of_each(ys, samples, learner.problem_.traits.words)
-    labels = read_labels(learner.problem_, samples, given)
-    data = TrainingSet(learner.problem_, list(samples), labels, np.ones(1), given=given)
-    again = samples[0].data in learner.training_data_
-    if again and len(learner.training_data_) > 1:
-        raise DataError(
-            f"the model was learned from this table and {len(learner.training_data_) - 1} more: "
-            "judge it by tables it has not seen"
-        )
-    warn_of_new_clusters(learner, samples, given)
-    asked = split
-    if split == "auto":
-        asked = (learner.question_ if again else None) or ROWS
-    found = split_samples(asked, data, MOST_PARTS, 0)
-    parts, truths = found.held_out, found.held_out.truths
-    whole = None
-    if not again and asked == ROWS:
-        whole = data.with_features([x.X for x in learner.inputs_(samples)]).cut(found.pieces)
-    sizes = [part.n_samples for part in parts.samples]
-    asked_for = asked_counts("true" if n_clusters is None else n_clusters, truths)
-    counts = cluster_counts(asked_for, sizes, found.words)
-    guesses: dict[str, list[EquivalenceMatrix]] = {}
-    for k in stage("folds", range(len(found.training))):
-        which = found.folds.test(k)
-        own = _learned_without(learner, found, k) if again else learner
-        measured = parts.at(which).samples
-        seen = own.inputs_(measured) if whole is None else whole.at(which).samples
-        here = [K for i in which if (K := counts[i]) is not None]
-        others = None if asked == CLUSTERS else measured  # classifiers find no new clusters
-        known = [truths[i] for i in which]
-        for name, partitions in found_by_all(own, list(seen), known, here, others)[0].items():
-            guesses.setdefault(name, []).extend(partitions)
-    arrays = [part.data for part in parts.samples]
-    scores = Evaluation.of(
+    _warn_of_new_clusters(learner, samples, ys)
+    evaluation = Evaluation.of(
         truths,
         guesses,
-        [f"{asked} {i}" for i in range(len(parts))],
-        data.problem,
+        names,
+        learner.problem_,
         tolerance,
-        words=found.words,
-        seen=0 if again else learner.training_data_.count_known(arrays),
-        classifiers=estimators_in(learner.baselines_),
+        named=confusions_of(learner, samples, ys, states, unseen_states),
+        words=words,
+        contents=tuple(contents([sample.data for sample in samples]).tolist()),
+        classifiers=frozenset([*estimators_in(learner.baselines_), *baselines]),
+        units=units,
     )
-    question = question_in_words(asked, len(parts), again)
-    return replace(scores, draws=found.folds.draws, question=question, learned_again=again)
-
-
-def _learned_without(learner: MetricLearner, split: Split, k: int) -> MetricLearner:
-    """A metric of what is not held out in a fold, and its baselines."""
-    own: MetricLearner = clone(learner)
-    if split.words is PARTS[ROWS] and learner.inputs_.standardizer.kind == "recording":
-        own.standardize = "training"
-    baselines = [*learner.baselines_][1:]
-    if split.words is PARTS[CLUSTERS]:
-        baselines = [*metrics_in(learner.baselines_)][1:]  # classifiers find no new clusters
-    try:
-        with without_warnings(DataWarning, ConvergenceWarning):
-            own.fit(split.training[k], baselines=baselines)
-    except LearningError as error:
-        error.add_note(f"so it is without {split.words.whole} {k} of {len(split.training)}")
-        raise
-    return own
-
-
-def confusions_of(
-    learner: MetricLearner, samples: Sequence[Sample], ys: Any, found: Found, unseen_states: str
-) -> dict[str, list[Confusion]]:
-    """The confusion of the states of each sample, by what named them; none without names."""
-    refuse_unlisted("unseen_states", unseen_states, UNSEEN)
-    words, known = learner.problem_.traits.words, learner.inputs_.states
-    if not found:
-        return {}
-    sizes = [sample.n_samples for sample in samples]
-    pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
-    of_items = [learner.problem_.learning.item_labels(y, sample) for y, sample in pairs]
-    names = read_names(of_items, sizes, words.whole)
-    if names is None:
-        return {}
-    if known is not None and unseen_states == "refuse":
-        refuse_unseen(names, known.tolist(), words.whole)
-    arrays = {who: [np.asarray(y) for y in each] for who, each in found.items()}
-    for who, each in arrays.items():
-        if [y.shape for y in each] != [(T,) for T in sizes]:
-            raise SettingsError(f"baselines: {who!r} does not name the state of each {words.item}")
-    return confusions(names, arrays, [] if known is None else known.tolist())
-
-
-def _accuracy(
-    named: Mapping[str, Sequence[Confusion]], metric: str, i: int
-) -> dict[str, float | None]:
-    if not named:
-        return {}
-    return {"accuracy": named[metric][i].accuracy if metric in named else None}
+    return Comparison(truths, guesses, states, evaluation)
 
 
 def _found_by(name: str, baseline: Any, method: str, Xs: Any, counts: Counts) -> Any:
@@ -636,20 +537,21 @@ def _counts(
     return asked_counts(n_clusters, truths)
 
 
-def _blind(learner: MetricLearner) -> dict[str, Any]:
-    """What partitions samples without a look at them, whether it was asked for or not."""
-    data, contiguous = learner.training_data_, learner.problem_.traits.contiguous
-    changes = any(len(own) > 1 for own in data.ends)
-    return blind_to(data.ends, contiguous, data.commonest) if changes or not contiguous else {}
+def _warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
+    """Warn if tables have clusters that the metric was neither learned from nor made for."""
+    if has_rows(learner.problem_, samples):
+        given = labels_of_each(ys, samples, learner.problem_.traits.words)
+        names = {name for y in given for name in names_of_labels(y)}
+        learner.training_data_.warn_of_new_clusters(names, learner.question_)
 
 
-def found_by_all(
+def _found_by_all(
     learner: MetricLearner,
     Xs: Any,
     truths: Sequence[EquivalenceMatrix],
-    n_clusters: Counts | str = None,
-    measured: Sequence[Sample] | None = None,
-) -> tuple[dict[str, list[EquivalenceMatrix]], dict[str, list[NDArray[Any]]]]:
+    n_clusters: Counts | str,
+    measured: Sequence[Sample] | None,
+) -> tuple[Partitions, States]:
     """Partitions by the learned metric and each of its baselines, and names by those that name.
 
     Classifiers are left out without the samples as they were ``measured``.
@@ -657,10 +559,14 @@ def found_by_all(
     samples = prepare(learner, Xs)
     counts = _counts(learner, truths, n_clusters)
     metrics: dict[str, Metric] = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
-    others = _blind(learner)
+    data, contiguous = learner.training_data_, learner.problem_.traits.contiguous
+    others: dict[str, Any] = {}
+    if not contiguous or any(len(ends) > 1 for ends in data.ends):
+        others = blind_to(data.ends, contiguous, data.commonest)
     if measured is not None:
         others |= estimators_in(learner.baselines_)
-    found, labels = {}, {}
+    found: Partitions = {}
+    labels: States = {}
     for name in stage("metrics", [*metrics, *others]):
         if name in metrics:
             found[name] = decode_with(learner, metrics[name], samples, counts)
@@ -668,17 +574,99 @@ def found_by_all(
             seen = samples if measured is None else measured
             labels[name] = labels_by(others[name], name, learner.problem_, seen, counts)
     names = names_by_metric(found, samples, learner.classes_)
-    for name, each in labels.items():
-        found[name] = partitions_of(each, learner.problem_)
+    found |= {name: partitions_of(each, learner.problem_) for name, each in labels.items()}
+    naming = [name for name in labels if names_states(others[name])]
     # What is blind to the samples is looked at last.
-    for name in sorted(filter(lambda n: names_states(others[n]), labels), key=BLIND.__contains__):
-        names[name] = labels[name]
-    if measured is None:
-        return found, names
-    together = with_consensus(learner, found, LEARNED, measured, counts)
-    if together:
+    names |= {name: labels[name] for name in sorted(naming, key=BLIND.__contains__)}
+    members = set(learner.consensus_)
+    together: Partitions = {}
+    if measured is not None and members and found.keys() >= members:
+        together = {CONSENSUS: consensus_of(learner, found[LEARNED], found, measured, counts)}
         named, states = samples_with_states(learner, measured, samples)
         of_consensus = names_by_metric(together, named, states)
         # Where the metric names nothing, the consensus is what is looked at first.
         names = of_consensus | names if learner.classes_ is None else names | of_consensus
     return found | together, names
+
+
+# ---- parts of one table
+
+
+def _evaluate_parts(
+    learner: MetricLearner,
+    samples: Sequence[Sample],
+    ys: Any,
+    n_clusters: Counts | str,
+    tolerance: int,
+    asked: str,
+) -> Evaluation:
+    """Evaluate parts of one table.
+
+    Groups of rows are scaled like the whole table, or like the training rows; groups of clusters
+    are scaled separately, like new tables. The standard errors neglect that the training rows of
+    different parts overlap.
+    """
+    refuse_unlisted("split", asked, (ROWS, CLUSTERS, "auto"))
+    if len(samples) != 1:
+        raise DataError(f"split={asked!r} is for one table, got {len(samples)}")
+    given = labels_of_each(ys, samples, learner.problem_.traits.words)
+    labels = read_labels(learner.problem_, samples, given)
+    data = TrainingSet(learner.problem_, list(samples), labels, np.ones(1), given=given)
+    again = samples[0].data in learner.training_data_
+    if again and len(learner.training_data_) > 1:
+        raise DataError(
+            f"the model was learned from this table and {len(learner.training_data_) - 1} more: "
+            "judge it by tables it has not seen"
+        )
+    _warn_of_new_clusters(learner, samples, given)
+    if asked == "auto":
+        asked = (learner.question_ if again else None) or ROWS
+    found = split_samples(asked, data, MOST_PARTS, 0)
+    parts, truths = found.held_out, found.held_out.truths
+    whole = None
+    if not again and asked == ROWS:
+        whole = data.with_features([x.X for x in learner.inputs_(samples)]).cut(found.pieces)
+    asked_for = asked_counts("true" if n_clusters is None else n_clusters, truths)
+    counts = cluster_counts(asked_for, [part.n_samples for part in parts.samples], found.words)
+    guesses: Partitions = {}
+    for k in stage("folds", range(len(found.training))):
+        which = found.folds.test(k)
+        own = _learned_without(learner, found, k) if again else learner
+        measured = parts.at(which).samples
+        seen = own.inputs_(measured) if whole is None else whole.at(which).samples
+        here = [K for i in which if (K := counts[i]) is not None]
+        others = None if asked == CLUSTERS else measured  # classifiers find no new clusters
+        known = [truths[i] for i in which]
+        for name, partitions in _found_by_all(own, list(seen), known, here, others)[0].items():
+            guesses.setdefault(name, []).extend(partitions)
+    arrays = [part.data for part in parts.samples]
+    return Evaluation.of(
+        truths,
+        guesses,
+        [f"{asked} {i}" for i in range(len(parts))],
+        data.problem,
+        tolerance,
+        words=found.words,
+        seen=0 if again else learner.training_data_.count_known(arrays),
+        classifiers=frozenset(estimators_in(learner.baselines_)),
+        draws=found.folds.draws,
+        question=question_in_words(asked, len(parts), again),
+        learned_again=again,
+    )
+
+
+def _learned_without(learner: MetricLearner, split: Split, k: int) -> MetricLearner:
+    """A metric of what is not held out in a fold, and its baselines."""
+    own: MetricLearner = clone(learner)
+    if split.words is PARTS[ROWS] and learner.inputs_.standardizer.kind == "recording":
+        own.standardize = "training"
+    baselines = [*learner.baselines_][1:]
+    if split.words is PARTS[CLUSTERS]:
+        baselines = [*metrics_in(learner.baselines_)][1:]  # classifiers find no new clusters
+    try:
+        with without_warnings(DataWarning, ConvergenceWarning):
+            own.fit(split.training[k], baselines=baselines)
+    except LearningError as error:
+        error.add_note(f"so it is without {split.words.whole} {k} of {len(split.training)}")
+        raise
+    return own

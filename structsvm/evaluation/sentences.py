@@ -52,7 +52,6 @@ ANSWERS = {
 
 NAMED_TOO = frozenset({"blind-metric", "harms", "mostly", "chance"})
 """Codes whose answer ends with the method to use, if there is one."""
-TO_USE = "{Use} does better: use it."
 
 NOTES = {
     "few": "The figures describe {these} only.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import among, is_whole
+from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
 
@@ -106,65 +107,44 @@ def folds_of(
             "MetricLearner, which needs only one"
             + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
+    if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
+        raise SettingsError(f"cv must be at least 2 folds, or a splitter, got {cv!r}")
+    splitter, together, grouped = cv, units, groups is not None
     apart = units if numbers is None else joined(units, numbers)
-    copied = apart.max() < units.max() and apart.max() > 0
-    kept = apart if copied and isinstance(cv, int | np.integer) else units
-    held_out = np.full(N, -1)
-    together = kept is apart or groups is not None
-    for k, (train, test) in enumerate(_pairs(cv, N, kept, together, random_state)):
-        if (held_out[test] >= 0).any() or set(train) | set(test) != set(range(N)):
-            raise SettingsError(f"cv must hold every {words.whole} out exactly once, got {cv!r}")
-        held_out[test] = k
-    if (held_out < 0).any():
+    if isinstance(cv, int | np.integer):
+        if 0 < apart.max() < units.max():  # copies are held out together
+            together, grouped = apart, True
+        kind = GroupKFold if grouped else KFold
+        n_splits = min(int(cv), int(together.max()) + 1)
+        splitter = kind(n_splits, shuffle=True, random_state=random_state)
+    held_out, times = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64)
+    # A splitter that ignores the groups is found out below.
+    with without_warnings(Warning, beginning="The groups parameter is ignored"):
+        splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together if grouped else None)
+        for k, (train, test) in enumerate(splits):
+            held_out[test] = k
+            times[test] += 1
+            times[np.setdiff1d(np.arange(N), [*train, *test])] += 2  # neither
+    if (times != 1).any():
         raise SettingsError(
-            f"cv never holds {words.whole} {int(held_out.argmin())} out: it must hold every "
-            f"{words.whole} out exactly once, got {cv!r}"
+            f"cv must hold every {words.whole} out exactly once, which it does not with "
+            f"{words.whole} {int((times != 1).argmax())}, got {cv!r}"
         )
     folds = Folds(held_out, apart, groups is not None)
     teaches = np.array([truth.n_clusters > 1 for truth in truths])
     if weights is not None:
         teaches &= weights > 0
-    _check_folds(folds, units, teaches, groups, words)
-    return folds
-
-
-def _pairs(cv: Any, N: int, units: Ints, grouped: bool, seed: int | None) -> list[Any]:
-    """``(train, test)`` of each fold."""
-    if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
-        raise SettingsError(f"cv must be at least 2 folds, or a splitter, got {cv!r}")
-    splitter = cv
-    if isinstance(cv, int | np.integer):
-        n_splits = min(int(cv), int(units.max()) + 1)
-        kind = GroupKFold if grouped else KFold
-        splitter = kind(n_splits, shuffle=True, random_state=seed)
-    try:
-        # A splitter that ignores the groups is found out below.
-        with without_warnings(Warning, beginning="The groups parameter is ignored"):
-            pairs = check_cv(splitter).split(np.zeros((N, 1)), groups=units if grouped else None)
-            return list(pairs)
-    except (TypeError, ValueError) as error:
-        raise SettingsError(f"cv={cv!r} cannot split {N} recordings: {error}") from error
-
-
-def _check_folds(
-    folds: Folds, units: Ints, teaches: NDArray[np.bool_], groups: Any, words: Words
-) -> None:
     for k in range(len(folds)):
         divided = np.intersect1d(units[folds.train(k)], units[folds.test(k)])
         if divided.size:
-            name = units_of(groups, teaches.size, words)[0][divided[0]]
+            name = units_of(groups, N, words)[0][divided[0]]
             raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
-        if not teaches.any():
-            raise DataError(
-                f"none of {words.wholes(teaches.size)} has two {words.part}s or more: there is "
-                "nothing to learn from; label some with several"
-            )
         if not teaches[folds.train(k)].any():
             raise DataError(
-                f"only {int(teaches.sum())} of {words.wholes(teaches.size)} have two "
-                f"{words.part}s or more, all held out at once in fold {k}: label more, or use "
-                "more folds"
+                f"only {int(teaches.sum())} of {words.wholes(N)} have two {words.part}s or more, "
+                f"all held out at once in fold {k}: label more, or use more folds"
             )
+    return folds
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,12 +170,6 @@ class Split:
         return self.held_out.at(self.folds.test(k))
 
 
-def check_split(split: Any) -> None:
-    """Refuse what names no way of splitting."""
-    if not among(split, (None, *SPLITS)):
-        raise SettingsError(f"split must be 'rows', 'clusters', 'states' or None, got {split!r}")
-
-
 def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
     groups = f"each of {n} groups of {asked}"
     if asked == CLUSTERS:
@@ -213,18 +187,8 @@ def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
 
 def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     """Hold whole samples out, groups of rows, or clusters; or samples and one of their states."""
-    cv = FOLDS.get(asked, 5) if cv is None else cv
-    if asked == ROWS:
-        return split_rows(data, cv, random_state)
-    if asked == CLUSTERS:
-        return split_clusters(data, cv, random_state)
-    if asked == STATES:
-        return split_states(data, cv, random_state)
-    return _split_wholes(data, cv, random_state)
-
-
-def rule_for(asked: str | None) -> str:
-    return "min" if asked in (CLUSTERS, STATES) else "one_se"
+    splits = {ROWS: split_rows, CLUSTERS: split_clusters, STATES: split_states, None: _split_wholes}
+    return splits[asked](data, FOLDS.get(asked, 5) if cv is None else cv, random_state)
 
 
 def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
@@ -235,16 +199,14 @@ def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split
 
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
-    """Hold groups of rows out, which have rows of every cluster; identical rows are in one
-    group.
-    """
+    """Hold groups of rows out, which have rows of every cluster; like rows are in one group."""
     _check(data, n_folds, ROWS)
     truths, words = data.truths, data.problem.traits.words
-    each = [int(n_folds), *(M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths)]
-    n, first = min(each), int(np.argmin(each[1:]))
-    tables = np.repeat(np.arange(len(data)), [M.n_samples for M in truths])
+    each = [M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths]
+    n, first = min(int(n_folds), *each), int(np.argmin(each))
     same = near_rows(np.vstack(data.arrays))
-    if n < 2 or same.max() + 1 < n:
+    n_different = int(same.max()) + 1
+    if n < 2 or n_different < n:
         name = f"the {words.whole}" if len(data) == 1 else f"{words.whole} {first}"
         M = truths[first]
         raise DataError(
@@ -253,25 +215,31 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
         )
     offsets = np.cumsum([0] + [M.n_clusters for M in truths])
     strata = np.concatenate([_labels(M) + k for M, k in zip(truths, offsets, strict=False)])
+    is_plain = n_different == same.size
+    kind = StratifiedKFold if is_plain else StratifiedGroupKFold
+    splitter = kind(n, shuffle=True, random_state=random_state)
     # A rare cluster is not in every group.
     with without_warnings(UserWarning, beginning="The least populated class"):
-        if same.max() + 1 == same.size:
-            kind = StratifiedKFold(n, shuffle=True, random_state=random_state)
-            groups = [test for _, test in kind.split(strata, strata)]
-        else:
-            grouped = StratifiedGroupKFold(n, shuffle=True, random_state=random_state)
-            groups = [test for _, test in grouped.split(strata, strata, same)]
-    starts = np.searchsorted(tables, np.arange(len(data)))
-    out = [_by_table(test, tables, starts) for test in groups if len(test)]
-    return _parts(data, out, ROWS, draws=1)
+        pairs = list(splitter.split(strata, strata, None if is_plain else same))
+    tables = np.repeat(np.arange(len(data)), [M.n_samples for M in truths])
+    starts = np.searchsorted(tables, np.arange(len(data))).tolist()
+    out = [
+        [(i, test[tables[test] == i] - start) for i, start in enumerate(starts)]
+        for _, test in pairs
+        if len(test)
+    ]
+    return _parts(data, out, ROWS)
 
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
     """Hold whole clusters out, equally many at a time, in several draws of folds."""
     _check(data, n_folds, CLUSTERS)
-    words = data.problem.traits.words
-    labels = _label_numbers(data)
-    K = 1 + max(int(y.max()) for y in labels)
+    words, numbers = data.problem.traits.words, dict[str, int]()
+    labels = [
+        np.array([numbers.setdefault(name, len(numbers)) for name in names])
+        for names in data.names_of_items
+    ]
+    K = len(numbers)
     if K < FEWEST_CLUSTERS:
         raise DataError(
             f"{words.parts(K)}: split='clusters' needs at least {FEWEST_CLUSTERS}, two to learn "
@@ -280,6 +248,13 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
         )
     F = min(int(n_folds), K // 2)
     clusters = [set(y.tolist()) for y in labels]
+
+    def is_judged(part: frozenset[int]) -> bool:
+        """Whether there are two clusters to find in some table, and two to learn from."""
+        return any(len(own & part) > 1 for own in clusters) and any(
+            len(own - part) > 1 for own in clusters
+        )
+
     rng = np.random.default_rng(random_state)
     drawn: list[frozenset[frozenset[int]]] = []
     for _ in range(ATTEMPTS):
@@ -287,7 +262,7 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
             break
         parts = rng.permutation(K)[: K // F * F].reshape(F, -1)
         draw = frozenset(frozenset(part.tolist()) for part in parts)
-        if draw not in drawn and all(_is_judged(part, clusters) for part in draw):
+        if draw not in drawn and all(map(is_judged, draw)):
             drawn.append(draw)
     if not drawn:
         raise DataError(
@@ -297,7 +272,7 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     held = [sorted(part) for draw in drawn for part in sorted(draw, key=sorted)]
     out = [[(i, np.flatnonzero(np.isin(y, part))) for i, y in enumerate(labels)] for part in held]
     shares = np.array([[bool(set(a) & set(b)) for b in held] for a in held])
-    return _parts(data, out, CLUSTERS, draws=len(drawn), shares=shares)
+    return _parts(data, out, CLUSTERS, len(drawn), shares)
 
 
 def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
@@ -313,29 +288,28 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     wholes = _split_wholes(data, cv, random_state)
     C, F = len(states), len(wholes.folds)
     order = np.random.default_rng(random_state).permutation(states).tolist()
-    draws = max(1, min(C, MOST_PARTS // F))
-    pairs = [(k, order[(k + draw) % C]) for draw in range(draws) for k in range(F)]
     judged: list[Ints] = []
     training: list[TrainingSet] = []
-    kept: list[tuple[int, str]] = []
-    for k, state in pairs:
+    hidden: list[tuple[int, str]] = []
+    for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
+        state = order[(k + draw) % C]
         test = np.array([i for i in wholes.folds.test(k) if state in names[i]], dtype=np.int64)
         rest = _without(data, np.flatnonzero(wholes.folds.held_out != k), names, state)
         if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
             judged.append(test)
             training.append(rest)
-            kept.append((k, state))
-    if len({k for k, _ in kept}) < 2 or len({state for _, state in kept}) < 2:
+            hidden.append((k, state))
+    if len({k for k, _ in hidden}) < 2 or len({state for _, state in hidden}) < 2:
         raise DataError(
             f"no two {words.named}s can be hidden in turn: without one, some labelled "
             f"{words.whole} must still change, and another must have it; label more {words.whole}s"
         )
     which = np.concatenate(judged)
-    shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in kept] for a in kept])
-    held_out = np.repeat(np.arange(len(kept)), [test.size for test in judged])
+    shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in hidden] for a in hidden])
+    held_out = np.repeat(np.arange(len(hidden)), [test.size for test in judged])
     units = np.unique(wholes.folds.units[which], return_inverse=True)[1]
     folds = Folds(held_out, units, wholes.folds.grouped, shares=shares)
-    shown = ", ".join(sorted({state for _, state in kept}))
+    shown = ", ".join(sorted({state for _, state in hidden}))
     question = (
         f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
         f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
@@ -346,13 +320,12 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
 
 def _state_names(data: TrainingSet) -> list[NDArray[Any]]:
     """The name of the state of each sample as text, (T_i,) each."""
-    words = data.problem.traits.words
+    words, labels = data.problem.traits.words, data.item_labels
     if not data.problem.traits.contiguous:
         raise DataError(
             f"split='states' is for recordings: {words.wholes(len(data))} have no segments of "
             "named states; leave split out"
         )
-    labels = data.item_labels
     if labels is None or not are_names(data.samples, labels):
         raise DataError(
             "split='states' hides one state after the other: give a name for each sample, the same "
@@ -367,19 +340,17 @@ def _without(
 ) -> TrainingSet:
     """Some of the recordings, a state having no labels in them; without those of it alone."""
     assert data.given is not None
-    kept, given, labels = [], [], []
+    which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
+    given, labels = [], []
     for i in which.tolist():
         hidden = names[i] == state
-        if hidden.all():
-            continue
         values = label_values(data.given[i]).astype(object)
         values[hidden] = None
         T = values.size
         known = Known(T, PartialLabels(values).constraint(T, contiguous=True), None, True)
-        kept.append(i)
         given.append(values)
         labels.append(known if hidden.any() else data.labels[i])
-    return replace(data.at(kept), given=given, labels=labels)
+    return replace(data.at(which), given=given, labels=labels)
 
 
 def fewest_rows(y: Any) -> int:
@@ -407,56 +378,34 @@ def _parts(
     data: TrainingSet,
     out: Sequence[Sequence[tuple[int, Ints]]],
     asked: str,
-    draws: int,
+    draws: int = 1,
     shares: NDArray[np.bool_] | None = None,
 ) -> Split:
     """Tables without the rows of each fold, and these rows."""
     truths = data.truths
+    fewest = 2 if asked == CLUSTERS else 1
     pieces: list[tuple[int, Ints]] = []
-    held_out: list[int] = []
+    folds: list[int] = []
     training = []
     for k, fold in enumerate(out):
         rest = [(i, np.setdiff1d(np.arange(truths[i].n_samples), rows)) for i, rows in fold]
         training.append(data.cut([(i, left) for i, left in rest if left.size]))
-        fewest = 2 if asked == CLUSTERS else 1
-        judged = [
-            (i, rows) for i, rows in fold if np.unique(_labels(truths[i])[rows]).size >= fewest
-        ]
-        pieces += judged
-        held_out += [k] * len(judged)
-    units = np.arange(len(pieces)) if asked == ROWS else np.array(held_out)
-    folds = Folds(np.array(held_out), units, grouped=False, draws=draws, shares=shares)
+        for i, rows in fold:
+            if np.unique(_labels(truths[i])[rows]).size >= fewest:
+                pieces.append((i, rows))
+                folds.append(k)
+    numbers, held_out = np.arange(len(pieces)), np.array(folds)
+    units = numbers if asked == ROWS else held_out
     return Split(
         data.cut(pieces),
-        folds,
+        Folds(held_out, units, grouped=False, draws=draws, shares=shares),
         training,
         PARTS[asked],
-        np.arange(len(pieces)),
+        numbers,
         question_in_words(asked, len(pieces)),
         pieces,
     )
 
 
-def _is_judged(part: frozenset[int], clusters: Sequence[set[int]]) -> bool:
-    return any(len(own & part) > 1 for own in clusters) and any(
-        len(own - part) > 1 for own in clusters
-    )
-
-
-def _by_table(rows: Ints, tables: Ints, starts: Ints) -> list[tuple[int, Ints]]:
-    """Rows of all tables stacked, as those of each, (number of the table, rows)."""
-    return [(i, rows[tables[rows] == i] - start) for i, start in enumerate(starts.tolist())]
-
-
 def _labels(M: Any) -> Ints:
-    assert M.labels is not None
     return np.asarray(M.labels)
-
-
-def _label_numbers(data: TrainingSet) -> list[Ints]:
-    """A number for the label of each row, the same in all tables, (T_i,) each."""
-    numbers: dict[str, int] = {}
-    return [
-        np.array([numbers.setdefault(name, len(numbers)) for name in names])
-        for names in data.names_of_items
-    ]

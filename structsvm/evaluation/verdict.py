@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from structsvm.data.words import RECORDINGS, Words
-from structsvm.evaluation.contrast import LEARNED, MIN_UNITS, Contrast
+from structsvm.evaluation.contrast import MIN_UNITS, TINY, Contrast
 from structsvm.evaluation.sentences import (
     ANSWERS,
     NAMED_TOO,
     NOTES,
-    TO_USE,
     baseline_in_words,
 )
-from structsvm.partitions.comparison import BLIND, CONSENSUS
-from structsvm.support.arrays import Floats, Ints
+from structsvm.partitions.candidates import BLIND, CONSENSUS
 from structsvm.support.plain import counted, finite
 
 __all__ = ["Verdict"]
 
 UNSUPPORTED = ("nothing-held-out", "learned-from", "too-few")
 PAYS = ("pays", "pays-together", "pays-use", "pays-level", "pays-less")
+
+Decision = tuple[str, str | None, str | None]
+"""The code, the baseline that the answer names, and the one that it says to use."""
 
 
 @dataclass(frozen=True)
@@ -68,35 +69,10 @@ class Verdict:
     """The command that partitions with a baseline, but for its name at the end; "" in Python."""
 
     @classmethod
-    def of(
-        cls,
-        losses: Mapping[str, Floats],
-        words: Words = RECORDINGS,
-        measure: str = "loss",
-        *,
-        units: Ints | None = None,
-        draws: int = 1,
-        classifiers: Iterable[str] = (),
-        **about: Any,
-    ) -> Verdict:
-        """Judge by the losses of recordings, by metric, nothing having been chosen.
-
-        ``units`` are the numbers of their groups; without these, recordings are independent.
-        """
-        N = losses[LEARNED].size
-        contrasts = {
-            name: Contrast.paired(name, losses, np.arange(N) if units is None else units, draws)
-            for name in losses
-            if name != LEARNED
-        }
-        about |= {"words": words, "measure": measure, "grouped": units is not None}
-        return cls.against(contrasts, classifiers, loss=float(losses[LEARNED].mean()), **about)
-
-    @classmethod
     def against(
         cls,
         contrasts: Mapping[str, Contrast],
-        classifiers: Iterable[str] = (),
+        classifiers: Collection[str] = (),
         *,
         loss: float,
         **about: Any,
@@ -112,9 +88,10 @@ class Verdict:
         tuned = [c if c.baseline in BLIND else c.one_of(n) for c in others.values()]
         tuned.sort(key=lambda c: c.mean)
         untrained = contrasts["untrained"]
-        found = _decided(untrained, tuned, joint, frozenset(classifiers), loss, about)
         ordered = {c.baseline: c for c in (untrained, *tuned, *([joint] if joint else []))}
-        return cls(found.code, ordered, loss, found.named, found.use, **about)
+        undecided = cls("", ordered, loss, **about)
+        code, named, use = undecided._decided(tuned, joint, set(classifiers) - BLIND)
+        return replace(undecided, code=code, named=named, use=use)
 
     @property
     def untrained(self) -> Contrast:
@@ -144,18 +121,18 @@ class Verdict:
     @property
     def beats_baseline(self) -> bool | None:
         """Whether it beats all tuned baselines beyond chance; None when there are none."""
-        if self.baseline is None:
+        if not self._tuned:
             return None
         return self.is_supported and all(c.is_beaten for c in self._tuned)
 
     @property
     def answer(self) -> str:
         """The verdict without the figures that it rests on."""
-        said = ANSWERS[self.code].format_map(self._fields)
+        said = ANSWERS[self.code].format_map(self._fields())
         if self.use is None or self.code not in NAMED_TOO:
             return said
         use = baseline_in_words(self.use)
-        return f"{said} {TO_USE.format(Use=use[0].upper() + use[1:])}"
+        return f"{said} {use[0].upper()}{use[1:]} does better: use it."
 
     @property
     def found(self) -> str:
@@ -163,11 +140,12 @@ class Verdict:
         level = next((c for c in self._tuned if not c.is_beaten), None)
         names = ("untrained", self.named, *(c.baseline for c in (self.baseline, level) if c))
         unique = filter(None, dict.fromkeys([*names, self.use]))
-        told = [str(self.contrasts[name]) for name in unique]
-        *others, last = told
+        *others, last = [str(self.contrasts[name]) for name in unique]
         against = f"{', '.join(others)}, and {last}" if others else last
         loss = f"the {self.measure} of the learned metric is {self.loss:.2g}"
-        return " ".join([f"On {self._judged_on}, {loss}: {against}.", *self.notes, *self._advice])
+        return " ".join(
+            [f"On {self._judged_on()}, {loss}: {against}.", *self.notes, *self._advice()]
+        )
 
     def __str__(self) -> str:
         """One plain sentence, the figures, what to do, and what was asked."""
@@ -175,19 +153,11 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""
+        same = ("code", "pays", "beats_baseline", "is_supported", "loss", "measure", "best")
         return {
-            "code": self.code,
-            "pays": self.pays,
-            "beats_baseline": self.beats_baseline,
-            "is_supported": self.is_supported,
-            "loss": self.loss,
-            "measure": self.measure,
-            "best": self.best,
+            **{name: getattr(self, name) for name in same},
             "baseline": None if self.baseline is None else self.baseline.baseline,
-            "named": self.named,
-            "use": self.use,
-            "copies": self.copies,
-            "question": self.question,
+            **{name: getattr(self, name) for name in ("named", "use", "copies", "question")},
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }
@@ -206,34 +176,75 @@ class Verdict:
         """
         if self.use in available:
             return NOTES["predict"], self.use
-        if best is None or best not in available or self._is_beaten(best):
+        if best is None or best not in available:
+            return NOTES["predict"], None
+        if best in self.contrasts and self.contrasts[best].is_gain:
             return NOTES["predict"], None
         note = NOTES["diagnose" if best in BLIND else "chosen"]
         return note.format(method=baseline_in_words(best)), best
-
-    def _is_beaten(self, name: str) -> bool:
-        return name in self.contrasts and self.contrasts[name].is_gain
 
     @property
     def _tuned(self) -> Sequence[Contrast]:
         """Against the baselines beside the untrained metric, the best of them first."""
         return [c for name, c in self.contrasts.items() if name not in ("untrained", CONSENSUS)]
 
-    @property
+    def _decided(
+        self, tuned: Sequence[Contrast], joint: Contrast | None, classifiers: Collection[str]
+    ) -> Decision:
+        """The code of the figures, the first that applies, and the baselines that it is about."""
+        untrained = self.untrained
+        if self.seen:
+            is_all = self.seen >= untrained.n + self.copies
+            return "nothing-held-out" if is_all else "learned-from", None, None
+        if untrained.units < MIN_UNITS:
+            return "too-few", None, None
+        if self.loss <= TINY and all(c.is_equal for c in (untrained, *tuned)):
+            return "solved", None, None
+        if untrained.is_constant and not untrained.is_equal:
+            return "constant", None, None
+        # The best classifier, if its loss is at most one standard error above that of the metric.
+        enough = next((c for c in tuned if c.baseline in classifiers), None)
+        if enough is not None and enough.mean > enough.se + 1e-12:
+            enough = None
+        better = enough.baseline if enough is not None and enough.is_harm else None
+        blind = next((c for c in tuned if c.baseline in BLIND and not c.is_beaten), None)
+        if blind is not None:
+            if enough is not None and better and enough.mean < blind.mean:
+                return "blind-metric", blind.baseline, better
+            return "blind", blind.baseline, None
+        if untrained.is_harm:
+            return "harms", None, better
+        if not untrained.is_gain:
+            return "mostly" if untrained.is_mostly_better else "chance", None, better
+        return self._how_it_pays(tuned, joint, enough)
+
+    def _how_it_pays(
+        self, tuned: Sequence[Contrast], joint: Contrast | None, enough: Contrast | None
+    ) -> Decision:
+        """Whether something else is to be used all the same."""
+        level = next((c for c in tuned if not c.is_beaten), None)
+        if joint is not None and self.best in (None, CONSENSUS) and not joint.is_gain:
+            return "pays-together", enough.baseline if enough else None, joint.baseline
+        if enough is not None and (level is None or level == enough or not level.is_harm):
+            return "pays-use", None, enough.baseline
+        if level is None:
+            return "pays", None, None
+        return "pays-less" if level.is_harm else "pays-level", level.baseline, None
+
     def _fields(self) -> dict[str, Any]:
-        """What sentences are filled with."""
+        """What answers are filled with."""
         words, c = self.words, self.untrained
-        n, whole = c.units, words.whole
-        units = counted(n, "independent group") + f" of {whole}s"
         named, use = (self.contrasts.get(name or "") for name in (self.named, self.use))
         better = {True: "better", False: "as well"}
         return {
-            "whole": whole,
+            "whole": words.whole,
             "part": words.part,
             "measure": self.measure,
             "seen": self.seen,
             "were": "was" if self.seen == 1 else "were",
-            "units": units if self.grouped else words.wholes(n, "independent"),
+            "units": counted(c.units, "independent group") + f" of {words.whole}s"
+            if self.grouped
+            else words.wholes(c.units, "independent"),
             "least": MIN_UNITS,
             "named": named and baseline_in_words(named.baseline),
             "use": use and baseline_in_words(use.baseline),
@@ -246,28 +257,25 @@ class Verdict:
             "chance": c.chance,
         }
 
-    @property
     def _judged_on(self) -> str:
-        n, G = self.untrained.n, self.untrained.units
-        held_out = "" if self.seen or self.cross_validated else "held-out"
-        told = self.words.wholes(n, held_out)
+        """So many recordings, and what they are to the metric."""
+        n, copies = self.untrained.n, f"{self.copies} cop{'y' if self.copies == 1 else 'ies'}"
+        on = self.words.wholes(n, "" if self.seen or self.cross_validated else "held-out")
         if self.grouped:
-            told = f"{told} in {G} groups"
+            on += f" in {self.untrained.units} groups"
         if self.code == "nothing-held-out":
-            told = f"{told} that {'was' if n == 1 else 'were'} learned from"
+            on += f" that {'was' if n == 1 else 'were'} learned from"
         elif self.seen:
-            told = f"{told}, some of them learned from"
+            on += ", some of them learned from"
         elif self.cross_validated:
-            told = f"{told}, each held out once"
-        if not self.copies:
-            return told
-        copies = f"{self.copies} cop{'y' if self.copies == 1 else 'ies'}"
-        if self.grouped:
-            return f"{told}, {copies} of others among them"
-        does = "does" if self.copies == 1 else "do"
-        return f"{told} ({copies} of {'it' if n == 1 else 'them'} {does} not count again)"
+            on += ", each held out once"
+        if self.copies and self.grouped:
+            on += f", {copies} of others among them"
+        elif self.copies:
+            does = "does" if self.copies == 1 else "do"
+            on += f" ({copies} of {'it' if n == 1 else 'them'} {does} not count again)"
+        return on
 
-    @property
     def _advice(self) -> list[str]:
         """What the figures are about, and what to do."""
         n, whole = self.untrained.units, "group" if self.grouped else self.words.whole
@@ -279,7 +287,10 @@ class Verdict:
         if chosen is None and self.best in self.contrasts and not (self.seen or self.pays):
             chosen = self.best
         if chosen is not None:
-            way = f"{self.way} {chosen}" if self.way else self._way(chosen)
+            in_python = (
+                "choose_from='all'" if chosen == self.best else f"partition_with({chosen!r}, ...)"
+            )
+            way = f"{self.way} {chosen}" if self.way else in_python
             return [*notes, NOTES["way"].format(way=way, method=baseline_in_words(chosen))]
         is_told = self.seen or self.pays or self.code == "solved"
         if is_told or (self.best is None and self.untrained.is_harm):
@@ -291,69 +302,3 @@ class Verdict:
         wholes = f"{self.words.whole}s"
         more = f"{wholes} of more groups" if self.grouped else f"more {wholes}"
         return [*notes, NOTES["label"].format(more=more)]
-
-    def _way(self, name: str) -> str:
-        """How Python partitions with a baseline."""
-        return "choose_from='all'" if name == self.best else f"partition_with({name!r}, ...)"
-
-
-class _Decided(NamedTuple):
-    code: str
-    named: str | None = None
-    use: str | None = None
-
-
-def _decided(
-    untrained: Contrast,
-    tuned: Sequence[Contrast],
-    joint: Contrast | None,
-    classifiers: Collection[str],
-    loss: float,
-    about: Mapping[str, Any],
-) -> _Decided:
-    """The code of the figures, the first that applies, and the baselines that it is about."""
-    seen, copies, best = (about.get(name) for name in ("seen", "copies", "best"))
-    if seen:
-        is_all = seen >= untrained.n + (copies or 0)
-        return _Decided("nothing-held-out" if is_all else "learned-from")
-    if untrained.units < MIN_UNITS:
-        return _Decided("too-few")
-    if loss <= 1e-9 and all(c.is_equal for c in (untrained, *tuned)):
-        return _Decided("solved")
-    if untrained.is_constant and not untrained.is_equal:
-        return _Decided("constant")
-    enough = _as_good(tuned, classifiers)
-    better = enough.baseline if enough is not None and enough.is_harm else None
-    blind = next((c for c in tuned if c.baseline in BLIND and not c.is_beaten), None)
-    if blind is not None:
-        if enough is not None and better and enough.mean < blind.mean:
-            return _Decided("blind-metric", blind.baseline, better)
-        return _Decided("blind", blind.baseline)
-    if untrained.is_gain:
-        level = next((c for c in tuned if not c.is_beaten), None)
-        together = joint if best in (None, CONSENSUS) else None
-        return _how_it_pays(level, enough, together)
-    if untrained.is_harm:
-        return _Decided("harms", use=better)
-    return _Decided("mostly" if untrained.is_mostly_better else "chance", use=better)
-
-
-def _how_it_pays(
-    level: Contrast | None, enough: Contrast | None, joint: Contrast | None
-) -> _Decided:
-    """Whether something else is to be used all the same."""
-    if joint is not None and not joint.is_gain:
-        named = None if enough is None else enough.baseline
-        return _Decided("pays-together", named, joint.baseline)
-    if enough is not None and (level is None or level == enough or not level.is_harm):
-        return _Decided("pays-use", use=enough.baseline)
-    if level is None:
-        return _Decided("pays")
-    return _Decided("pays-less" if level.is_harm else "pays-level", level.baseline)
-
-
-def _as_good(tuned: Sequence[Contrast], classifiers: Collection[str]) -> Contrast | None:
-    """The best classifier, if its loss is at most one standard error above that of the metric."""
-    names = set(classifiers) - BLIND
-    best = next((c for c in tuned if c.baseline in names), None)
-    return best if best is not None and best.mean <= best.se + 1e-12 else None

@@ -34,8 +34,6 @@ from structsvm.support.contract import asked
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
-USUAL = ("quick", "all")
-
 
 @dataclass(frozen=True, eq=False)
 class MetricBaseline(Metric):
@@ -62,11 +60,6 @@ class MetricBaseline(Metric):
         own = (metric.factor, metric.price, metric.n_clusters)
         return cls(*own, problem=problem, inputs=inputs)
 
-    @property
-    def bare(self) -> Metric:
-        """The metric alone."""
-        return Metric(self.factor, self.price, self.n_clusters)
-
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the label of each item of each sample, (T_i,) each.
 
@@ -78,15 +71,14 @@ class MetricBaseline(Metric):
         """
         samples = self.inputs(read_samples(self.problem, Form.of(Xs).samples, None, None)[0])
         counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
-        pairs = zip(samples, counts, strict=True)
         found = [
-            self.problem.partition(x, self, self.n_clusters if K is None else K) for x, K in pairs
+            self.problem.partition(x, self, self.n_clusters if K is None else K)
+            for x, K in zip(samples, counts, strict=True)
         ]
         return labels_of(self.problem, found, samples)
 
 
 def metrics_in(baselines: Mapping[str, Any]) -> dict[str, MetricBaseline]:
-    """Those of the baselines that are metrics."""
     return {name: one for name, one in baselines.items() if isinstance(one, MetricBaseline)}
 
 
@@ -95,12 +87,13 @@ def estimators_in(baselines: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one for name, one in baselines.items() if not isinstance(one, MetricBaseline)}
 
 
+# ---- which there are, and how they are fitted
+
+
 def which_baselines(baselines: Any) -> str | list[str] | None:
     """The baselines that were asked for; None for none."""
-    if baselines is None:
-        return None
-    if among(baselines, USUAL):
-        return str(baselines)
+    if among(baselines, ("quick", "all", None)):
+        return baselines
     if isinstance(baselines, list | tuple) and all(isinstance(name, str) for name in baselines):
         return list(baselines) or None
     raise SettingsError(
@@ -121,13 +114,17 @@ def tune(
     metrics: dict[str, Metric] = {}
     part = len(names) / max(len(names) + len(others), 1)
     with share("tuning baselines", 0.0, part):
-        parts = seen.parts
         for name in stage("metrics", names):
-            metrics[name] = tuned_metrics.fit(
-                name, parts.problem, parts.samples, parts.truths, weights=parts.weights
-            )
+            metrics[name] = tuned_metric(name, seen.parts)
     with share("tuning baselines", part, 1.0):
         return metrics, fit_baselines(others, measured, named=not isinstance(which, str))
+
+
+def tuned_metric(name: str, data: TrainingSet, **settings: Any) -> Metric:
+    """One of the metrics by name, tuned on samples as it sees them."""
+    return tuned_metrics.fit(
+        name, data.problem, data.samples, data.truths, weights=data.weights, **settings
+    )
 
 
 def chosen_baselines(
@@ -146,6 +143,16 @@ def chosen_baselines(
     return [n for n in names if n not in others], [others[n] for n in names if n in others]
 
 
+def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
+    """The menu of the problem for samples as they were measured, and what is asked about them."""
+    about = data.asks or data.question
+    parts = about in (ROWS, CLUSTERS, STATES)
+    with asked(data.problem, "comparison"):
+        comparison = data.problem.comparison
+        found = comparison.candidates(data.samples, _item_labels(data), features, parts)
+    return [c for c in found if c.estimator is None or about != CLUSTERS]
+
+
 def fit_baselines(baselines: Sequence[Baseline], data: TrainingSet, named: bool) -> dict[str, Any]:
     """Fit baselines to samples as they were measured, by name."""
     found: dict[str, Any] = {}
@@ -159,25 +166,26 @@ def fit_baselines(baselines: Sequence[Baseline], data: TrainingSet, named: bool)
     return found
 
 
-def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> list[Candidate]:
-    """The menu of the problem for samples as they were measured, and what is asked about them."""
-    labels = _labels(data)
-    about = data.asks or data.question
-    parts = about in (ROWS, CLUSTERS, STATES)
-    with asked(data.problem, "comparison"):
-        found = data.problem.comparison.candidates(data.samples, labels, features, parts)
-    return [c for c in found if c.estimator is None or about != CLUSTERS]
-
-
 def fit_baseline(baseline: Baseline, data: TrainingSet) -> Any:
     """Fit a baseline to samples as they were measured, as many as fit in memory."""
 
     def fit(part: TrainingSet) -> Any:
         with without_warnings(ConvergenceWarning):
             arrays = [filled(X) for X in part.arrays]
-            return clone(baseline.estimator).fit(arrays, _labels(part), groups=part.groups)
+            return clone(baseline.estimator).fit(arrays, _item_labels(part), groups=part.groups)
 
     return learn_in_memory(data, baseline.name, fit)[1]
+
+
+def _item_labels(data: TrainingSet) -> list[Any]:
+    """Labels of items: those that were given, or those of the partitions."""
+    if (found := data.item_labels) is not None:
+        return found
+    problem, pairs = data.problem, zip(data.truths, data.samples, strict=True)
+    return [problem.learning.item_labels(problem.decode(M, x), x) for M, x in pairs]
+
+
+# ---- what they find
 
 
 def labels_by(
@@ -216,6 +224,7 @@ def partitions_of(
 
 
 def ask(baseline: Any, method: str, samples: Sequence[Sample], n_clusters: Counts = None) -> Any:
+    """What a method of a baseline says of samples, one at a time if they are not in memory."""
     if any(sample.is_deferred for sample in samples):
         counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
         asked = [(baseline, method, () if K is None else ([K],)) for K in counts]
@@ -228,14 +237,6 @@ def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
     baseline, method, given = asked
     (found,) = getattr(baseline, method)([filled(X)], *given)
     return found
-
-
-def _labels(data: TrainingSet) -> list[Any]:
-    """Labels of items: those that were given, or those of the partitions."""
-    if (found := data.item_labels) is not None:
-        return found
-    problem, pairs = data.problem, zip(data.truths, data.samples, strict=True)
-    return [problem.learning.item_labels(problem.decode(M, x), x) for M, x in pairs]
 
 
 # ---- the consensus of learned metrics and of classifiers that were tuned beside them
@@ -272,41 +273,27 @@ def partitions_with(
     n_clusters: Counts = None,
 ) -> list[EquivalenceMatrix]:
     """Partitions by a baseline of a learner that is no metric, or by the consensus of some."""
-    if baseline != CONSENSUS or baseline in learner.baselines_:
-        labels = labels_by(
-            learner.baselines_[baseline], baseline, learner.problem_, measured, n_clusters
+    own, problem = learner.baselines_, learner.problem_
+    if baseline != CONSENSUS or baseline in own:
+        return partitions_of(
+            labels_by(own[baseline], baseline, problem, measured, n_clusters), problem
         )
-        return partitions_of(labels, learner.problem_)
+    learned = decode_with(learner, learner.metric_, list(samples), n_clusters)
     found = {
         name: partitions_with(learner, name, measured, samples, n_clusters)
         for name in learner.consensus_
     }
-    learned = decode_with(learner, learner.metric_, list(samples), n_clusters)
-    return _consensus(learner, learned, found, measured, n_clusters)
+    return consensus_of(learner, learned, found, measured, n_clusters)
 
 
-def with_consensus(
-    learner: Any,
-    found: Mapping[str, Sequence[EquivalenceMatrix]],
-    learned: str,
-    measured: Sequence[Sample],
-    n_clusters: Counts,
-) -> dict[str, list[EquivalenceMatrix]]:
-    """The consensus with partitions that are known already, by its name; empty if there is none."""
-    names = learner.consensus_
-    if not names or not found.keys() >= {learned, *names}:
-        return {}
-    return {CONSENSUS: _consensus(learner, found[learned], found, measured, n_clusters)}
-
-
-def _consensus(
+def consensus_of(
     learner: Any,
     learned: Sequence[EquivalenceMatrix],
     by_baselines: Mapping[str, Sequence[EquivalenceMatrix]],
     measured: Sequence[Sample],
     n_clusters: Counts,
 ) -> list[EquivalenceMatrix]:
-    """Of the segmentations in the metric, in those beside it, and by the baselines."""
+    """The consensus of the segmentations in the metric, in those beside it, and by baselines."""
     beside = [
         decode_with(learner, other, other.inputs(measured), n_clusters)
         for other in learner.metrics_beside_.values()
@@ -321,9 +308,7 @@ def _consensus(
 def samples_with_states(
     learner: Any, measured: Sequence[Sample], samples: Sequence[Sample]
 ) -> tuple[list[Sample], NDArray[Any] | None]:
-    """Samples that know how probable states are, by which a consensus names them; and their
-    names.
-    """
+    """Samples with the probabilities of states by which a consensus names them; and the names."""
     if learner.classes_ is not None:
         return list(samples), learner.classes_
     for baseline in (learner.baselines_[name] for name in learner.consensus_):

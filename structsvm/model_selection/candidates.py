@@ -6,40 +6,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from structsvm.baselines.metrics import NAMES
 from structsvm.errors import SettingsError
 from structsvm.partitions.comparison import LEARNED, Candidate, named_candidate
 from structsvm.support.checks import is_positive
 
 
-def check_lams(lams: Any) -> None:
-    """Refuse what is no list of strengths."""
-    found = list(lams) if np.iterable(lams) and not isinstance(lams, str) else []
-    if not found or not all(is_positive(lam) for lam in found):
-        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
-
-
 def menu(
-    candidates: Sequence[str | Candidate],
-    lams: Sequence[float],
-    known: Sequence[Candidate] = (),
+    candidates: Sequence[str | Candidate], lams: Any, known: Sequence[Candidate] = ()
 ) -> list[Candidate]:
     """The candidates, those that are learned once for each strength."""
-    if isinstance(candidates, str):
-        raise SettingsError(f"candidates must be a list of names, got {candidates!r}")
+    if not len(lams) or not all(map(is_positive, lams)):
+        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
     by_name = {candidate.name: candidate for candidate in known}
     names_known = sorted({*by_name, *LEARNED, *NAMES})
-    for c in candidates:
+    found = []
+    for c in dict.fromkeys(candidates):
         if isinstance(c, str) and c not in names_known:
             raise SettingsError(
                 f"there is no candidate {c!r} for these data; there are {', '.join(names_known)}"
             )
-    found = [
-        by_name.get(c, named_candidate(c)) if isinstance(c, str) else c
-        for c in dict.fromkeys(candidates)
-    ]
+        found.append(by_name.get(c, named_candidate(c)) if isinstance(c, str) else c)
     names = [candidate.name for candidate in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -55,13 +42,10 @@ def menu(
     fitted = [candidate for candidate in found if candidate.estimator is not None]
     joint = [candidate for candidate in found if candidate.joins]
     learned.sort(key=lambda candidate: candidate.settings.get("metric") != "diagonal")
-    path = sorted({float(lam) for lam in lams}, reverse=True)
-    return [*tuned, *fitted, *(c for one in learned for c in _along(one, path)), *joint]
-
-
-def _along(candidate: Candidate, path: Sequence[float]) -> list[Candidate]:
-    """The candidate at its own strength, or at each of its own path or of that of the search."""
-    if candidate.lam is not None:
-        return [candidate]
-    own = sorted(candidate.lams, reverse=True) or path
-    return [replace(candidate, lam=lam, lams=()) for lam in own]
+    paths = []
+    for candidate in learned:
+        # Its own strength, or each of its own path or of that of the search.
+        path = candidate.lams or sorted({float(lam) for lam in lams})
+        strengths = sorted(path, reverse=True) if candidate.lam is None else [candidate.lam]
+        paths += [replace(candidate, lam=lam, lams=()) for lam in strengths]
+    return [*tuned, *fitted, *paths, *joint]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts
@@ -23,6 +21,8 @@ from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.steps import as_measured, decode_with, labels_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
+Partitions = list[EquivalenceMatrix]
+
 
 @dataclass(frozen=True, eq=False)
 class ChosenBaseline:
@@ -36,15 +36,12 @@ class ChosenBaseline:
 
     def predict(self, X: Any, n_clusters: Counts = None) -> Any:
         """Partition samples: a label vector (T_i,) for each."""
-
-        def labels(partitions: list[EquivalenceMatrix], samples: list[Sample]) -> list[Any]:
-            return list(labels_of(self.learner.problem_, partitions, samples))
-
-        return self._answer(X, n_clusters, labels)
+        problem = self.learner.problem_
+        return self._answer(X, n_clusters, lambda found, xs: list(labels_of(problem, found, xs)))
 
     def predict_partitions(self, X: Any, n_clusters: Counts = None) -> Any:
         """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
-        return self._answer(X, n_clusters, lambda partitions, _: partitions)
+        return self._answer(X, n_clusters, lambda found, _: found)
 
     def predict_breakpoints(self, X: Any, n_clusters: Counts = None) -> Any:
         """Segment recordings: sorted segment ends for each, the last being T_i."""
@@ -63,29 +60,30 @@ class ChosenBaseline:
         """Segment recordings and name the segments: a table for each."""
         return self._named("predict_segments", segment_table, X, n_clusters)
 
-    def _answer(self, X: Any, n_clusters: Counts, answer: Callable[..., list[Any]]) -> Any:
+    def _answer(
+        self, X: Any, n_clusters: Counts, answer: Callable[[Partitions, list[Sample]], list[Any]]
+    ) -> Any:
         """Partition samples, and answer in the form in which they come."""
-        form = Form.given_to(self.learner, X)
-        samples = as_measured(self.learner, form.samples)
-        return form.answer(answer(self._partitions(samples, n_clusters), samples))
-
-    def _partitions(self, samples: Sequence[Sample], n_clusters: Counts) -> list[EquivalenceMatrix]:
-        learner = self.learner
+        learner, form = self.learner, Form.given_to(self.learner, X)
+        samples = as_measured(learner, form.samples)
         if self.metric is not None:
-            return decode_with(learner, self.metric, self.metric.inputs(samples), n_clusters)
-        seen = samples if self.name in learner.baselines_ else learner.inputs_(samples)
-        return partitions_with(learner, self.name, samples, seen, n_clusters)
+            seen = self.metric.inputs(samples)
+            found = decode_with(learner, self.metric, seen, n_clusters)
+        else:
+            seen = samples if self.name in learner.baselines_ else learner.inputs_(samples)
+            found = partitions_with(learner, self.name, samples, seen, n_clusters)
+        return form.answer(answer(found, samples))
 
     def _named(self, method: str, name: Callable[..., Any], X: Any, n_clusters: Counts) -> Any:
-        def named(partitions: list[EquivalenceMatrix], samples: list[Sample]) -> list[Any]:
-            own = self.learner.baselines_.get(self.name)
+        learner, own = self.learner, self.learner.baselines_.get(self.name)
+
+        def named(partitions: Partitions, samples: list[Sample]) -> list[Any]:
             if hasattr(own, method):
                 counts = None if n_clusters is None else [M.n_clusters for M in partitions]
                 return list(ask(own, method, samples, counts))
-            seen: list[Sample] = self.learner.inputs_(samples)
-            states: NDArray[Any] | None = self.learner.classes_
+            seen, states = learner.inputs_(samples), learner.classes_
             if own is None:  # a consensus
-                seen, states = samples_with_states(self.learner, samples, seen)
+                seen, states = samples_with_states(learner, samples, seen)
             if states is None:
                 raise SettingsError(
                     f"{self.name} knows no names of states, nor does the learned metric: use "

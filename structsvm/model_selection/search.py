@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.baselines.blind import blind_baselines
 from structsvm.data.samples import Counts
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
-from structsvm.evaluation.splits import check_split, rule_for, split_samples
+from structsvm.evaluation.splits import SPLITS, split_samples
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
@@ -30,17 +30,17 @@ from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner, recording_tags
 from structsvm.learner.settings import ProblemParameters, Settings, problem_from
 from structsvm.learner.steps import Rules
-from structsvm.learner.training_set import ROWS, TrainingSet
-from structsvm.model_selection.candidates import check_lams, menu
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.model_selection.candidates import menu
 from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
-from structsvm.model_selection.trials import SEEING, tuned_metric
-from structsvm.partitions.comparison import Baseline, Candidate
+from structsvm.model_selection.trials import SEEING, candidate_metric
+from structsvm.partitions.candidates import Baseline, Candidate
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
-from structsvm.support.checks import among, check_n_jobs, refuse_unlisted
+from structsvm.support.checks import check_n_jobs, refuse_unlisted
 from structsvm.support.progress import share, stage
 
 __all__ = ["MetricLearnerCV"]
@@ -110,6 +110,8 @@ class MetricLearnerCV(ProblemParameters):
         :func:`structsvm.save`. With ``choose_from="all"``, the best candidate of all, which has
         ``predict``, ``predict_breakpoints``, ``predict_partitions``, ``predict_states`` and
         ``predict_segments`` at least. ``predict`` and its relatives are those of this estimator.
+    best_learner_ : MetricLearner
+        The best learned candidate, whatever ``choose_from`` is.
     best_candidate_ : str
         The best candidate of all: for example "untrained" if learning does not pay, or "consensus"
         if a metric and classifiers are best together.
@@ -259,26 +261,34 @@ class MetricLearnerCV(ProblemParameters):
         All attributes of :meth:`fit` except ``best_estimator_`` are set. Parameters and errors are
         those of :meth:`fit`.
         """
-        judge_with_k = self._judge_with_k()
+        listed = {
+            "n_clusters": (None, "true"),
+            "rule": (None, "one_se", "min"),
+            "choose_from": ("metrics", "all"),
+        }
+        for name, allowed in listed.items():
+            refuse_unlisted(name, getattr(self, name), allowed)
         check_n_jobs(self.n_jobs)
-        check_lams(self._lams)
-        Settings.of(self._parameters(Candidate("full")))  # refuses bad settings before any work
+        self._settings(Candidate("full"))  # refuses bad settings before any work
         data = self._training_set(
             X, y, sample_weight=sample_weight, groups=groups, feature_names=feature_names
         )
-        candidates = self._menu(data)
+        candidates, traits = self._menu(data), data.problem.traits
         for candidate in candidates:
             if not candidate.joins:
                 self._settings(candidate)
+        names = {candidate.name for candidate in candidates}
+        blind = blind_baselines(traits.contiguous)
         split = split_samples(self.split, data, self.cv, self.random_state)
         held_out = HeldOut.run(
             partial(self._settings, of_rows=self.split == ROWS),
             candidates,
             split,
-            blind=self._blind(data, candidates),
-            judge_with_k=judge_with_k,
-            choose_with_k=data.problem.traits.given_k,
-            rule=self.rule or rule_for(self.split),
+            # Nothing pays that is not better than what is blind to the samples.
+            blind=[Baseline(name, one) for name, one in blind.items() if name not in names],
+            judge_with_k=self.n_clusters == "true" or traits.given_k,
+            choose_with_k=traits.given_k,
+            rule=self.rule or ("min" if self.split in (CLUSTERS, STATES) else "one_se"),
             n_jobs=self.n_jobs,
         )
         learned = held_out.best_learned
@@ -340,19 +350,13 @@ class MetricLearnerCV(ProblemParameters):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    @property
-    def _problem(self) -> PartitionProblem:
-        return problem_from(self.problem, self.random_state)
-
-    @property
-    def _lams(self) -> Any:
-        return self._problem.traits.lams if self.lams is None else self.lams
-
     def _menu(self, data: TrainingSet) -> list[Candidate]:
         known = candidates_of(data, self.features)
+        lams: Any = data.problem.traits.lams
         if self.lams is not None:
             known = [replace(candidate, lams=()) for candidate in known]
-        found = menu(known if self.candidates is None else self.candidates, self._lams, known)
+            lams = self.lams
+        found = menu(known if self.candidates is None else self.candidates, lams, known)
         joint = [candidate.name for candidate in found if candidate.joins]
         if joint and not data.problem.traits.contiguous:
             whole = data.problem.traits.words.whole
@@ -362,25 +366,11 @@ class MetricLearnerCV(ProblemParameters):
             )
         return found
 
-    def _blind(self, data: TrainingSet, candidates: Sequence[Candidate]) -> list[Baseline]:
-        """What is blind to the samples and no candidate: nothing pays that is not better."""
-        names = {candidate.name for candidate in candidates}
-        found = blind_baselines(data.problem.traits.contiguous)
-        return [Baseline(name, one) for name, one in found.items() if name not in names]
-
     def _training_set(self, X: Any, y: Any, **given: Any) -> TrainingSet:
         """Samples and labels, checked once, and what is asked about them."""
-        check_split(self.split)
-        data = TrainingSet.of(self._problem, X, y, **given)
-        return replace(data, question=self.split or WHOLE)
-
-    def _judge_with_k(self) -> bool:
-        if not among(self.n_clusters, (None, "true")):
-            raise SettingsError(f"n_clusters must be None or 'true', got {self.n_clusters!r}")
-        if not among(self.rule, (None, "one_se", "min")):
-            raise SettingsError(f"rule must be 'one_se', 'min' or None, got {self.rule!r}")
-        refuse_unlisted("choose_from", self.choose_from, ("metrics", "all"))
-        return self.n_clusters == "true" or self._problem.traits.given_k
+        refuse_unlisted("split", self.split, (*SPLITS, None))
+        problem = problem_from(self.problem, self.random_state)
+        return replace(TrainingSet.of(problem, X, y, **given), question=self.split or WHOLE)
 
     def _parameters(self, candidate: Candidate) -> dict[str, Any]:
         """The parameters of the learner of a candidate."""
@@ -412,36 +402,6 @@ class MetricLearnerCV(ProblemParameters):
             return data
         return replace(data, groups=self.fold_.tolist())
 
-    def _learn_best(
-        self,
-        learner: MetricLearner,
-        data: TrainingSet,
-        tuned: list[str],
-        keep: Callable[[MetricLearner], object],
-    ) -> None:
-        """Learn the choice, what it cross-fits in the folds of the choice if these are many."""
-        folded = self._folded(data, REUSED_FROM)
-        if folded is not data:
-            try:
-                learner.fit(folded, baselines=tuned, when_learned=keep)
-                return
-            except DataError:  # what is needed in two groups is in one fold only
-                pass
-        learner.fit(data, baselines=tuned, when_learned=keep)
-
-    def _learn_beside(self, learner: MetricLearner, data: TrainingSet) -> None:
-        """Learn the other metrics that the consensus joins, if it is chosen."""
-        beside: dict[str, MetricBaseline] = {}
-        for candidate in stage("metrics", [c for c in self._joined if c.is_learned]):
-            other = MetricLearner(**self._parameters(candidate))
-            self._learn_best(other, data, [], lambda _: None)
-            if other.interrupted_:
-                raise KeyboardInterrupt(
-                    "while learning what the consensus joins: best_estimator_ is learned"
-                )
-            beside[candidate.name] = MetricBaseline.of(other.metric_, other.problem_, other.inputs_)
-        learner.metrics_beside_ = beside
-
     def _learn(
         self,
         learner: MetricLearner,
@@ -459,16 +419,20 @@ class MetricLearnerCV(ProblemParameters):
         first = 0.3 if self._joined else learned
 
         def keep(learner: MetricLearner) -> None:
-            self.best_estimator_ = learner
+            self.best_estimator_ = self.best_learner_ = learner
             if when_learned is not None:
                 when_learned(learner)
 
         with share("the choice", 0.0, first):
             self._learn_best(learner, data, tuned, keep)
-        if learner.interrupted_:
-            raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
+        beside: dict[str, MetricBaseline] = {}
         with share("the consensus", first, learned):
-            self._learn_beside(learner, data)
+            for candidate in stage("metrics", [c for c in self._joined if c.is_learned]):
+                other = MetricLearner(**self._parameters(candidate))
+                self._learn_best(other, data, [], None)
+                own = (other.metric_, other.problem_, other.inputs_)
+                beside[candidate.name] = MetricBaseline.of(*own)
+        learner.metrics_beside_ = beside
         folded = self._folded(data, FEWEST_INNER + 1).counted()
         with share("baselines", learned, (1.0 + learned) / 2):
             for name in stage("classifiers", list(chosen)):
@@ -478,6 +442,25 @@ class MetricLearnerCV(ProblemParameters):
         learner.consensus_ = tuple(c.name for c in self._joined if c.estimator is not None)
         if self.choose_from == "all":
             self.best_estimator_ = self._best_of_all(learner, data)
+
+    def _learn_best(
+        self,
+        learner: MetricLearner,
+        data: TrainingSet,
+        tuned: list[str],
+        keep: Callable[[MetricLearner], object] | None,
+    ) -> None:
+        """Learn a metric, what it cross-fits in the folds of the choice if these are many."""
+        folded = self._folded(data, REUSED_FROM)
+        try:
+            learner.fit(folded, baselines=tuned, when_learned=keep)
+        except DataError:
+            if folded is data:
+                raise
+            # What is needed in two groups is in one fold only.
+            learner.fit(data, baselines=tuned, when_learned=keep)
+        if learner.interrupted_:
+            raise KeyboardInterrupt("while learning the choice: best_estimator_ is the best so far")
 
     def _best_of_all(self, learner: MetricLearner, data: TrainingSet) -> Any:
         """The best candidate, be it learned or not, as an estimator."""
@@ -490,5 +473,5 @@ class MetricLearnerCV(ProblemParameters):
         if not best.settings and settings.features is learner.features:
             return ChosenBaseline(learner, best.name, learner.baselines_[best.tuned])
         inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
-        metric = MetricBaseline.of(tuned_metric(best, seen), learner.problem_, inputs)
+        metric = MetricBaseline.of(candidate_metric(best, seen), learner.problem_, inputs)
         return ChosenBaseline(learner, best.name, metric)

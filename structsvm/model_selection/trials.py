@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.features.frames import AloneError
-from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of
+from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
 from structsvm.learner.fitting import FitState
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.settings import Settings
@@ -31,9 +31,6 @@ from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
 Found = TypeVar("Found")
-
-Unseen = DataError | LearningError
-"""Why the metrics of a fold cannot see it."""
 
 SEEING = ("features", "standardize")
 """Settings of a candidate that say what its metric sees."""
@@ -72,8 +69,12 @@ class Fold:
     joins: bool = False
     """Whether a consensus of what is tried here is tried as well."""
 
+    @property
+    def counts(self) -> list[int]:
+        return [truth.n_clusters for truth in self.test.truths]
+
     def trial(
-        self, guesses: Sequence[Sequence[EquivalenceMatrix]], seconds: float, **told: Any
+        self, guesses: Sequence[Sequence[EquivalenceMatrix]], seconds: float, **about: Any
     ) -> Trial:
         """The trial of a candidate that gives these partitions, without and with K given."""
         truths, compared = self.test.truths, self.test.problem.comparison
@@ -81,10 +82,9 @@ class Fold:
             [compared.disagreement(truth, M) for truth, M in zip(truths, found, strict=True)]
             for found in guesses
         ]
-        ends: Sequence[Sequence[Ints]] = ()
         if self.joins:
-            ends = [[np.array(M.breakpoints) for M in found] for found in guesses]
-        return Trial(np.array(columns).T, seconds, ends=ends, **told)
+            about["ends"] = [[np.array(M.breakpoints) for M in found] for found in guesses]
+        return Trial(np.array(columns).T, seconds, **about)
 
     def cross_fitted(self, fit: Callable[[TrainingSet], Found]) -> Found:
         if self.aligned is None:
@@ -96,19 +96,15 @@ class Fold:
 
     def failed(self, why: object, seconds: float = 0.0, refused: bool = True) -> Trial:
         """The trial of a candidate that gives nothing to try."""
+        where = ""
+        if isinstance(why, AloneError):  # of those that were labelled, for the fold holds some out
+            what = self.test.problem.traits.words.wholes(len(self.test))
+            if self.test.groups is not None:
+                what = f"group {some_of(list(dict.fromkeys(map(repr, self.test.groups))))}"
+            where = f"with {what} held out to choose, "
         nothing = np.full((len(self.test), 2), np.nan)
-        alone = self._held_out if isinstance(why, AloneError) else ""
-        failure = f"{alone}{why} (fold {self.number})"
+        failure = f"{where}{why} (fold {self.number})"
         return Trial(nothing, seconds, failure=failure, refused=refused)
-
-    @property
-    def _held_out(self) -> str:
-        """Why a single recording or group is left, of those that were labelled."""
-        n, what = len(self.test), self.test.problem.traits.words.wholes(len(self.test))
-        if self.test.groups is not None:
-            groups = list(dict.fromkeys(map(repr, self.test.groups)))
-            n, what = len(groups), f"group{'' if len(groups) == 1 else 's'} {some_of(groups)}"
-        return f"while {what} {'is' if n == 1 else 'are'} held out to choose, "
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,21 +115,93 @@ class SeenFold:
     train: TrainingSet
     test: Sequence[Sample]
     untrained: Metric
-    seconds: float
-    """To make the features of both."""
 
-    def partitions(self, metric: Metric) -> list[list[EquivalenceMatrix]]:
-        problem, counts = self.fold.test.problem, [t.n_clusters for t in self.fold.test.truths]
-        pairs = list(zip(self.test, counts, strict=True))
-        told = [problem.partition(x, metric, K) for x, K in pairs]
-        if metric.price is None or problem.traits.given_k:
-            return [told, told]
-        return [[problem.partition(x, metric, None) for x, _ in pairs], told]
+    def trial(self, metric: Metric, seconds: float, **about: Any) -> Trial:
+        """The trial of a metric."""
+        problem, pairs = self.fold.test.problem, list(zip(self.test, self.fold.counts, strict=True))
+        counted = [problem.partition(x, metric, K) for x, K in pairs]
+        priced = counted
+        if metric.price is not None and not problem.traits.given_k:
+            priced = [problem.partition(x, metric, None) for x in self.test]
+        return self.fold.trial([priced, counted], seconds, **about)
 
 
-def see(settings: Settings, fold: Fold) -> SeenFold | Unseen:
+Seen = SeenFold | DataError | LearningError
+"""A fold as some metrics see it, or why they cannot see it."""
+Sight = tuple[int, str | None]
+
+
+def sight(settings: Settings) -> Sight:
+    """The same for settings of metrics that see the same."""
+    return id(settings.features), settings.standardize
+
+
+def trials_of(
+    asked: dict[Candidate, Settings],
+    candidates: Sequence[Candidate],
+    parts: Sequence[Fold],
+    n_jobs: int | None,
+) -> list[list[Trial]]:
+    """A trial for each candidate in each fold; ``asked`` are the settings of all metrics.
+
+    First the features are made, once for all candidates that share them, and what is not learned
+    is tried, because learning starts from the untrained metric and its penalty; then there is a job
+    for each fold and each kind of learned metric, which goes along all ``lam``.
+    """
+    sights = {sight(settings): settings for settings in asked.values()}
+    kinds: dict[str, list[Candidate]] = {}
+    for candidate in filter(lambda c: c.is_learned, asked):
+        kinds.setdefault(candidate.name, []).append(candidate)
+    found: dict[tuple[int, Candidate], Trial] = {}
+    with Parallel(n_jobs=n_jobs) as parallel:
+
+        def done(function: Callable[..., Any], jobs: list[tuple[Any, ...]], what: str) -> list[Any]:
+            return list(parallel(delayed(function)(*job) for job in stage(what, jobs)))
+
+        # Parts of their own, so that what is told of the progress never falls.
+        with share("tuning what is not learned", 0.0, 0.2):
+            jobs: list[tuple[Any, ...]] = [(s, part) for part in parts for s in sights.values()]
+            folds = done(_see, jobs, "features")
+        seen: dict[tuple[int, Sight], Seen] = {
+            (part.number, sight(s)): fold for (s, part), fold in zip(jobs, folds, strict=True)
+        }
+        _refuse_unseen(seen, sight(next(iter(asked.values()))))
+        with share("tuning what is not learned", 0.2, 0.3):
+            tuned = [(part, c) for part in parts for c in asked if c.tuned is not None]
+            jobs = [(c, seen[part.number, sight(asked[c])], part) for part, c in tuned]
+            found |= _by_fold(tuned, done(_try_tuned, jobs, "metrics"))
+        with share("tuning what is not learned", 0.3, 0.5):
+            fitted = [(part, c) for part in parts for c in candidates if c.estimator is not None]
+            jobs = [(c.estimator, part) for part, c in fitted]
+            found |= _by_fold(fitted, done(try_baseline, jobs, "classifiers"))
+        with share("learning", 0.5, 1.0):
+            paths = [(part, kind) for part in parts for kind in kinds.values()]
+            jobs = [
+                ([asked[c] for c in kind], seen[part.number, sight(asked[kind[0]])], part)
+                for part, kind in paths
+            ]
+            rows = done(_try_path, jobs, "folds")
+    for (part, kind), row in zip(paths, rows, strict=True):
+        found |= _by_fold([(part, c) for c in kind], row)
+    return [[found[part.number, c] for c in candidates] for part in parts]
+
+
+def _by_fold(
+    pairs: Sequence[tuple[Fold, Candidate]], trials: Sequence[Trial]
+) -> dict[tuple[int, Candidate], Trial]:
+    return {(part.number, c): trial for (part, c), trial in zip(pairs, trials, strict=True)}
+
+
+def _refuse_unseen(seen: dict[tuple[int, Sight], Seen], untrained: Sight) -> None:
+    """Refuse features that the untrained metric, which the others have to beat, cannot see."""
+    for (fold, its_sight), found in seen.items():
+        if its_sight == untrained and not isinstance(found, SeenFold):
+            found.add_note(f"in fold {fold}")
+            raise found
+
+
+def _see(settings: Settings, fold: Fold) -> Seen:
     """The fold as metrics with these features see it, or why they cannot see it."""
-    start = time.perf_counter()
     try:
         with without_warnings(DataWarning):
             inputs, data = fold.cross_fitted(
@@ -143,31 +211,24 @@ def see(settings: Settings, fold: Fold) -> SeenFold | Unseen:
             data = data.parts  # features see what has no labels, and metrics do not
     except (DataError, LearningError) as error:
         return error
-    untrained = tuned_metrics.fit(
-        "untrained", data.problem, data.samples, data.truths, weights=data.weights
-    )
-    return SeenFold(fold, data, test, untrained, time.perf_counter() - start)
+    return SeenFold(fold, data, test, tuned_metric("untrained", data))
 
 
-def tuned_metric(candidate: Candidate, data: TrainingSet) -> Metric:
+def candidate_metric(candidate: Candidate, data: TrainingSet) -> Metric:
     """A candidate that is tuned only, on samples as its metric sees them."""
-    assert candidate.tuned is not None
     options = {k: v for k, v in candidate.settings.items() if k not in SEEING}
-    samples, truths = data.samples, data.truths
-    return tuned_metrics.fit(
-        candidate.tuned, data.problem, samples, truths, weights=data.weights, **options
-    )
+    return tuned_metric(str(candidate.tuned), data, **options)
 
 
-def try_tuned(candidate: Candidate, seen: SeenFold | Unseen, fold: Fold) -> Trial:
+def _try_tuned(candidate: Candidate, seen: Seen, fold: Fold) -> Trial:
     """A candidate that is tuned only."""
-    if isinstance(seen, Unseen):
+    if not isinstance(seen, SeenFold):
         return fold.failed(seen)
     start = time.perf_counter()
     metric = seen.untrained
     if candidate.tuned != "untrained":
-        metric = tuned_metric(candidate, seen.train)
-    return fold.trial(seen.partitions(metric), time.perf_counter() - start)
+        metric = candidate_metric(candidate, seen.train)
+    return seen.trial(metric, time.perf_counter() - start)
 
 
 def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
@@ -178,19 +239,18 @@ def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
         with without_warnings(DataWarning):
             model = fold.cross_fitted(partial(fit_baseline, baseline))
         seconds = time.perf_counter() - start
-        counts = [truth.n_clusters for truth in fold.test.truths]
         found = [
             partitions_of(labels_by(model, baseline.name, problem, samples, asked), problem)
-            for asked in (None, counts)
+            for asked in (None, fold.counts)
         ]
     except (DataError, LearningError) as error:
         return fold.failed(error, time.perf_counter() - start)
     return fold.trial(found, seconds)
 
 
-def try_path(path: Sequence[Settings], seen: SeenFold | Unseen, fold: Fold) -> list[Trial]:
+def _try_path(path: Sequence[Settings], seen: Seen, fold: Fold) -> list[Trial]:
     """One kind of learned metric along a path of ``lam``, the largest first."""
-    if isinstance(seen, Unseen):
+    if not isinstance(seen, SeenFold):
         return [fold.failed(seen) for _ in path]
     # One recording in a fold, or a feature that is constant there, is told once for all.
     with without_warnings(DataWarning, ConvergenceWarning):
@@ -215,10 +275,9 @@ def _tried(settings: Settings, state: FitState, memory: Memory | None, seen: See
             result = state.result(settings, solution)
     except (LearningError, MasterError) as error:
         return seen.fold.failed(error, time.perf_counter() - start, refused=False)
-    seconds = time.perf_counter() - start
-    return seen.fold.trial(
-        seen.partitions(result.metric),
-        seconds,
+    return seen.trial(
+        result.metric,
+        time.perf_counter() - start,
         converged=solution.status.converged,
         oracle_calls=solution.oracle_calls,
     )

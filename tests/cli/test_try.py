@@ -15,8 +15,7 @@ from sklearn.datasets import load_iris
 from structsvm import ChangePoint
 from structsvm.cli import main
 from structsvm.cli.try_out import _verdict
-from structsvm.data.words import RECORDINGS
-from structsvm.evaluation.contrast import LEARNED
+from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.npz import write_recording
 from structsvm.learner.files import load
@@ -159,12 +158,18 @@ def test_nothing_is_written_over(refused, recordings, tmp_path):
     assert "report.html exists: name another file, or replace it with --force" in said
 
 
+def judged(**gains):
+    """The verdict by these gains over each baseline."""
+    contrasts = {n: Contrast.of(n, gain, np.arange(gain.size)) for n, gain in gains.items()}
+    return Verdict.against(contrasts, {"boundary-boosting"}, loss=1.0)
+
+
 @pytest.mark.parametrize(("gain", "is_said"), [(-0.3, True), (0.3, False)])
 def test_what_was_held_out_may_point_elsewhere_than_the_cross_validation(gain, is_said):
     """Of three recordings above whose scores "Learning pays" stood, without a word on them."""
     ours = np.linspace(1.0, 2.0, 6)
-    chosen = Verdict.of({LEARNED: ours, "untrained": ours + 0.2 + ours / 9}, RECORDINGS, "loss")
-    few = Verdict.of({LEARNED: ours[:3], "untrained": ours[:3] + gain}, RECORDINGS, "loss")
+    chosen = judged(untrained=0.2 + ours / 9)
+    few = judged(untrained=np.full(3, gain))
     learner = SimpleNamespace(problem_=ChangePoint())
     search = SimpleNamespace(split=None, verdict_=chosen, best_estimator_=learner)
     verdict, source = _verdict(search, few, "structsvm predict m NEW --baseline")
@@ -206,8 +211,7 @@ def test_the_next_command_uses_what_the_verdict_says_to_use(losses, best, baseli
     ours = np.linspace(1.0, 2.0, 12)
     level = ours + 0.1 * np.resize([1.0, -1.0], 12)
     theirs = {name: level if by is None else by * ours for name, by in losses.items()}
-    classifiers = {"boundary-boosting"} & losses.keys()
-    verdict = Verdict.of({LEARNED: ours, **theirs}, RECORDINGS, "loss", classifiers=classifiers)
+    verdict = judged(**{name: loss - ours for name, loss in theirs.items()})
     assert verdict.next_step(losses.keys() - {"untrained"}, best)[1] == baseline
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,27 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample
-from structsvm.data.samples import Counts, asked_counts, units_of
+from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.words import IMAGES, Words
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
-from structsvm.evaluation.evaluate import (
-    Evaluation,
-    confusions_of,
-    found_by_all,
-    warn_of_new_clusters,
-)
-from structsvm.graphs.convert import as_list
+from structsvm.evaluation.evaluate import Evaluation, compare
 from structsvm.graphs.image_files import is_picture, pixels_of
-from structsvm.learner.baselines import estimators_in
+from structsvm.graphs.inputs import as_list
 from structsvm.learner.columns import is_image
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import as_measured, encode
+from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.plain import counted
 from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 
@@ -93,33 +86,24 @@ class HeldOut:
         measured = measured or as_measured(learner, Xs)
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
-        names = [str(i) for i in range(len(measured))] if names is None else list(names)
-        if len(names) != len(measured):
-            raise DataError(f"{words.wholes(len(measured))} but {counted(len(names), 'name')}")
-        units_of(groups, len(measured), words)  # refused before anything is partitioned
         axes = _time_axes(form.axes if times is None else times, measured, words)
         with share("features", 0.0, MADE):
             samples = learner.inputs_(measured)
-        truths = encode(learner, samples, ys)
         with share("partitioning", MADE, DECODED):
-            guesses, states = found_by_all(learner, samples, truths, n_clusters, measured)
-        warn_of_new_clusters(learner, samples, ys)
-        arrays = [x.X for x in samples]
+            truths, guesses, states, evaluation = compare(
+                learner,
+                samples,
+                ys,
+                names,
+                groups,
+                words=words,
+                measured=measured,
+                n_clusters=n_clusters,
+                tolerance=tolerance,
+                unseen_states=unseen_states,
+            )
         seen = learner.training_data_.count_known([x.data for x in measured])
-        named = confusions_of(learner, samples, ys, states, unseen_states)
-        evaluation = Evaluation.of(
-            truths,
-            guesses,
-            names,
-            learner.problem_,
-            tolerance,
-            arrays,
-            words,
-            seen,
-            named,
-            classifiers=estimators_in(learner.baselines_),
-            groups=groups,
-        )
+        evaluation = replace(evaluation, seen=seen)
         labels = labels_of_each(ys, samples, words)
         K = asked_counts(n_clusters, truths)
         with share("margins", DECODED, 1.0):
