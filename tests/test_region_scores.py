@@ -292,7 +292,6 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
     [
         (lambda Xs, ys: RegionScores(smoothing=0.0).fit(Xs, ys), "smoothing must be"),
         (lambda Xs, ys: RegionScores("tree").fit(Xs, ys), "'forest'"),
-        (lambda Xs, ys: RegionClassifier(image="fine").fit(Xs, ys), "image must be a GraphOf"),
     ],
 )
 def test_wrong_settings_are_refused(learn, message, rng):

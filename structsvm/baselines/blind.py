@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.segmenter import Segmenter
-from structsvm.baselines.tuning import mean_loss, stretches_to_tune_on
+from structsvm.baselines.segmenter import Segmenter, mean_loss, stretches_to_tune_on
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.features.base import read_recordings
 from structsvm.features.boundaries import read_boundaries
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Floats
 from structsvm.support.frames import each_in_order
 
 LENGTHS = 80
@@ -136,44 +135,42 @@ class FixedTimes(BlindSegmenter):
         self.loss_ = float(losses[order[0]])
 
     def _ends(self, T: int, K: int | None) -> list[int]:
-        return _at(self._times(K), T)
-
-    def _times(self, K: int | None) -> Floats:
-        """The best times, of K segments if K is given."""
         if K is None:
-            return np.asarray(self.times_[0])
-        some = (times for times in self.times_ if times.size == K - 1)
-        every = np.concatenate(self.times_)
-        spread: Floats = np.quantile(every, (np.arange(K - 1) + 0.5) / max(K - 1, 1))
-        return np.asarray(next(some, spread))
+            return _at(self.times_[0], T)
+        best = next((times for times in self.times_ if times.size == K - 1), None)
+        if best is None:
+            shares = (np.arange(K - 1) + 0.5) / max(K - 1, 1)
+            best = np.quantile(np.concatenate(self.times_), shares)
+        return _at(best, T)
+
+
+def _at(shares: Floats, T: int) -> list[int]:
+    """Segment ends at shares of T samples, at least one sample apart where there are enough."""
+    n = min(shares.size, T - 1)
+    order = np.arange(n)
+    ends = np.maximum(np.round(shares[:n] * T).astype(np.int64), 1)
+    ends = np.maximum.accumulate(ends - order) + order
+    return [*np.minimum(ends, T - n + order).tolist(), T]
 
 
 class OnePart(BaseEstimator):  # type: ignore[misc]
-    """Everything in one part: for images, no object, and for tables, one cluster."""
-
-    def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
-        """Nothing is learned."""
-        return self
-
-    def predict(self, Xs: Sequence[Any], n_clusters: Counts = None) -> list[Ints]:
-        """Return 0 for each item of each sample, whatever the number of clusters."""
-        return [np.zeros(len(X), dtype=np.int64) for X in Xs]
-
-
-class MostFrequent(BaseEstimator):  # type: ignore[misc]
-    """Everything in one part, of the name that most items of the training samples have."""
+    """Everything in one part: no object in images, one cluster in tables; it may have a name."""
 
     def __init__(self, name: Any = None) -> None:
         self.name = name
 
     @property
-    def classes_(self) -> NDArray[Any]:
-        """That name, (1,)."""
-        return np.array([self.name])
+    def classes_(self) -> NDArray[Any] | None:
+        return None if self.name is None else np.array([self.name])
+
+    def fit(self, Xs: Sequence[Any], ys: Any, groups: Any = None) -> Self:
+        """Nothing is learned."""
+        return self
 
     def predict(self, Xs: Sequence[Any], n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Return that name for each item of each sample, whatever the number of segments."""
-        return [np.repeat(self.classes_, len(X)) for X in Xs]
+        """Return the name, or 0, for each item of each sample, whatever the number of clusters."""
+        one = np.zeros(1, dtype=np.int64) if self.classes_ is None else self.classes_
+        return [np.repeat(one, len(X)) for X in Xs]
 
     predict_states = predict
 
@@ -190,18 +187,7 @@ def blind_to(
 ) -> dict[str, Any]:
     """The same, fitted to training segmentations, and to the most frequent of their names."""
     Xs = [np.broadcast_to(0.0, (own[-1], 1)) for own in ends]
-    found = blind_baselines(contiguous)
-    for one in found.values():
-        one.fit(Xs, ends)
+    found = {name: one.fit(Xs, ends) for name, one in blind_baselines(contiguous).items()}
     if commonest is not None:
-        found["most-frequent"] = MostFrequent(commonest)
+        found["most-frequent"] = OnePart(commonest)
     return found
-
-
-def _at(shares: Floats, T: int) -> list[int]:
-    """Segment ends at shares of T samples, at least one sample apart where there are enough."""
-    n = min(shares.size, T - 1)
-    order = np.arange(n)
-    ends = np.maximum(np.round(shares[:n] * T).astype(np.int64), 1)
-    ends = np.maximum.accumulate(ends - order) + order
-    return [*np.minimum(ends, T - n + order).tolist(), T]

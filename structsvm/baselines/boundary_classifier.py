@@ -9,9 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from structsvm.baselines.segmenter import FrameSegmenter
-from structsvm.baselines.tuning import Stretch, mean_loss, stretches_to_tune_on
-from structsvm.features.base import read_recordings
+from structsvm.baselines.segmenter import FrameSegmenter, mean_loss, stretches_to_tune_on
 from structsvm.features.boundaries import (
     DISTANCE,
     SPREAD,
@@ -20,7 +18,9 @@ from structsvm.features.boundaries import (
     read_boundaries,
     sums_of,
 )
-from structsvm.support.arrays import Floats, Ints
+from structsvm.features.checks import read_recordings
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Floats
 from structsvm.support.frames import each_in_order
 
 DISTANCES = (1, 2, 3, 5, 8, 12)
@@ -105,7 +105,9 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         self.loss_ = np.nan
         held_out, self.model_ = recipe.learn(arrays, states, groups, self._near(states))
         if held_out is not None:
-            self._tune([p[:, 1] for p in held_out], known)
+            boundary = [p[:, 1] for p in held_out]
+            truths = [part.truth for part in known]
+            self._tune([part.of(boundary) for part in known], truths)
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
 
@@ -118,14 +120,18 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
 
     def _ends(self, p: Floats, K: int | None) -> list[int]:
         sums = sums_of(p, self.spread_)
-        if K is not None:
-            return _highest(sums, self.distance_, K)
-        return _ends(peaks_of(sums, self.distance_), self.threshold_, sums.size)
+        where, heights = peaks_of(sums, self.distance_)
+        if K is None:
+            return [*where[heights > self.threshold_].tolist(), sums.size]
+        # The K - 1 highest peaks, and other samples where these are too few.
+        is_peak = np.zeros(sums.size, dtype=bool)
+        is_peak[where] = True
+        order = np.lexsort((np.arange(sums.size), -sums, ~is_peak))
+        chosen = [t for t in order.tolist() if t > 0][: K - 1]
+        return [*sorted(chosen), sums.size]
 
-    def _tune(self, held_out: list[Floats], known: list[Stretch]) -> None:
+    def _tune(self, probabilities: list[Floats], truths: list[EquivalenceMatrix]) -> None:
         """Choose how peaks are picked."""
-        probabilities = [part.of(held_out) for part in known]
-        truths = [part.truth for part in known]
 
         @cache  # many choices pick the same peaks
         def loss(i: int, ends: tuple[int, ...]) -> float:
@@ -137,26 +143,11 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
             thresholds = np.unique(np.quantile(np.concatenate(sums), QUANTILES))
             of_each = []
             for i, total in enumerate(sums):
-                peaks = peaks_of(total, distance)
-                ends = [tuple(_ends(peaks, t, total.size)) for t in thresholds]
+                where, heights = peaks_of(total, distance)
+                ends = [(*where[heights > t].tolist(), total.size) for t in thresholds]
                 of_each.append([loss(i, found) for found in ends])
             losses = np.mean(of_each, axis=0)
             if losses.min() < best:
                 best, self.spread_, self.distance_ = losses.min(), spread, distance
                 self.threshold_ = float(thresholds[losses.argmin()])
         self.loss_ = float(best)
-
-
-def _ends(peaks: tuple[Ints, Floats], threshold: float, T: int) -> list[int]:
-    """Segment ends at the peaks above a threshold, and T."""
-    where, height = peaks
-    return [*where[height > threshold].tolist(), T]
-
-
-def _highest(sums: Floats, distance: int, K: int) -> list[int]:
-    """Segment ends at the ``K - 1`` highest peaks, and at other samples where these are too few."""
-    is_peak = np.zeros(sums.size, dtype=bool)
-    is_peak[peaks_of(sums, distance)[0]] = True
-    order = np.lexsort((np.arange(sums.size), -sums, ~is_peak))
-    chosen = [t for t in order.tolist() if t > 0][: K - 1]
-    return [*sorted(chosen), sums.size]

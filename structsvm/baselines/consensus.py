@@ -78,8 +78,8 @@ class Consensus(Segmenter):
         StructSVMError
             When an estimator cannot learn; a note names it.
         """
-        self._weights()
-        Xs, ys, groups = _kept(Xs), _kept(ys), _kept(groups)
+        self._weights()  # refuses bad ones before any work
+        Xs, ys, groups = _listed(Xs), _listed(ys), _listed(groups)
         found: dict[str, Any] = {}
         for name, estimator in self.estimators:
             try:
@@ -117,17 +117,15 @@ class Consensus(Segmenter):
         SettingsError
             When no estimator names states.
         """
-        Xs = self._checked(Xs)
-        naming = {name: m for name, m in self.estimators_.items() if names_states(m)}
-        if not naming:
+        Xs, classes = self._checked(Xs), self.classes_
+        if classes is None:
             raise SettingsError(
                 "no estimator of this consensus names states: add a FrameClassifier, or a "
                 "MetricLearner with features=StateScores()"
             )
-        classes = np.unique(np.concatenate([member.classes_ for member in naming.values()]))
+        naming = {name: m for name, m in self.estimators_.items() if names_states(m)}
         unsure = [name for name, member in naming.items() if hasattr(member, "predict_proba")]
         said = {name: naming[name].predict_proba(Xs) for name in unsure}
-        segmented = self._nearest(Xs, n_clusters, said)
         found = [
             [p @ (naming[name].classes_[:, None] == classes) for p in of_one]
             for name, of_one in said.items()
@@ -135,6 +133,7 @@ class Consensus(Segmenter):
             [names[:, None] == classes for names in member.predict_states(Xs, n_clusters)]
             for member in naming.values()
         ]
+        segmented = self._nearest(Xs, n_clusters, said)
         return [
             _named(ends, sum(scores), classes)
             for ends, scores in zip(segmented, zip(*found, strict=True), strict=True)
@@ -145,13 +144,12 @@ class Consensus(Segmenter):
         check_is_fitted(self, "estimators_")
         if isinstance(Xs, Mapping):
             raise DataError("a consensus takes a list of recordings: give list(Xs.values())")
-        return _kept(Xs)
+        return _listed(Xs)
 
     def _nearest(
         self, Xs: Any, n_clusters: Counts, said: Mapping[str, Sequence[Floats]]
     ) -> list[list[int]]:
         """The segment ends of each recording; ``said`` are probabilities that are known already."""
-        weights = self._weights()
         found = [
             member.breakpoints_of(said[name], n_clusters)
             if name in said and hasattr(member, "breakpoints_of")
@@ -159,7 +157,7 @@ class Consensus(Segmenter):
             for name, member in self.estimators_.items()
         ]
         counts = cluster_counts(n_clusters, [ends[-1] for ends in found[0]])
-        return nearest_segmentations(found, weights, counts)
+        return nearest_segmentations(found, self._weights(), counts)
 
     def _weights(self) -> Floats:
         """The weight of each estimator."""
@@ -177,9 +175,21 @@ class Consensus(Segmenter):
         return weights
 
 
+def _listed(given: Any) -> Any:
+    """What can be read once, so that all estimators can read it."""
+    return list(given) if isinstance(given, Iterator) else given
+
+
+def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    """The name of the segment of each sample, (T,), given scores of samples, (T, C)."""
+    segments = np.add.reduceat(scores, [0, *ends[:-1]], axis=0, dtype=np.float64)
+    return np.repeat(classes[segments.argmax(axis=1)], np.diff(ends, prepend=0))
+
+
 def nearest_segmentations(
     found: Sequence[Sequence[Sequence[int]]], weights: Floats, counts: Sequence[int | None]
 ) -> list[list[int]]:
+    """The nearest of each recording; ``found`` are the segment ends by each estimator."""
     return [
         nearest_segmentation(ends, weights, K)
         for ends, K in zip(zip(*found, strict=True), counts, strict=True)
@@ -204,47 +214,28 @@ def nearest_segmentation(
     best = np.full(((n_segments or 0) + 1, knots.size), -np.inf)
     best[0, 0] = 0.0
     previous = np.zeros(best.shape, dtype=np.int64)
+    into = slice(1, None) if n_segments else slice(None)
+    ahead = slice(None, -1) if n_segments else slice(None)
     for t in range(1, knots.size):
-        gains = _gains(bounds, weights, knots[:t], int(knots[t]))
-        if n_segments is None:
-            totals = best[0, :t] + gains
-            previous[0, t] = totals.argmax()
-            best[0, t] = totals.max()
-        else:
-            ahead = best[:-1, :t] + gains
-            previous[1:, t] = ahead.argmax(axis=1)
-            best[1:, t] = ahead.max(axis=1)
-    path, t, k = [], knots.size - 1, 0 if n_segments is None else n_segments
+        starts, end = knots[:t], int(knots[t])
+        gains = np.full(t, -float(weights.sum()))
+        for known, weight in zip(bounds, weights.tolist(), strict=True):
+            gains += 2.0 * weight * _shared(known, starts, end) / (end - starts)
+        totals = best[ahead, :t] + gains
+        previous[into, t] = totals.argmax(axis=1)
+        best[into, t] = totals.max(axis=1)
+    path, t, k = [], knots.size - 1, n_segments or 0
     while t > 0:
         path.append(int(knots[t]))
         t, k = int(previous[k, t]), max(0, k - 1)
     return path[::-1]
 
 
-def _gains(bounds: Sequence[Ints], weights: Floats, starts: Ints, end: int) -> Floats:
-    total = np.full(starts.size, -float(weights.sum()))
-    for known, weight in zip(bounds, weights.tolist(), strict=True):
-        total += 2.0 * weight * _shared(known, starts, end) / (end - starts)
-    return total
-
-
 def _shared(known: Ints, starts: Ints, end: int) -> Floats:
-    """``sum_B |A n B|^2 / |B|`` of segments A from each start to the end, B those between
-    bounds.
-    """
+    """``sum_B |A n B|^2 / |B|`` of segments A from each start to the end, and B between bounds."""
     sizes = np.diff(known)
     first = np.searchsorted(known, starts, side="right") - 1
     last = int(np.searchsorted(known, end, side="left")) - 1
     head, tail = known[first + 1] - starts, end - known[last]
     apart = head**2 / sizes[first] + (known[last] - known[first + 1]) + tail**2 / sizes[last]
     return np.asarray(np.where(first == last, (end - starts) ** 2 / sizes[last], apart))
-
-
-def _kept(given: Any) -> Any:
-    return list(given) if isinstance(given, Iterator) else given
-
-
-def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
-    """The name of the segment of each sample, (T,), given scores of samples, (T, C)."""
-    segments = np.add.reduceat(scores, [0, *ends[:-1]], axis=0, dtype=np.float64)
-    return np.repeat(classes[segments.argmax(axis=1)], np.diff(ends, prepend=0))

@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.baselines.segmenter import FrameSegmenter, with_counts
-from structsvm.baselines.tuning import (
+from structsvm.baselines.segmenter import (
+    FrameSegmenter,
     Stretch,
-    breakpoints,
+    ends_of,
     mean_loss,
     stretches_to_tune_on,
+    with_counts,
 )
 from structsvm.baselines.viterbi import best_path, best_path_of
 from structsvm.data.samples import Counts
@@ -124,29 +125,36 @@ class FrameClassifier(FrameSegmenter):
         LearningError
             When the classifier fails, naming the fold.
         """
-        recipe, prices = self._recipe(), self._prices()
+        if self.features is not None and not isinstance(self.features, RecordingTransformer):
+            raise SettingsError(
+                "features must be a transformer of structsvm.features or None, got "
+                f"{self.features!r}"
+            )
+        prices = np.unique(np.asarray(PRICES if self.prices is None else self.prices, float))
+        if prices.size == 0 or not (prices >= 0).all():
+            raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
+        check_smoothing(self.smoothing)
+        features = Lags() if self.features is None else self.features
+        recipe = FrameRecipe.of(self, features, self.standardize)
         arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
-        states = States.read(ys, arrays, "FrameClassifier")
-        known = stretches_to_tune_on([_begins(code) for code in states.codes], "FrameClassifier")
+        states = States.read(ys, arrays, recipe.owner)
+        known = stretches_to_tune_on([_begins(code) for code in states.codes], recipe.owner)
         self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])
         held_out, self.model_ = recipe.learn(arrays, states, groups)
         if held_out is not None:
-            self.prices_, self.losses_ = np.array(prices), self._losses(held_out, known, prices)
+            self.prices_, self.losses_ = prices, self._losses(held_out, known, prices)
         self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
         # Of prices that do equally well the largest, which says the least.
         best = np.flatnonzero(self.losses_ == self.losses_.min()) if self.losses_.size > 1 else [0]
         self.price_ = float(self.prices_[best[-1]])
         return self
 
-    def _losses(self, held_out: list[Floats], known: list[Stretch], prices: list[float]) -> Floats:
+    def _losses(self, held_out: list[Floats], known: list[Stretch], prices: Floats) -> Floats:
         """The mean loss of each price on what is known of held-out recordings."""
         scores = [self._scores(part.of(held_out)) for part in known]
         truths = [part.truth for part in known]
-        losses = [
-            mean_loss(truths, [breakpoints(best_path(L, price)) for L in scores])
-            for price in prices
-        ]
-        return np.array(losses)
+        found = ([ends_of(best_path(L, price)) for L in scores] for price in prices.tolist())
+        return np.array([mean_loss(truths, each) for each in found])
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
@@ -175,20 +183,21 @@ class FrameClassifier(FrameSegmenter):
         for p, K in with_counts(self.predict_proba(Xs), n_clusters):
             path = self._path(p, K)
             names = self.classes_[path].tolist()
-            rows = [
-                {
-                    "start": a,
-                    "end": b,
-                    "state": names[a],
-                    "probability": float(p[a:b, path[a]].mean()),
-                }
-                for a, b in pairwise([0, *breakpoints(path)])
-            ]
-            tables.append(rows)
+            tables.append(
+                [
+                    {
+                        "start": a,
+                        "end": b,
+                        "state": names[a],
+                        "probability": float(p[a:b, path[a]].mean()),
+                    }
+                    for a, b in pairwise([0, *ends_of(path)])
+                ]
+            )
         return tables
 
     def _ends(self, p: Floats, K: int | None) -> list[int]:
-        return breakpoints(self._path(p, K))
+        return ends_of(self._path(p, K))
 
     def _path(self, p: Floats, K: int | None) -> Ints:
         """The best states, (T,)."""
@@ -197,23 +206,6 @@ class FrameClassifier(FrameSegmenter):
 
     def _scores(self, probabilities: Floats) -> Floats:
         return np.asarray(np.log(probabilities + self.smoothing))
-
-    def _prices(self) -> list[float]:
-        prices = PRICES if self.prices is None else self.prices
-        found = np.atleast_1d(np.asarray(prices, dtype=np.float64))
-        if found.ndim != 1 or found.size == 0 or not (found >= 0).all():
-            raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
-        return [float(price) for price in np.unique(found)]
-
-    def _recipe(self) -> FrameRecipe:
-        if self.features is not None and not isinstance(self.features, RecordingTransformer):
-            raise SettingsError(
-                "features must be a transformer of structsvm.features or None, got "
-                f"{self.features!r}"
-            )
-        check_smoothing(self.smoothing)
-        features = Lags() if self.features is None else self.features
-        return FrameRecipe(self, features, self.standardize)
 
 
 def _begins(code: Ints) -> Ints:

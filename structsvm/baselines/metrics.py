@@ -68,10 +68,10 @@ def fit(
     MissingExtraError
         When metric-learn is not installed, or does not run with this version of scikit-learn.
     """
-    tuned: dict[str, Callable[..., Metric]]
-    tuned = {"untrained": problem.learning.untrained, "pca": partial(_pca, problem)}
-    if name in tuned:
-        return tuned[name](samples, truths, weights, **settings)
+    if name == "untrained":
+        return problem.learning.untrained(samples, truths, weights, **settings)
+    if name == "pca":
+        return _pca(problem, samples, truths, weights, **settings)
     if name in METRIC_LEARN:
         factor, weights = _metric_learn(samples, truths, METRIC_LEARN[name], **settings), None
     elif name in OWN:
@@ -90,17 +90,14 @@ def _pca(
     """The leading principal components, as many (1, 2, 4, ...) as calibrate best."""
     arrays = [x.data for x in samples]
     scatter = sum_of_each("measuring the samples", _scatter, arrays, weights=weights)
-    _, vectors = np.linalg.eigh(scatter)
-    P = vectors.shape[0]
-    best, least = None, np.inf
+    vectors = np.linalg.eigh(scatter)[1][:, ::-1]
+    P, found = vectors.shape[0], []
     ranks = [2**k for k in range(max(1, int(np.log2(P)) + 1)) if 2**k < P or P == 1]
     for rank in stage("ranks of PCA", ranks):
-        factor = vectors[:, ::-1][:, :rank]
-        calibration = problem.learning.calibrate(factor, samples, truths, weights)
-        if calibration.merit < least:
-            best, least = calibration.metric(factor), calibration.merit
-    assert best is not None
-    return best
+        factor = vectors[:, :rank]
+        found.append((problem.learning.calibrate(factor, samples, truths, weights), factor))
+    calibration, factor = min(found, key=lambda pair: pair[0].merit)
+    return calibration.metric(factor)
 
 
 def _rca(
@@ -114,7 +111,7 @@ def _lda(
     samples: Samples, truths: Truths, weights: Floats | None, shrinkage: float = 1e-3
 ) -> Floats:
     """Linear discriminant analysis: RCA on the subspace that the centres of the clusters span."""
-    whitening = within_whitening([x.data for x in samples], truths, shrinkage, weights)
+    whitening = _rca(samples, truths, weights, shrinkage)
     whitened = all_derived([x.data for x in samples], partial(_whitened, whitening=whitening))
     between = sum_of_each("measuring the samples", _between, whitened, truths, weights=weights)
     rank = min(sum(M.n_clusters - 1 for M in truths), whitening.shape[0])
@@ -135,9 +132,7 @@ def _between(X: Floats, M: EquivalenceMatrix) -> Floats:
 
 
 def _metric_learn(samples: Samples, truths: Truths, algorithm: str, **settings: Any) -> Floats:
-    """A metric learned by the library metric-learn from the true clusters of all samples
-    stacked.
-    """
+    """A metric by the library metric-learn, from the true clusters of all samples stacked."""
     library = require("metric_learn", "baselines", f"the baseline {algorithm}")
     offsets = np.cumsum([0] + [M.n_clusters for M in truths])
     labels = [M.labels + k for M, k in zip(truths, offsets, strict=False) if M.labels is not None]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from structsvm.baselines.blind import EqualSegments
 from structsvm.baselines.boundary_classifier import BoundaryClassifier
 from structsvm.baselines.frame_classifier import FrameClassifier
-from structsvm.baselines.tuning import occurrences
+from structsvm.baselines.segmenter import occurrences
 from structsvm.data.sample import Sample
 from structsvm.data.values import label_values
 from structsvm.errors import DataWarning, warn
@@ -98,9 +98,7 @@ def candidates_of_recordings(
 ) -> list[Candidate]:
     """Return the candidates of recordings: metrics with and without context, and classifiers."""
     plain = [named_candidate(name) for name in names]
-    baselines = {
-        baseline.name: baseline for baseline in baselines_of_recordings(samples, labels, features)
-    }
+    baselines = {one.name: one for one in baselines_of_recordings(samples, labels, features)}
     found = [Candidate(name, baseline=baselines[name]) for name in CHOSEN_FROM if name in baselines]
     if all(any(name in baselines for name in kind) for kind in JOINED):
         found.append(Candidate(CONSENSUS, joins=JOINED, joins_metrics=JOINED_METRICS))
@@ -108,38 +106,35 @@ def candidates_of_recordings(
         return plain + found
     lags = Lags()
     for candidate in plain:
-        if candidate.is_learned:
-            settings = {**candidate.settings, "features": lags}
-            path: tuple[float, ...] = ()
-            if candidate.name == "full":
-                # All lags take twice as long, for about the same loss on people held out.
-                components = Chain(lags, Components())
-                settings |= {"features": components, "standardize": None}
-                path = STRONG
-            found.append(Candidate(f"lags-{candidate.name}", settings=settings, lams=path))
+        if not candidate.is_learned:
+            continue
+        settings: dict[str, Any] = {**candidate.settings, "features": lags}
+        path: tuple[float, ...] = ()
+        if candidate.name == "full":
+            # All lags take twice as long, for about the same loss on people held out.
+            settings |= {"features": Chain(lags, Components()), "standardize": None}
+            path = STRONG
+        found.append(Candidate(f"lags-{candidate.name}", settings=settings, lams=path))
+    diagonal = named_candidate("diagonal").settings
     # Changes of spread and shape, which no mean of columns or lags shows.
-    found.append(Candidate("moments-diagonal", settings=_diagonal(HermiteMoments())))
+    seen: dict[str, RecordingTransformer] = {"moments": HermiteMoments()}
     if len(samples) >= FEWEST:
-        found += [
-            Candidate(
-                f"{name}-diagonal", settings=_diagonal(Union(lags, *(kind() for kind in kinds)))
-            )
-            for name, needs, kinds in SCORED
-            if needs <= baselines.keys()
-        ]
+        for name, needs, kinds in SCORED:
+            if needs <= baselines.keys():
+                seen[name] = Union(lags, *(kind() for kind in kinds))
+    for name, sees in seen.items():
+        found.append(Candidate(f"{name}-diagonal", settings={**diagonal, "features": sees}))
     return plain + found
 
 
 def candidates_for_new_states(found: Sequence[Candidate]) -> list[Candidate]:
+    """Without the learned ones that see no scores, if there are some that do."""
     scored = {f"{name}-diagonal" for name, _, _ in SCORED} & {candidate.name for candidate in found}
     return [c for c in found if not (scored and c.is_learned) or c.name in scored]
 
 
-def _diagonal(features: RecordingTransformer) -> dict[str, Any]:
-    return {**named_candidate("diagonal").settings, "features": features}
-
-
 def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
+    """Whether labels are names of states that several recordings have, and not numbers in order."""
     vectors = [_vector(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
     without = [i for i, y in enumerate(vectors) if y is None]
     states = [_states(y) for y in vectors if y is not None]
@@ -166,20 +161,18 @@ def _context(features: RecordingTransformer | None) -> RecordingTransformer | No
         return None
     if isinstance(features, Union | Chain):
         inner = {name: _context(stage) for name, stage in features.named_stages.items()}
-        kept = [(name, stage) for name, stage in inner.items() if stage is not None]
-        if len(kept) < 2:
-            return kept[0][1] if kept else None
-        return type(features)(*kept)
+        left = [(name, stage) for name, stage in inner.items() if stage is not None]
+        if len(left) < 2:
+            return left[0][1] if left else None
+        return type(features)(*left)
     return features
 
 
 def _vector(y: Any, T: int) -> NDArray[Any] | None:
     """A label for each sample; None where there are breakpoints instead."""
     labels = getattr(y, "labels", y)  # of PartialLabels
-    if labels is None:
-        return None
-    values = label_values(labels)
-    return values if values.ndim == 1 and values.size == T else None
+    values = label_values(() if labels is None else labels)
+    return values if values.shape == (T,) else None
 
 
 def _states(y: NDArray[Any]) -> list[Any]:
@@ -189,9 +182,9 @@ def _states(y: NDArray[Any]) -> list[Any]:
 
 
 def _is_counted(states: Sequence[Any]) -> bool:
-    if not all(isinstance(state, int) for state in states):
-        return False
-    return all(after == before + 1 for before, after in pairwise(states))
+    return all(isinstance(state, int) for state in states) and all(
+        after == before + 1 for before, after in pairwise(states)
+    )
 
 
 def _is_full(y: Any, T: int) -> bool:

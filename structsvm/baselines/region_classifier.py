@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.tuning import occurrences
+from structsvm.baselines.segmenter import occurrences
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.data.words import GRAPHS
-from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import RecordingTransformer, read_recordings
+from structsvm.errors import DataError
+from structsvm.features.base import RecordingTransformer
+from structsvm.features.checks import read_recordings
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
 from structsvm.features.names import UNNAMED, States, is_missing
@@ -126,35 +127,35 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         LearningError
             When the classifier fails, naming the fold.
         """
-        recipe = region_recipe(self)
-        graphs = self._graphs(Xs)
+        recipe, graphs = region_recipe(self), self._graphs(Xs)
         arrays = read_recordings([_features(x) for x in graphs])
-        given = [] if ys is None else list(ys)
-        if len(given) == len(graphs):
-            given = [_names(y, x) for y, x in zip(given, graphs, strict=True)]
-        regions = States.read(given, arrays, recipe.owner, recipe.words)
+        names = [] if ys is None else list(ys)
+        if len(names) == len(graphs):
+            pairs = zip(names, graphs, strict=True)
+            names = [node_names(y, x) if isinstance(x, FeatureGraph) else y for y, x in pairs]
+        regions = States.read(names, arrays, recipe.owner, recipe.words)
         self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
+        held_out = None
         if regions.n_classes == 2:
             held_out, self.model_ = recipe.learn(arrays, regions, groups)
-            if held_out is not None:
-                self._tune(held_out, regions)
         else:
             self.model_ = recipe.fit(arrays, regions, groups)
+        if held_out is not None:
+            self._tune(held_out, regions)
         self.classes_, self.n_features_in_ = regions.classes, int(arrays[0].shape[1])
         return self
 
     def predict_proba(self, Xs: Any) -> list[Floats]:
         """Probabilities of the regions ``classes_`` at each node, (T_i, C) each."""
         check_is_fitted(self)
-        arrays = [_features(x) for x in self._graphs(Xs)]
-        return self.model_.probabilities(
-            read_recordings(arrays, self.n_features_in_), type(self).__name__, GRAPHS
-        )
+        arrays = read_recordings([_features(x) for x in self._graphs(Xs)], self.n_features_in_)
+        found: list[Floats] = self.model_.probabilities(arrays, type(self).__name__, GRAPHS)
+        return found
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the region of each node, (T_i,) each; ``n_clusters`` as below."""
-        return [self.classes_[code] for code in self._codes(Xs, n_clusters)]
+        return [self.classes_[code] for code in self.predict(Xs, n_clusters)]
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[Ints]:
         """Return the number of the region of each node in ``classes_``, (T_i,) each.
@@ -164,54 +165,54 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
         n_clusters : int or sequence of int, optional
             At most so many regions in each image, the most probable ones.
         """
-        return self._codes(Xs, n_clusters)
-
-    def _codes(self, Xs: Any, n_clusters: Counts) -> list[Ints]:
         probabilities = self.predict_proba(Xs)
         counts = cluster_counts(n_clusters, [len(p) for p in probabilities], GRAPHS)
         return [self._code(p, K) for p, K in zip(probabilities, counts, strict=True)]
 
     def _code(self, p: Floats, K: int | None) -> Ints:
-        kept = np.argsort(-p.mean(axis=0), kind="stable")[: p.shape[1] if K is None else K]
-        if p.shape[1] == 2 and kept.size == 2:
+        likely = np.sort(np.argsort(-p.mean(axis=0), kind="stable")[:K])
+        if p.shape[1] == 2 and likely.size == 2:
             return (p[:, 1] > self.threshold_).astype(np.int64)
-        return np.asarray(np.sort(kept)[p[:, np.sort(kept)].argmax(axis=1)], dtype=np.int64)
+        return np.asarray(likely[p[:, likely].argmax(axis=1)], dtype=np.int64)
 
     def _tune(self, probabilities: list[Floats], regions: States) -> None:
         """Choose the threshold by the nodes that have names."""
-        losses = []
+        found = []
         for p, code in zip(probabilities, regions.codes, strict=True):
             known = code != UNNAMED
             if known.any():
                 truth = EquivalenceMatrix.from_labels(code[known])
-                losses.append([_loss(truth, p[known, 1] > t) for t in THRESHOLDS])
-        self.thresholds_, self.losses_ = THRESHOLDS, np.mean(losses, axis=0)
-        excess = np.array(losses) - np.array(losses)[:, [int(self.losses_.argmin())]]
-        n = len(losses)
+                inside = [(p[known, 1] > t).astype(np.int64) for t in THRESHOLDS]
+                guesses = map(EquivalenceMatrix.from_labels, inside)
+                found.append([partition_loss(truth, guess) for guess in guesses])
+        losses, n = np.array(found), len(found)
+        self.thresholds_, self.losses_ = THRESHOLDS, losses.mean(axis=0)
+        excess = losses - losses[:, [int(self.losses_.argmin())]]
         error = excess.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(THRESHOLDS.size)
         usable = THRESHOLDS[excess.mean(axis=0) <= error + 1e-12]
         self.threshold_ = float(usable[np.abs(usable - USUAL_THRESHOLD).argmin()])
 
     def _graphs(self, Xs: Any) -> list[FeatureGraph | Floats]:
         """Graphs, and the features of nodes where these are given alone."""
-        if not isinstance(self.image, GraphOfImage | None):
-            raise SettingsError(f"image must be a GraphOfImage or None, got {self.image!r}")
         found: list[FeatureGraph | Floats] = []
         for i, x in enumerate(as_list(Xs)):
-            if isinstance(x, np.ndarray) and x.ndim == 2:
-                found.append(x)
-                continue
+            is_features = isinstance(x, np.ndarray) and x.ndim == 2
             try:
-                found.append(as_graph(x, self.image))
+                found.append(x if is_features else as_graph(x, self.image))
             except DataError as error:
                 raise DataError(f"graph {i}: {error}") from error
         return found
 
 
+def _features(x: FeatureGraph | Floats) -> Floats:
+    return x.X if isinstance(x, FeatureGraph) else x
+
+
 def baselines_of_graphs(samples: Sequence[Sample], labels: Sequence[Any]) -> list[Baseline]:
     """Return the classifier of nodes, if labels are names of regions that several graphs share."""
-    values = (_listed(getattr(y, "labels", y)) for y in labels)  # of PartialLabels
-    counts = occurrences([name for name in names if not is_missing(name)] for names in values)
+    values = [getattr(y, "labels", y) for y in labels]  # of PartialLabels
+    names = [[] if y is None else np.asarray(y).tolist() for y in values]
+    counts = occurrences([name for name in each if not is_missing(name)] for each in names)
     if sum(n > 1 for n in counts.values()) < 2:
         return []
     nodes = sum(sample.n_samples for sample in samples)
@@ -229,25 +230,7 @@ def candidates_of_graphs(
     quick = [baseline for baseline in baselines_of_graphs(samples, labels) if baseline.quick]
     found += [Candidate(baseline.name, baseline=baseline) for baseline in quick]
     if quick and features is None and len(samples) >= FEWEST:
-        settings = {
-            **named_candidate("full").settings,
-            "features": Union(Columns(), RegionScores()),
-        }
+        scores = Union(Columns(), RegionScores())
+        settings = {**named_candidate("full").settings, "features": scores}
         found.append(Candidate("scores-full", settings=settings))
     return found
-
-
-def _listed(values: Any) -> list[Any]:
-    return [] if values is None else np.asarray(values).tolist()
-
-
-def _features(x: FeatureGraph | Floats) -> Floats:
-    return x.X if isinstance(x, FeatureGraph) else x
-
-
-def _names(y: Any, x: FeatureGraph | Floats) -> Any:
-    return node_names(y, x) if isinstance(x, FeatureGraph) else y
-
-
-def _loss(truth: EquivalenceMatrix, inside: NDArray[np.bool_]) -> float:
-    return partition_loss(truth, EquivalenceMatrix.from_labels(inside.astype(np.int64)))

@@ -74,16 +74,23 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
             When the labels do not name two classes of rows at least.
         """
         refuse_unlisted("kind", self.kind, KINDS)
-        labels = each_in_order(ys, Xs)
-        X, y = np.vstack(Xs), np.concatenate([label_values(one) for one in labels])
+        X, labels = np.vstack(Xs), each_in_order(ys, Xs)
+        y = np.concatenate([label_values(one) for one in labels])
         if len(X) != len(y) or np.unique(y).size < 2:
             raise DataError(
                 f"{len(X)} rows with {len(y)} labels of {np.unique(y).size} classes: a classifier "
                 "needs one label for each row, and two classes"
             )
-        steps = [("scale", StandardScaler()), ("classify", _classifier(self.kind))]
+        classifier: Any = LinearDiscriminantAnalysis()
+        if self.kind == "centroid":
+            classifier = NearestCentroid()
+        if self.kind == "forest":
+            from sklearn.ensemble import RandomForestClassifier  # takes long to import
+
+            classifier = RandomForestClassifier(random_state=0)
         # A column that never varies within a class does the nearest centre no harm.
         with without_warnings(UserWarning, beginning="self.within_class_std_dev_"):
+            steps = [("scale", StandardScaler()), ("classify", classifier)]
             self.model_ = Pipeline(steps).fit(X, y)
         self.classes_ = self.model_.classes_
         return self
@@ -100,32 +107,16 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
         return [self.model_.predict(X) for X in Xs]
 
 
-def _classifier(kind: str) -> Any:
-    if kind == "forest":
-        from sklearn.ensemble import RandomForestClassifier
-
-        return RandomForestClassifier(random_state=0)
-    return LinearDiscriminantAnalysis() if kind == "lda" else NearestCentroid()
-
-
 def baselines_of_tables(labels: Sequence[Any]) -> list[Baseline]:
     """Return the classifiers that apply to fully labelled tables with the same clusters."""
-    classes = [_classes(y) for y in labels]
-    if any(found is None or len(found) < 2 or found != classes[0] for found in classes):
+    classes = set()
+    for y in labels:
+        values = label_values(y if np.iterable(y) else ())  # of partial labels none
+        numbers = values.dtype.kind in "if"
+        if values.ndim != 1 or missing_labels(values).any() or (numbers and (values == -1).any()):
+            return []
+        classes.add(frozenset(values.tolist()))
+    if len(classes) != 1 or len(next(iter(classes))) < 2:
         return []
-    return [
-        Baseline("lda-classifier", RowClassifier("lda")),
-        Baseline("nearest-centroid", RowClassifier("centroid")),
-        Baseline("forest-classifier", RowClassifier("forest")),
-    ]
-
-
-def _classes(y: Any) -> set[Any] | None:
-    """The labels of a table; None if some are not known."""
-    if not np.iterable(y):  # partial labels
-        return None
-    values = label_values(y)
-    numbers = values.dtype.kind in "if"
-    if values.ndim != 1 or missing_labels(values).any() or (numbers and (values == -1).any()):
-        return None
-    return set(values.tolist())
+    names = {"lda": "lda-classifier", "centroid": "nearest-centroid", "forest": "forest-classifier"}
+    return [Baseline(name, RowClassifier(kind)) for kind, name in names.items()]

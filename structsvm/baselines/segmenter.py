@@ -1,17 +1,23 @@
-"""What estimators that find segments of recordings have in common."""
+"""What estimators that find segments of recordings have in common, and what they are tuned on."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Counts, cluster_counts
-from structsvm.features.base import read_recordings
+from structsvm.errors import DataError
+from structsvm.features.checks import read_recordings
+from structsvm.features.names import UNNAMED
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
 from structsvm.support.arrays import Floats, Ints
 
 
@@ -74,3 +80,56 @@ def with_counts(
     """What there is of each recording, with its number of segments or None."""
     counts = cluster_counts(n_clusters, [len(one) for one in values])
     return zip(values, counts, strict=True)
+
+
+def ends_of(codes: Ints) -> list[int]:
+    """Segment ends of a number for each sample, the last being T."""
+    return [*(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), int(codes.size)]
+
+
+def occurrences(names: Iterable[Iterable[Hashable]]) -> dict[Any, int]:
+    """In how many samples each name occurs, given the names of the items of each."""
+    counts: dict[Any, int] = {}
+    for found in names:
+        for name in dict.fromkeys(found):
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def mean_loss(truths: Sequence[EquivalenceMatrix], guesses: Sequence[list[int]]) -> float:
+    """Mean of ``|M - M_i|_F^2``, of the segment ends of guesses."""
+    pairs = zip(truths, map(EquivalenceMatrix.from_breakpoints, guesses), strict=True)
+    return float(np.mean([partition_loss(truth, guess) for truth, guess in pairs]))
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Samples of a recording, next to each other, whose segmentation is known."""
+
+    recording: int
+    start: int
+    end: int
+    truth: EquivalenceMatrix
+
+    def of(self, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The part of what every recording has for its samples, (end - start, ...)."""
+        return values[self.recording][self.start : self.end]
+
+
+def stretches_to_tune_on(begins: Sequence[Ints], owner: str) -> list[Stretch]:
+    """The stretches whose segmentation is known: whole recordings, and parts of others."""
+    found = []
+    for i, code in enumerate(begins):
+        known = (code != UNNAMED).astype(np.int8)
+        known[0] = 0
+        edges = np.flatnonzero(np.diff(known, prepend=0, append=0))
+        for first, end in edges.reshape(-1, 2).tolist():
+            inside = np.flatnonzero(code[first:end] == 1) + 1
+            truth = EquivalenceMatrix.from_breakpoints([*inside.tolist(), end - first + 1])
+            found.append(Stretch(i, first - 1, end, truth))
+    if not found:
+        raise DataError(
+            f"{owner} is tuned on samples next to each other that have labels, and there are none: "
+            "label a stretch that has a change"
+        )
+    return found
