@@ -23,7 +23,7 @@ from structsvm import (
     save,
 )
 from structsvm.datasets import relevant_changes
-from structsvm.diagnosis import fit
+from structsvm.diagnosis.checks import path
 from structsvm.errors import DataWarning
 from structsvm.features import Components, HermiteMoments
 from structsvm.graphs import FeatureGraph
@@ -205,7 +205,7 @@ def test_a_strength_at_the_edge_of_its_path():
     finding = one(diagnose(search.fit(XS, YS), XS, YS), "path")
     assert finding.values["tried"] == [1e-4, 1e-3]
     search.best_lam_ = 5e-4  # within
-    assert not list(fit.path(search))
+    assert not list(path(search))
 
 
 def test_a_table_of_clusters_and_partial_labels():

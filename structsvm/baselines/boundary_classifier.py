@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from structsvm.baselines.segmenter import FrameSegmenter, mean_loss, stretches_to_tune_on
+from structsvm.features.base import read_recordings
 from structsvm.features.boundaries import (
     DISTANCE,
     SPREAD,
@@ -18,7 +19,6 @@ from structsvm.features.boundaries import (
     read_boundaries,
     sums_of,
 )
-from structsvm.features.checks import read_recordings
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats
 from structsvm.support.frames import each_in_order

@@ -135,7 +135,7 @@ class FrameClassifier(FrameSegmenter):
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")
         check_smoothing(self.smoothing)
         features = Lags() if self.features is None else self.features
-        recipe = FrameRecipe.of(self, features, self.standardize)
+        recipe = FrameRecipe(self, features, self.standardize)
         arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
         states = States.read(ys, arrays, recipe.owner)
         known = stretches_to_tune_on([_begins(code) for code in states.codes], recipe.owner)

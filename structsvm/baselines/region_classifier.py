@@ -15,8 +15,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError
-from structsvm.features.base import RecordingTransformer
-from structsvm.features.checks import read_recordings
+from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.compose import Union
 from structsvm.features.context import Columns
 from structsvm.features.names import UNNAMED, States, is_missing

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError
-from structsvm.features.checks import read_recordings
+from structsvm.features.base import read_recordings
 from structsvm.features.names import UNNAMED
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss

@@ -1,161 +1,465 @@
-"""The door: what makes a fit poor."""
+"""What makes a fit poor: a function for each kind of finding, by which it is called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
 
-from structsvm.data.gaps import filled
-from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.copies import contents
+from structsvm.data.sample import Sample
+from structsvm.data.samples import is_constant
 from structsvm.data.words import Words
-from structsvm.diagnosis import fit, samples
-from structsvm.diagnosis.findings import Diagnosis, Finding, Found
-from structsvm.diagnosis.samples import Examined
-from structsvm.errors import DataError, SettingsError
-from structsvm.learner.columns import partition_of, unscaled, words_of
-from structsvm.learner.form import Form
+from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.learner.columns import codes_in, column_names, explained, labels_in
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partial_labels.complete import read_labels
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.status import Status
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.plain import counted, some_of
 
-OF_THE_FIT = (fit.certificate, fit.price, fit.few_labels)
-OF_FEATURES = (
-    samples.scale,
-    samples.spikes,
-    samples.codes,
-    samples.constant,
-    samples.copied_features,
-    samples.copies,
-    samples.leakage,
-)
-OF_LABELS = (samples.unrelated_labels, samples.labels_among_features)
+OPEN = 0.05
+"""A certified gap that is worth a word, as a share of the best possible gain."""
+DOMINATES = 0.5
+"""A share of the squared distances, of one feature out of several."""
+TIMES = 10.0
+"""And how much larger it is than that of the median feature."""
+SPIKY = 0.5
+"""A share of the variance of a feature that is due to its few largest values."""
+FEW_VALUES = 5e-3
+"""How many of the values are few."""
+SAME = 1 - 1e-4
+"""A correlation from which on two features say the same."""
+ROTATIONS = 39
+"""Labels at other places, to compare the labelled places with."""
+BY_CHANCE = 0.05
+"""A share of these that do as well from which on labels explain nothing."""
+FEWEST_TO_EXCHANGE = 4
+"""Different labellings that can be exchanged often enough to compare with."""
+WINDOW = 8
+"""Consecutive items that two samples must share to have a stretch in common."""
+SHARED = 0.1
+"""A part of the shorter sample from which on an overlap is one."""
+FINE = 100
+"""Samples to which recordings are scaled to see whether their labels differ."""
+
+WAYS_OUT = {
+    Status.MAX_ITER: "allow more iterations, max_iter= of the solver's Stopping",
+    Status.MAX_SECONDS: "allow more time, max_seconds= of the solver's Stopping",
+    Status.MAX_CALLS: "allow more oracle calls, max_calls= of the solver's Stopping",
+    Status.INTERRUPTED: "let it run to the end; resume= continues a stopped run",
+    Status.STALLED: "scale the features (standardize='recording'), or use another master",
+    Status.MASTER_FAILED: "scale the features or the constraints, or use another master",
+    Status.NOTHING_TO_LEARN: "check that the labels belong to these features, or lower lam",
+}
+
+Found = Iterator[tuple[str, str, dict[str, Any]]]
+"""What a check finds: what it is, what to do, and the values behind the sentence."""
 
 
-def diagnose(
-    learner: MetricLearner | MetricLearnerCV,
-    Xs: Any = None,
-    ys: Any = None,
-    *,
-    groups: Any = None,
-    names: Sequence[str] | None = None,
-) -> Diagnosis:
-    """Look for causes of a poor fit, and say what to do about each finding.
+# ---- what a fitted learner says of itself, without any samples
 
-    Parameters
-    ----------
-    learner : MetricLearner or MetricLearnerCV
-        Fitted.
-    Xs : samples, as for :meth:`MetricLearner.fit`, optional
-        Training samples, or others. Without them only the learner is examined: certificate, price,
-        path of ``lam``, and number of labels.
-    ys : their labels, optional
-        Full or partial. Without them nothing that needs labels is examined.
-    groups : sequence of length N, optional
-        Group of each sample (person, machine, ...). Samples of different groups must not overlap.
-    names : sequence of str, optional
-        Names of the samples in findings; by default their own names, or else their numbers.
 
-    Returns
-    -------
-    Diagnosis
-        The findings, which ``print`` shows. A metric without findings can still be poor;
-        :func:`structsvm.evaluate` measures how good it is.
+def certificate(learner: MetricLearner) -> Found:
+    solution = learner.solution_
+    status, gap = solution.status, float(solution.gap)
+    wide = learner.problem_.traits.convex and np.isfinite(solution.lower) and gap > OPEN
+    if wide or not status.converged or status is Status.NOTHING_TO_LEARN:
+        far = f", and {100 * gap:.2g} % of the best possible gain may be missing" if wide else ""
+        yield (
+            f"{status.value}{far}",
+            WAYS_OUT.get(status, "lower the tolerance, tol= of the solver's Stopping"),
+            {"status": status.name, "gap": gap, "lower": solution.lower, "upper": solution.upper},
+        )
 
-    Raises
-    ------
-    NotFittedError
-        If the learner is not fitted.
-    DataError, SettingsError
-        For a sample or a parameter that cannot be used.
 
-    Examples
-    --------
-    >>> from structsvm import MetricLearner, diagnose
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> in_mm = [X * [1.0, 1.0, 1.0, 1000.0] for X in Xs]
-    >>> learner = MetricLearner(metric="diagonal", standardize=None).fit(in_mm, ys)
-    >>> found = diagnose(learner, in_mm, ys)
-    >>> found.kinds, found.findings[0].values["feature"]
-    (('scale',), 'x3')
-    """
-    check_is_fitted(learner)
-    fitted = learner.best_estimator_ if hasattr(learner, "best_estimator_") else learner
-    beside = {"ys": ys, "groups": groups, "names": names}
-    without = [name for name, value in beside.items() if value is not None]
-    if Xs is None and without:
-        raise SettingsError(f"{without[0]} of no samples: give Xs as well")
-    if Xs is not None and is_prepared(Xs):
-        raise SettingsError("give the original samples: prepared ones have lost their scale")
-    if Xs is None:
-        return diagnose_measured(learner, None)
-    form = Form.given_to(fitted, Xs)
-    ys, groups = form.labels_in_order(ys), form.in_order(groups, "groups")
-    names = form.names if names is None else names
-    return diagnose_measured(
-        learner, as_measured(fitted, form.samples), ys, groups=groups, names=names
+def price(learner: MetricLearner) -> Found:
+    calibration, part = learner.calibration_, learner.problem_.traits.words.part
+    prices, margin = calibration.penalties, calibration.smoothing
+    if not learner.problem_.traits.convex or prices.size < 2 * margin + 2:
+        return
+    ends = {
+        "lowest": (
+            f"nearly every change is worth the price of a new {part}",
+            f"check whether labels mark more {part}s than the features show, or give the number "
+            f"of {part}s when predicting",
+        ),
+        "highest": (
+            f"hardly any change is worth the price of a new {part}",
+            "check that the labels belong to these samples, or use features that distinguish "
+            f"{part}s (docs/features.md)",
+        ),
+    }
+    end = "lowest" if calibration.best <= margin else "highest"
+    if end == "highest" and calibration.best < prices.size - 1 - margin:
+        return
+    meaning, remedy = ends[end]
+    yield (
+        f"the price of a {part}, {calibration.penalty:.3g}, is among the {end} of those that were "
+        f"tried ({prices[0]:.3g} to {prices[-1]:.3g}): in this metric {meaning}",
+        remedy,
+        {"price": calibration.penalty, "tried": [float(prices[0]), float(prices[-1])]},
     )
 
 
-def diagnose_measured(
-    learner: MetricLearner | MetricLearnerCV,
-    measured: Sequence[Sample] | None,
-    ys: Any = None,
-    *,
-    groups: Any = None,
-    names: Sequence[str] | None = None,
-    prepared: Sequence[Sample] | None = None,
-) -> Diagnosis:
-    """As :func:`diagnose`, of samples that ``learner.measured`` has checked already."""
-    fitted = learner.best_estimator_ if hasattr(learner, "best_estimator_") else learner
-    checks: list[tuple[Callable[[Any], Found], Any]] = [(check, fitted) for check in OF_THE_FIT]
-    if hasattr(learner, "best_estimator_"):
-        checks.append((fit.path, learner))
-    if measured is not None:
-        given = _given(fitted, measured, ys, groups, names, prepared)
-        which = OF_FEATURES if ys is None else OF_FEATURES + OF_LABELS
-        checks += [(check, given) for check in which]
-    found = {check.__name__.replace("_", " "): list(check(of)) for check, of in checks}
-    findings = [Finding(kind, *parts) for kind, each in found.items() for parts in each]
-    return Diagnosis(tuple(findings), tuple(found))
+def few_labels(learner: MetricLearner) -> Found:
+    data, traits = learner.training_data_, learner.problem_.traits
+    P, N, words = len(learner.metric_.factor), len(data), traits.words
+    weights = P if learner.metric == "diagonal" else P * (P + 1) // 2
+    parts = sum(data.n_clusters) if traits.contiguous else sum(data.n_samples)
+    unit = f"{words.part}s" if traits.contiguous else f"{words.item}s"
+    if traits.contiguous and N < MIN_UNITS:
+        yield (
+            f"learned from {words.wholes(N)}: the metric may fit the peculiarities of "
+            f"{'it' if N == 1 else 'them'}, and cross-validation needs at least {MIN_UNITS}",
+            f"label more {words.whole}s; a few labelled stretches of many are worth more than all "
+            "of one (docs/weak-labels.md)",
+            {f"n_{words.whole}s": N, "needed": MIN_UNITS},
+        )
+    if parts < weights:
+        less = "metric='diagonal'" if learner.metric != "diagonal" else "fewer features"
+        yield (
+            f"a {learner.metric} metric of {P} features has {weights} weights, and was learned "
+            f"from {parts} {unit}",
+            f"learn with {less} or a larger lam, compare both with MetricLearnerCV, or label more",
+            {"weights": weights, unit: parts},
+        )
 
 
-def _given(
-    learner: MetricLearner,
-    measured: Sequence[Sample],
-    ys: Any,
-    groups: Any,
-    names: Sequence[str] | None,
-    prepared: Sequence[Sample] | None,
-) -> Examined:
-    """Samples and what is known of them, checked."""
-    words = words_of(learner.problem_, measured)
-    prepared = learner.inputs_(measured) if prepared is None else prepared
-    known = [] if ys is None else read_labels(learner.problem_, prepared, ys)
-    truths = [None if one.truth is None else partition_of(one.truth) for one in known]
-    return Examined(
-        learner=learner,
-        words=words,
-        names=_one_each("names", names, measured, words) or [str(i) for i in range(len(measured))],
-        measured=measured,
-        prepared=[sample.with_features(filled(sample.X)) for sample in prepared],
-        unscaled=[filled(X) for X in unscaled(learner, measured)],
-        truths=truths or [None] * len(measured),
-        groups=_one_each("groups", groups, measured, words),
+def path(search: MetricLearnerCV) -> Found:
+    lam, kind = search.best_lam_, search.best_learned_
+    assert lam is not None
+    lams = sorted(c.lam for c in search.candidates_ if c.name == kind and c.lam is not None)
+    if len(lams) < 2 or lams[0] < lam < lams[-1]:
+        return
+    end, further, meaning = "smallest", lam / 5, "weaker regularization may be better"
+    if lam > lams[0]:
+        end, further = "largest", lam * 5
+        meaning = "the labels support little more than the untrained metric"
+    yield (
+        f"lam={lam:g} was chosen, the {end} of the {len(lams)} that were tried ({lams[0]:g} to "
+        f"{lams[-1]:g}): {meaning}",
+        f"try further ones: lams=({', '.join(f'{x:g}' for x in sorted([*lams, further]))})",
+        {"lam": float(lam), "tried": [float(x) for x in lams]},
     )
 
 
-def _one_each(what: str, values: Any, samples: Sequence[Sample], words: Words) -> list[Any] | None:
-    if values is None:
-        return None
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        raise DataError(f"{what} must be a list, one for each {words.whole}, got {values!r}")
-    each = list(values)
-    if len(each) != len(samples):
-        raise DataError(f"{words.wholes(len(samples))} but {len(each)} {what}: give one for each")
-    return each
+# ---- features and labels that make a fit poor
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """Samples that were given to look at, as they were measured and as the metric sees them."""
+
+    learner: MetricLearner
+    words: Words
+    names: Sequence[str]
+    """What the samples are called."""
+    measured: Sequence[Sample]
+    prepared: Sequence[Sample]
+    unscaled: Sequence[Floats]
+    """The features that the metric sees, not standardised, (T_i, P)."""
+    truths: Sequence[EquivalenceMatrix | None]
+    """None where they are not known, or only in part."""
+    groups: Sequence[Any] | None
+
+    @property
+    def known(self) -> list[tuple[Floats, EquivalenceMatrix]]:
+        """Features and partition of the samples whose partition is known and has several parts."""
+        return [
+            (X, truth)
+            for X, truth in zip(self.unscaled, self.truths, strict=True)
+            if truth is not None and truth.labels is not None and 1 < truth.n_clusters < len(X)
+        ]
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the features that the metric sees."""
+        return self.learner.metric_feature_names_
+
+    def called(self, columns: Any) -> list[str]:
+        """The names of some of the features."""
+        return [self.features[j] for j in np.asarray(columns).tolist()]
+
+
+def scale(given: Examined) -> Found:
+    """A feature that decides alone which partition is best, because of its unit."""
+    features = given.learner.inputs_.features
+    if features is not None and features.scaled:
+        return
+    squares = sum(((s.X - s.X.mean(axis=0)) ** 2).sum(axis=0) for s in given.prepared)
+    shares = np.asarray(squares) / max(float(np.sum(squares)), 1e-300)
+    largest = int(shares.argmax())
+    others = np.delete(shares, largest)
+    others = others[others > 0]
+    if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
+        return
+    name, whole = given.features[largest], given.words.whole
+    kind = given.learner.inputs_.standardizer.kind
+    why = {
+        None: "features are not scaled",
+        "training": f"it varies more within these {whole}s than in training",
+    }.get(kind, f"features are scaled on each {whole}")
+    yield (
+        f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
+        f"untrained metric, {shares[largest] / np.median(others):.2g} times the median of the "
+        f"others: {why}, and the regularizer assumes features in one unit",
+        "learn with standardize='recording' (or 'training'), or give the feature in another unit",
+        {"feature": name, "share": float(shares[largest]), "standardize": kind},
+    )
+
+
+def spikes(given: Examined) -> Found:
+    """Features whose variance is that of a few values."""
+    centred = np.vstack([X - np.median(X, axis=0) for X in given.unscaled])
+    n = int(np.ceil(FEW_VALUES * len(centred)))
+    if len(centred) < 2 * n or len(centred) < 100:
+        return
+    squares = np.sort(centred**2, axis=0)
+    total, top = squares.sum(axis=0), squares[-n:].sum(axis=0)
+    share = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
+    found = np.flatnonzero(share > SPIKY)
+    if found.size:
+        names = given.called(found)
+        yield (
+            f"{n} of {len(centred)} {given.words.item}s {'makes' if n == 1 else 'make'} most of "
+            f"the variance of feature {some_of(names)}: standardised, all other values are small",
+            "clip or interpolate the outliers, or use ranks or a robust transformation",
+            {"shares": dict(zip(names, share[found].tolist(), strict=True))},
+        )
+
+
+def codes(given: Examined) -> Found:
+    """Numbers that stand for missing values: the same again and again, far from all others."""
+    names, item = column_names(given.learner), given.words.item
+    said, values = [], defaultdict(list)
+    for code in codes_in([sample.data for sample in given.measured]):
+        values[names[code.column]].append(code.value)
+        said.append(
+            f"{names[code.column]} is {code.value:.6g} in {code.times} {item}s (the first is "
+            f"{item} {code.item} of {given.names[code.sample]})"
+        )
+    if said:
+        yield (
+            f"{some_of(said, 3)}, far from all other values",
+            "if it stands for a missing value, leave these cells blank (NaN in Python), and use "
+            "missing='interpolate' or 'mask'",
+            {"codes": dict(values)},
+        )
+
+
+def constant(given: Examined) -> Found:
+    """Features that do not vary, in all samples or in many."""
+    flat = np.array([is_constant(X) for X in given.unscaled])
+    share, whole = flat.mean(axis=0), given.words.whole
+    always = given.called(np.flatnonzero(share == 1))
+    often = np.flatnonzero((share >= 0.5) & (share < 1))
+    if always:
+        yield (
+            f"constant in every {whole}, so without influence: feature {some_of(always)}",
+            f"leave {'it' if len(always) == 1 else 'them'} out, or check the sensor",
+            {"features": always},
+        )
+    if often.size:
+        names = given.called(often)
+        counts = dict(zip(names, flat[:, often].sum(axis=0).tolist(), strict=True))
+        yield (
+            f"constant in at least half of the {given.words.wholes(len(flat))}: feature "
+            f"{some_of(names)}",
+            f"check whether the sensor was off; the weight rests on the other {whole}s",
+            {"constant_in": counts},
+        )
+
+
+def copied_features(given: Examined) -> Found:
+    """Features that say the same as others."""
+    P = len(given.features)
+    second: Floats = np.zeros((P, P))
+    for X in given.unscaled:
+        Z = X - X.mean(axis=0)
+        deviation = np.sqrt((Z**2).mean(axis=0))
+        Z = np.divide(Z, deviation, out=np.zeros_like(Z), where=~is_constant(X))
+        second += Z.T @ Z
+    deviation = np.sqrt(np.diag(second))
+    scaled = np.outer(deviation, deviation)
+    correlation = np.divide(second, scaled, out=np.zeros_like(second), where=scaled > 0)
+    pairs = [given.called(pair) for pair in np.argwhere(np.triu(np.abs(correlation) > SAME, 1))]
+    if pairs:
+        yield (
+            f"always move together: {some_of([' and '.join(pair) for pair in pairs])}; one may "
+            "take the weight of both",
+            "leave out one of each pair, or do not interpret which of them has the weight",
+            {"pairs": pairs},
+        )
+
+
+def copies(given: Examined) -> Found:
+    """Samples that are the same, to the last value."""
+    places = defaultdict(list)
+    numbers = contents([sample.data for sample in given.measured])
+    for name, number in zip(given.names, numbers.tolist(), strict=True):
+        places[number].append(name)
+    same = [names for names in places.values() if len(names) > 1]
+    if same:
+        n, whole = sum(len(names) - 1 for names in same), given.words.whole
+        yield (
+            f"{n} of {given.words.wholes(len(given.names))} "
+            f"{'is a copy of another one' if n == 1 else 'are copies of others'}: "
+            f"{some_of([' = '.join(names) for names in same])}",
+            f"keep one of each, because a copy counts twice; to weight a {whole}, use "
+            "sample_weight=",
+            {"copies": same},
+        )
+
+
+def leakage(given: Examined) -> Found:
+    """Samples that were learned from, overlap across groups, or are of too few groups."""
+    data, N, groups = given.learner.training_data_, len(given.measured), given.groups
+    pairs = zip(given.names, given.measured, strict=True)
+    seen = [name for name, sample in pairs if sample.data in data]
+    words, whole = given.words, given.words.whole
+    # All of them: these are the samples that were learned from, and nothing is held out.
+    if 0 < len(seen) < N:
+        yield (
+            f"the metric was learned from {len(seen)} of these {words.wholes(N)}: {some_of(seen)}",
+            "evaluate the metric on the others alone",
+            {"learned_from": seen},
+        )
+    across = [
+        {"first": given.names[a], "second": given.names[b], "share": share}
+        for (a, b), share in _shared_stretches(given).items()
+        if groups is None or groups[a] != groups[b]
+    ]
+    if across:
+        said = [f"{pair['first']} and {pair['second']}" for pair in across]
+        different = " of different groups" if groups is not None else ""
+        yield (
+            f"stretches of the same values in {counted(len(across), 'pair')} of {whole}s"
+            f"{different}: {some_of(said)}",
+            f"cut {whole}s that do not overlap, or put overlapping ones in the same group: a "
+            "held-out one is not independent of the other",
+            {"pairs": across},
+        )
+    n = MIN_UNITS if groups is None else len(set(map(str, groups)))
+    if n < MIN_UNITS:
+        yield (
+            f"the {words.wholes(N)} are of {counted(n, 'group')}: the gain on further groups "
+            f"cannot be estimated from fewer than {MIN_UNITS}",
+            "label a little of further groups rather than more of these groups",
+            {"groups": n, "needed": MIN_UNITS},
+        )
+
+
+def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
+    """The part of the shorter of two samples that is in the other, if it is large."""
+    window = WINDOW if given.learner.problem_.traits.contiguous else 1
+    numbers = contents([sample.data for sample in given.measured])
+    runs = _runs([sample.X for sample in given.measured], window)
+    owners = defaultdict(list)
+    for i, own in enumerate(runs):
+        values, counts = np.unique(own, return_counts=True)
+        for value in values[counts == 1].tolist():
+            owners[value].append(i)
+    shared: dict[tuple[int, int], int] = defaultdict(int)
+    for places in owners.values():
+        for a, b in ((a, b) for k, a in enumerate(places) for b in places[k + 1 :]):
+            if numbers[a] != numbers[b] or given.groups is not None:
+                shared[a, b] += 1
+    found = {
+        (a, b): n / max(1, min(runs[a].size, runs[b].size)) for (a, b), n in sorted(shared.items())
+    }
+    return {pair: share for pair, share in found.items() if share >= SHARED}
+
+
+def _runs(Xs: list[Floats], window: int) -> list[Ints]:
+    """A number for each ``window`` consecutive rows of each, the same for the same values."""
+    ends = np.cumsum([len(X) for X in Xs])[:-1]
+    rows = np.unique(np.vstack(Xs), axis=0, return_inverse=True)[1].reshape(-1)
+    views = [
+        np.lib.stride_tricks.sliding_window_view(own, window)
+        if own.size >= window
+        else np.empty((0, window), dtype=np.int64)
+        for own in np.split(rows.astype(np.int64), ends)
+    ]
+    numbers = np.unique(np.vstack(views), axis=0, return_inverse=True)[1].reshape(-1)
+    return np.split(numbers.astype(np.int64), np.cumsum([len(view) for view in views])[:-1])
+
+
+def unrelated_labels(given: Examined) -> Found:
+    """Labels that explain no feature better than others, which belong to none of the samples."""
+    known = given.known
+    if not known:
+        return
+    rng, contiguous = np.random.default_rng(0), given.learner.problem_.traits.contiguous
+    labels: list[Any] = [truth.labels for _, truth in known]
+    part, whole, item = given.words.part, given.words.whole, given.words.item
+
+    def moved() -> list[Any]:
+        if not contiguous:
+            return [rng.permutation(y) for y in labels]
+        return [_segments(np.roll(y, int(rng.integers(1, y.size)))) for y in labels]
+
+    def exchanged() -> list[Any]:
+        order = rng.permutation(len(labels))
+        of_another = np.roll(order, 1)[np.argsort(order)]
+        return [_scaled(labels[k], len(X)) for k, (X, _) in zip(of_another, known, strict=True)]
+
+    where = "shifted in time" if contiguous else f"in another order of {item}s"
+    others = {f"the same labels {where}": moved}
+    different = {_scaled(y, FINE).tobytes() for y in labels}
+    if contiguous and len(different) >= max(FEWEST_TO_EXCHANGE, len(known) / 2):
+        others[f"the labels of other {whole}s, scaled to its length,"] = exchanged
+    here = _shares(known, labels)
+    for what, draw in others.items():
+        elsewhere = np.array([_shares(known, draw()) for _ in range(ROTATIONS)])
+        centre, spread = elsewhere.mean(axis=0), elsewhere.std(axis=0) + 1e-12
+        score = float(((here - centre) / spread).max())
+        beaten = float(np.mean(((elsewhere - centre) / spread).max(axis=1) >= score))
+        if beaten > BY_CHANCE:
+            yield (
+                f"no feature differs between the labelled {part}s more than by chance: {what} do "
+                f"as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
+                "check that labels and samples belong together and start at the same time, or use "
+                "features that show the changes (docs/features.md)",
+                {"chance": beaten, "explained": float(here.max())},
+            )
+            return
+
+
+def _shares(known: Sequence[tuple[Floats, EquivalenceMatrix]], labels: Sequence[Any]) -> Floats:
+    """The mean share of the scatter of each feature that is between the parts, (P,)."""
+    found = [explained(X, y) for (X, _), y in zip(known, labels, strict=True)]
+    shares = [np.divide(b, t, out=np.zeros_like(b), where=t > 0) for b, t in found]
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def _segments(labels: Any) -> Any:
+    return np.cumsum(np.r_[0, labels[1:] != labels[:-1]])
+
+
+def _scaled(labels: Any, T: int) -> Any:
+    """Segments of a recording, scaled to T samples."""
+    return _segments(labels[np.arange(T) * labels.size // T])
+
+
+def labels_among_features(given: Examined) -> Found:
+    """Features that hold the labels: they do not vary within any labelled part."""
+    known = given.known
+    names = given.called(labels_in([X for X, _ in known], [truth for _, truth in known]))
+    if names:
+        yield (
+            f"constant within every labelled {given.words.part} and changing between them: "
+            f"feature {some_of(names)}",
+            "leave it out if it was computed from the labels, which new samples do not have",
+            {"features": names},
+        )
+
+
+OF_THE_FIT = (certificate, price, few_labels)
+OF_A_SEARCH = (path,)
+OF_FEATURES = (scale, spikes, codes, constant, copied_features, copies, leakage)
+OF_LABELS = (unrelated_labels, labels_among_features)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any
 
 from structsvm.support.plain import finite
@@ -13,9 +12,6 @@ from structsvm.support.plain import finite
 __all__ = ["Diagnosis", "Finding"]
 
 WIDTH = 80
-
-Found = Iterator[tuple[str, str, dict[str, Any]]]
-"""What a check finds: what it is, what to do, and the values behind the sentence."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +81,18 @@ class Diagnosis:
         if not self.findings:
             return f"nothing was found; looked for: {', '.join(self.checked)}"
         width = max(len(finding.kind) for finding in self.findings) + 2
-        return "\n".join(_lines(finding, width) for finding in self.findings)
-
-
-def _lines(finding: Finding, width: int) -> str:
-    wrapped = partial(textwrap.fill, width=WIDTH, break_on_hyphens=False)  # names of files
-    indent = " " * width
-    found = wrapped(
-        finding.found, initial_indent=finding.kind.ljust(width), subsequent_indent=indent
-    )
-    remedy = wrapped(
-        finding.remedy, initial_indent=f"{indent}-> ", subsequent_indent=f"{indent}   "
-    )
-    return f"{found}\n{remedy}"
+        lines, indent = [], " " * width
+        for finding in self.findings:
+            for first, text, more in (
+                (finding.kind.ljust(width), finding.found, indent),
+                (f"{indent}-> ", finding.remedy, f"{indent}   "),
+            ):
+                # Names of files are not broken at their hyphens.
+                lines += textwrap.wrap(
+                    text,
+                    WIDTH,
+                    initial_indent=first,
+                    subsequent_indent=more,
+                    break_on_hyphens=False,
+                )
+        return "\n".join(lines)

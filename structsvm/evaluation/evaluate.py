@@ -43,7 +43,7 @@ from structsvm.learner.states import names_by_metric
 from structsvm.learner.steps import as_measured, decode_with, encode, prepare
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import labels_of_each, read_labels
-from structsvm.partitions.candidates import BLIND, CONSENSUS, names_states
+from structsvm.partitions.comparison import BLIND, CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows

@@ -16,7 +16,7 @@ from structsvm.evaluation.sentences import (
     NOTES,
     baseline_in_words,
 )
-from structsvm.partitions.candidates import BLIND, CONSENSUS
+from structsvm.partitions.comparison import BLIND, CONSENSUS
 from structsvm.support.plain import counted, finite
 
 __all__ = ["Verdict"]

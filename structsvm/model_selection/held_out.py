@@ -19,7 +19,7 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection.trials import Fold, Trial, trials_of, try_baseline
-from structsvm.partitions.candidates import Baseline, Candidate
+from structsvm.partitions.comparison import Baseline, Candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats, Ints
 

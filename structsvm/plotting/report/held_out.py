@@ -17,8 +17,8 @@ from structsvm.data.words import IMAGES, Words
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import Evaluation, compare
+from structsvm.graphs.convert import as_list
 from structsvm.graphs.image_files import is_picture, pixels_of
-from structsvm.graphs.inputs import as_list
 from structsvm.learner.columns import is_image
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
