@@ -69,7 +69,7 @@ def test_that_it_compiles_is_told_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "adding.py").write_text(ADDING)
     for told in (1, 0):
-        compiled._tell_of_the_first.cache_clear()
+        compiled._tell.cache_clear()
         monkeypatch.delitem(sys.modules, "adding", raising=False)
         adding = importlib.import_module("adding")
         with _messages(Terminal(), argparse.Namespace(verbose=False)):

@@ -10,7 +10,6 @@ import sklearn.cluster  # noqa: F401 (brings the OpenMP pool)
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from structsvm.parallel import limits, single_threaded
-from structsvm.support import quiet
 from structsvm.support.quiet import without_warnings
 
 
@@ -87,5 +86,5 @@ def test_a_forked_child_knows_nothing_of_the_blocks_of_other_threads() -> None:
             os._exit(2)
 
     outside = threadpool_limits(limits=2)
-    with outside, ThreadPoolExecutor() as threads, single_threaded(), limits._lock, quiet._lock:
+    with outside, ThreadPoolExecutor() as threads, single_threaded(), limits._lock:
         assert threads.submit(status_of_a_child).result() == 0

@@ -276,8 +276,10 @@ def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
 )
 @pytest.mark.parametrize("checked", [True, False], ids=["checked", "fitted"])
 def test_what_a_method_must_not_return_is_named(method, answer, complaint, checked, monkeypatch):
-    found = property if method in ("loss", "traits") else staticmethod
-    methods = {method: found(lambda *arguments: answer), "__module__": __name__}
+    found = lambda self, *arguments: answer  # noqa: E731
+    if method in ("loss", "traits"):
+        found = property(found)
+    methods = {method: found, "__module__": __name__}
     if method in vars(Learning):
         part = type("WrongLearning", (Learning,), methods)
         methods = {"learning": property(lambda self: part(self)), "__module__": __name__}

@@ -35,10 +35,6 @@ ACTIVE = 1e-7
 """Part of the largest multiplier below which one is taken for that of a solver's accuracy."""
 
 
-MANY_SUMS = 2**14
-"""Sums from which they are compiled: NumPy's take 20 ns each, and hold the interpreter's lock."""
-
-
 class Cut(NamedTuple):
     """``intercept + <slope, w>``, a lower bound of the weighted hinge losses of one group."""
 
@@ -244,8 +240,4 @@ def _key(cut: Cut) -> int:
 
 def group_sums(rows: Floats, starts: Ints) -> Floats:
     """The sums of ``rows``, (C, f), over groups of neighbours that begin at ``starts``, (G, f)."""
-    if starts.size * rows.shape[1] < MANY_SUMS:
-        return np.asarray(np.add.reduceat(rows, starts, axis=0))
-    from structsvm.support.sums import segment_sums  # numba takes long to import
-
-    return segment_sums(rows, np.append(starts, len(rows)))
+    return np.asarray(np.add.reduceat(rows, starts, axis=0))

@@ -181,9 +181,7 @@ class EquivalenceMatrix:
         if self.relaxed_factor is not None:
             return self.relaxed_factor.T @ X
         if self.is_contiguous:
-            from structsvm.support.sums import segment_sums  # numba takes long to import
-
-            sums = segment_sums(X, self.boundaries)
+            sums = np.add.reduceat(X, self.boundaries[:-1], axis=0)
         else:
             sums = np.zeros((self.n_clusters, X.shape[1]))
             np.add.at(sums, self._partition_labels(), X)
@@ -201,9 +199,8 @@ class EquivalenceMatrix:
         divided by the number of values that it has there.
         """
         if self.is_contiguous:
-            from structsvm.support.sums import squared_sums
-
-            diagonal = squared_sums(X, self.boundaries)
+            sums = np.add.reduceat(X, self.boundaries[:-1], axis=0)
+            diagonal = (sums**2 / self.sizes[:, None]).cumsum(axis=0)[-1]
         else:
             projected = self.project(X)
             diagonal = np.einsum("kp,kp->p", projected, projected)
@@ -228,9 +225,10 @@ class EquivalenceMatrix:
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
         if self.is_contiguous and other.is_contiguous:
-            from structsvm.support.sums import overlap
-
-            return overlap(self.boundaries, other.boundaries)
+            ends = np.union1d(self.boundaries, other.boundaries)
+            k, m = (np.searchsorted(M.boundaries, ends[1:]) - 1 for M in (self, other))
+            shared = np.diff(ends) ** 2 / (self.sizes[k] * other.sizes[m])
+            return float(shared.cumsum()[-1])
         table = self.contingency(other)
         return float(np.sum(table**2 / np.outer(self.sizes, other.sizes)))
 

@@ -25,6 +25,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 logger = logging.getLogger("structsvm.compiled")
 
+NOT_KEPT = (
+    "what numba has compiled cannot be kept (%s): each process takes some ten seconds to compile "
+    "it again; set NUMBA_CACHE_DIR to a folder with space for some MB"
+)
+
 
 def compiled(**options: Any) -> Callable[[Function], Function]:
     """Decorate a function that Python calls; the options are those of :func:`numba.njit`."""
@@ -53,31 +58,21 @@ def _keep(function: Any) -> None:
     try:
         function.enable_caching()
     except RuntimeError:  # no folder that can be written to
-        _tell("there is no folder that can be written to")
+        _tell(logging.WARNING, NOT_KEPT, "there is no folder that can be written to")
         return
     save = function._cache.save_overload  # numba has no other way in
 
     def saved(*compiled: Any) -> None:
-        _tell_of_the_first()
+        _tell(logging.INFO, "compiling what has not run on this machine before: it takes seconds")
         try:
             save(*compiled)
         except OSError as error:
-            _tell(str(error))
+            _tell(logging.WARNING, NOT_KEPT, str(error))
 
     function._cache.save_overload = saved
 
 
 @cache
-def _tell(reason: str) -> None:
+def _tell(level: int, words: str, *arguments: str) -> None:
     """Once."""
-    logger.warning(
-        "what numba has compiled cannot be kept (%s): each process takes some ten seconds to "
-        "compile it again; set NUMBA_CACHE_DIR to a folder with space for some MB",
-        reason,
-    )
-
-
-@cache
-def _tell_of_the_first() -> None:
-    """Once."""
-    logger.info("compiling what has not run on this machine before: this takes seconds, once")
+    logger.log(level, words, *arguments)

@@ -7,7 +7,6 @@ from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from inspect import isfunction
-from types import TracebackType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 from structsvm.errors import OracleError, PluginError, StructSVMError
@@ -24,8 +23,7 @@ def hook(method: Method) -> Method:
 def promises(what: type | Callable[..., str]) -> Callable[[Method], Method]:
     """Mark a hook that returns something of a type, or what a check has no complaint about.
 
-    The check takes what was returned and the arguments, and says what to return instead. What a
-    subclass returns is looked at wherever it is called.
+    The check takes what was returned and the arguments, and says what to return instead.
     """
 
     def mark(method: Method) -> Method:
@@ -53,19 +51,6 @@ def _kept(name: str, method: Any, promise: type | Callable[..., str]) -> Any:
     return _checked
 
 
-def _unbound(definition: Any) -> Any:
-    """A definition as a function of the plugin, which a static method does without."""
-    if not isinstance(definition, staticmethod):
-        return definition
-    static = definition.__func__
-
-    @wraps(static)
-    def _called(_plugin: Any, *args: Any, **kwargs: Any) -> Any:
-        return static(*args, **kwargs)
-
-    return _called
-
-
 class asked:
     """Name the plugin, its method and the sample if its code fails."""
 
@@ -77,12 +62,7 @@ class asked:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Raise what names all of them in place of an error that does not."""
         if error is None:
             return
@@ -97,9 +77,7 @@ class asked:
 
 
 class AtOnce:
-    """A block that asks about many samples at once, which are asked about one by one if it
-    fails.
-    """
+    """A block that asks about many samples at once; one by one if it fails."""
 
     def __init__(self) -> None:
         self._fault: StructSVMError | None = None
@@ -107,12 +85,7 @@ class AtOnce:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         """Keep an error of this library, which is not raised yet; any other is."""
         if isinstance(error, StructSVMError) and not isinstance(error.__cause__, MemoryError):
             self._fault = error
@@ -173,8 +146,8 @@ class ContractMeta(ABCMeta):
         for base in cls.__mro__[1:]:
             for method in sorted(vars(base).keys() & namespace.keys()):
                 promise = getattr(vars(base)[method], "__promise__", None)
-                if promise is not None and isfunction(unbound := _unbound(namespace[method])):
-                    setattr(cls, method, _kept(method, unbound, promise))
+                if promise is not None and isfunction(namespace[method]):
+                    setattr(cls, method, _kept(method, namespace[method], promise))
         if any(isinstance(base, ContractMeta) for base in bases):
             for name in sorted(namespace):
                 _require_called(cls, name)

@@ -18,7 +18,7 @@ from _signal import getsignal, signal  # those of the module signal make an enum
 from collections.abc import Callable, Iterator
 from functools import wraps
 from signal import SIGINT, default_int_handler
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, ParamSpec, Self, TypeVar
 
 Given = ParamSpec("Given")
@@ -101,12 +101,7 @@ class _Released:
                 interrupts._released = False
                 raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """Hold back again; what a library has made of a KeyboardInterrupt becomes one again."""
         interrupts = self._interrupts
         interrupts._released = False

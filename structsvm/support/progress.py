@@ -11,15 +11,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-__all__ = [
-    "Watcher",
-    "is_watched",
-    "share",
-    "stage",
-    "tell",
-    "watching",
-]
-
 Watcher = Callable[[str, float], None]
 """Takes what is being done, in words, and how much of it is done, from 0 to 1."""
 
@@ -65,22 +56,10 @@ def stage(words: str, items: Sequence[T], weights: Sequence[float] | None = None
 
     What is told while one of them is worked on counts as a part of its share.
     """
-    outer = _watcher.get()
-    if outer is None:
-        yield from items
-        return
     sizes = [1.0] * len(items) if weights is None else list(weights)
-    total, own = sum(sizes), outer
-    try:
-        for i, item in enumerate(items):
-            start = sum(sizes[:i]) / total
-            outer(words, start)
-            own = _share(outer, words, start, sizes[i] / total)
-            _watcher.set(own)
+    for i, item in enumerate(items):
+        with share(words, sum(sizes[:i]) / sum(sizes), sum(sizes[: i + 1]) / sum(sizes)):
             yield item
-    finally:
-        if _watcher.get() is own:  # and not that of work which began meanwhile
-            _watcher.set(outer)
 
 
 @contextmanager
@@ -90,14 +69,14 @@ def share(words: str, start: float, end: float) -> Iterator[None]:
     if outer is None:
         yield
         return
+
+    def own(inner: str, part: float) -> None:
+        outer(f"{words}: {inner}", start + part * (end - start))
+
     outer(words, start)
-    _watcher.set(_share(outer, words, start, end - start))
+    _watcher.set(own)
     try:
         yield
     finally:
-        _watcher.set(outer)
-
-
-def _share(outer: Watcher, words: str, start: float, size: float) -> Watcher:
-    """A watcher of a part of the work for whom the whole is all of it."""
-    return lambda inner, part: outer(f"{words}: {inner}", start + part * size)
+        if _watcher.get() is own:  # and not that of work which began meanwhile
+            _watcher.set(outer)
