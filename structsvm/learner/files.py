@@ -13,68 +13,37 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.blind import EqualSegments
-from structsvm.baselines.boundary_classifier import BoundaryClassifier
-from structsvm.baselines.frame_classifier import FrameClassifier
-from structsvm.baselines.region_classifier import RegionClassifier
-from structsvm.baselines.row_classifier import RowClassifier
 from structsvm.data.samples import Standardizer
-from structsvm.data.words import Words
 from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
-from structsvm.features.boundaries import BoundaryScores, Surroundings
-from structsvm.features.components import Components
-from structsvm.features.compose import Chain, Union
-from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
-from structsvm.features.foreign import OfWindows, Rows, Series
+from structsvm.features.boundaries import Surroundings
 from structsvm.features.frames import FrameModel, FrameModels
-from structsvm.features.moments import HermiteMoments
-from structsvm.features.scores import RegionScores, StateScores
 from structsvm.features.trees import STORED, Trees
-from structsvm.graphs.images import GraphOfImage
 from structsvm.learner.baselines import MetricBaseline, estimators_in
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_summary import TrainingSummary
-from structsvm.masters.auto import AutoMaster
-from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.newton import NewtonMaster
-from structsvm.parallel import Auto, Processes, Serial, Threads
-from structsvm.partitions.equivalence import KeptPartition
-from structsvm.partitions.margins import MarginRates
-from structsvm.partitions.metric import Calibration, Metric
+from structsvm.partitions.metric import Calibration
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plugins import PROBLEMS, STRUCTURED, plugin_class, problem_name, setting_groups
 from structsvm.problem import Problem
-from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solution import History, HistoryEntry, Solution, SupportLabelling
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cccp import CCCP
-from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.solvers.quasi_newton import QuasiNewton
-from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.status import Status
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, Unstorable, Unstored
 
 MODEL = Archive("model", 4, ModelFileError)
 LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
-CLASSES: dict[str, type] = {
+ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "regularizers", "solvers")
+"""Public rooms whose classes a model file may name, beside problems, and what follows here."""
+INTERNAL: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(MetricLearner, StructuredSVM, AutoMaster, CvxpyMaster, NewtonMaster),
-        *(CCCP, BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, QuasiNewton, Stopping),
-        *(SquaredNorm, Trace, GraphOfImage, Auto, Processes, Serial, Threads),
-        *(Calibration, History, HistoryEntry, Inputs, KeptPartition, Metric, MetricBaseline),
-        *(Solution, MarginRates, Standardizer, Status, SupportLabelling),
-        *(TrainingSummary, Words, BoundaryScores, Chain, Columns, Components, Deviations),
-        *(HermiteMoments, Lags, MovingStatistics, OfWindows, RegionScores, Rows, Series),
-        *(StateScores, Surroundings, Union, BoundaryClassifier, EqualSegments, FrameClassifier),
-        *(RegionClassifier, RowClassifier, FrameModel, FrameModels, Trees),
+        *(MetricLearner, StructuredSVM, Inputs, MetricBaseline, TrainingSummary, Standardizer),
+        *(Calibration, Solution, History, HistoryEntry, SupportLabelling, Status),
+        *(Surroundings, FrameModel, FrameModels, Trees),
     )
 }
-"""Classes that a model file may name, beside problems and these estimators of scikit-learn."""
 ESTIMATORS = {
     "DecisionTreeClassifier": "sklearn.tree",
     "ExtraTreeClassifier": "sklearn.tree",
@@ -97,11 +66,11 @@ ESTIMATORS = {
 
 def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
     """The codec of model files, which name classes of this library, and problems by entry point."""
-    trusted = dict(CLASSES)
+    settings: dict[str, type] = {}
 
     def trust_settings(problem: type) -> None:
         for cls in setting_groups(problem).values():
-            trusted.setdefault(_full_name(cls), cls)
+            settings[_full_name(cls)] = cls
             trust_settings(cls)
 
     def name_of(value: Any) -> str | None:
@@ -112,20 +81,31 @@ def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
             return f"{group} {problem_name(value)}"
         if cls.__name__ in ESTIMATORS and cls is _estimator(cls.__name__):
             return f"sklearn {cls.__name__}"
-        names = cls.__name__, _full_name(cls)
-        return next((name for name in names if trusted.get(name) is cls), None)
+        if _ours(cls.__name__) is cls:
+            return cls.__name__
+        return _full_name(cls) if settings.get(_full_name(cls)) is cls else None
 
     def class_of(name: str) -> type:
         kind, _, rest = name.rpartition(" ")
         if kind == "sklearn":
             return _estimator(rest)
         if not kind:
-            return trusted[name]
+            return _ours(name) or settings[name]
         cls: type = plugin_class(PROBLEMS if kind == "problem" else STRUCTURED, rest)
         trust_settings(cls)
         return cls
 
     return Codec(name_of, class_of, arrays, lambda value: Trees.of(value) or value)
+
+
+def _ours(name: str) -> type | None:
+    """The class of this library of a name, if model files may name it."""
+    for room in ROOMS:
+        module = import_module(f"structsvm.{room}")
+        if name in module.__all__:
+            found: type = getattr(module, name)
+            return found
+    return INTERNAL.get(name)
 
 
 def _full_name(cls: type) -> str:
