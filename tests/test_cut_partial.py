@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cut_cases import planted
 
-from structsvm import Alternation, MetricLearner, NormalizedCut, PartialLabels, load, save
+from structsvm import MetricLearner, NormalizedCut, PartialLabels, load, save
 from structsvm.errors import DataError
 from structsvm.graphs import GraphOfImage
 from structsvm.learner.steps import decode_with, encode
@@ -127,21 +127,6 @@ def test_cannot_link_alone_is_learned_from_where_the_number_is_known(graphs):
         MetricLearner(NormalizedCut(cluster_count="unknown")).fit(
             Xs[:4], [PartialLabels(cannot_link=pairs) for pairs in linked]
         )
-
-
-def test_held_out_graphs_choose_the_round(graphs):
-    Xs, ys = graphs
-    for problem in (NormalizedCut(), NormalizedCut(cluster_count="unknown")):
-        for others in (ys[6:8], hidden(ys[6:8], 0.5)):
-            learner = MetricLearner(problem).fit(
-                Xs[:4],
-                hidden(ys[:4], 0.2),
-                held_out=(Xs[6:8], others),
-                alternation=Alternation(safeguard=False),
-            )
-            losses = [r.held_out for r in learner.alternated_.rounds]
-            assert np.isfinite(losses).all()
-            assert learner.alternated_.kept == int(np.argmin(losses))
 
 
 def disc(seed, size=32):

@@ -222,27 +222,6 @@ def test_names_of_features_are_as_many(names, message):
         MetricLearner().fit(XS, YS, feature_names=names)
 
 
-class TestHeldOut:
-    partial = tuple(np.where(y == 0, -1, y) for y in YS)
-
-    @pytest.mark.parametrize(
-        ("given", "message"),
-        [
-            (([X[:, :2] for X in XS], YS), "held_out: recording 0 has 2 features"),
-            ((XS, YS[:2]), "held_out: 4 recordings but 2 labellings"),
-            ((None, None), "held_out: expected a list"),
-        ],
-    )
-    def test_is_checked(self, given, message):
-        for ys in (YS, list(self.partial)):
-            with pytest.raises(DataError, match=message):
-                MetricLearner().fit(XS, ys, held_out=given)
-
-    def test_says_so_where_it_is_not_used(self):
-        with pytest.warns(DataWarning, match="held_out is not used"):
-            MetricLearner().fit(XS, YS, held_out=(XS, YS))
-
-
 class TestRegions:
     @pytest.mark.parametrize(
         "region",

@@ -133,30 +133,6 @@ def test_ctrl_c_ends_with_the_metric_so_far(recordings) -> None:
     assert learner.solution_.status is Status.INTERRUPTED
 
 
-@pytest.mark.parametrize(("others", "completes"), [(slice(9, 12), False), (slice(5, 7), True)])
-def test_held_out_labels_choose_the_round(recordings, others, completes) -> None:
-    """And the stretches alone, where they suit the held-out labels better than any round."""
-    Xs, ys = recordings
-
-    def learned(**how) -> MetricLearner:
-        return MetricLearner(metric="diagonal").fit(
-            Xs[:3],
-            prefixes(ys[:3], 0.4),
-            held_out=(Xs[others], ys[others]),
-            alternation=Alternation(**how),
-        )
-
-    free = learned(safeguard=False)
-    losses = [r.held_out for r in free.alternated_.rounds]
-    assert free.alternated_.kept == int(np.argmin(losses))
-    alone = learned(max_rounds=0)
-    assert (mean_loss(alone, Xs[others], ys[others]) > min(losses)) == completes
-    kept = learned()
-    assert (kept.alternated_ is not None) == completes
-    expected = free if completes else alone
-    np.testing.assert_array_equal(kept.metric_.factor.T, expected.metric_.factor.T)
-
-
 @pytest.mark.parametrize("completes", [False, True])
 def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) -> None:
     """Labels that have nothing to do with the features: held-out ones tell, or a zero metric does.

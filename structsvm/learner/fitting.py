@@ -21,7 +21,6 @@ from structsvm.partial_labels.complete import (
     calibrate_to_rate,
     complete_labels,
     gain_over_nothing,
-    losses_of,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, within_whitening
@@ -227,8 +226,7 @@ class Alternation:
     safeguard : bool
         Keep the metric of the labelled stretches alone if completion does not help: if this metric,
         learned from one half of the stretches, is worse on the other half than predicting no change
-        by more than one standard error; if completion ends in a zero metric; or if the completed
-        metric is worse on held-out labels.
+        by more than one standard error; or if completion ends in a zero metric.
 
     Examples
     --------
@@ -253,21 +251,13 @@ class PartialRisk(Completions):
     objective: Objective
     data: TrainingSet
     """In the units of learning."""
-    held_out: TrainingSet | None = None
     changes: float | None = None
     """What the weighted sum of losses is divided by: the changes of the first completions, so that
     completing does not change the scale."""
 
     @classmethod
-    def of(
-        cls,
-        settings: Settings,
-        data: TrainingSet,
-        units: LearningUnits,
-        held_out: TrainingSet | None = None,
-    ) -> PartialRisk:
-        others = None if held_out is None else held_out.made_by(units)
-        return cls(settings, settings.objective(data.n_features), data.made_by(units), others)
+    def of(cls, settings: Settings, data: TrainingSet, units: LearningUnits) -> PartialRisk:
+        return cls(settings, settings.objective(data.n_features), data.made_by(units))
 
     def in_units_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
         """Return the same task in the units that these completions suggest."""
@@ -277,14 +267,9 @@ class PartialRisk(Completions):
     def complete(self, w: Floats) -> list[EquivalenceMatrix]:
         """The best partitions that agree with what is known."""
         B, beta = self.objective.split(w)
-        factor = metric_factor(B)
-        if self.data.problem.traits.convex:
-            return self.complete_with(Metric(factor, beta))
-        return self.complete_with(self._calibrated(factor))
-
-    def complete_with(self, metric: Metric) -> list[EquivalenceMatrix]:
-        """The best ones in a metric of the features that learning sees."""
-        data = self.data
+        data, factor = self.data, metric_factor(B)
+        convex = data.problem.traits.convex
+        metric = Metric(factor, beta) if convex else _calibrated(factor, data).metric(factor)
         return complete_labels(data.problem, metric, data.samples, data.labels)
 
     def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
@@ -295,19 +280,6 @@ class PartialRisk(Completions):
         if self.changes is None or not isinstance(risk, RegularizedRisk):
             return risk
         return replace(risk, sample_weight=weights / self.changes)
-
-    def held_out_loss(self, w: Floats) -> float | None:
-        """The mean loss on held-out labels, the price calibrated on those that are learned."""
-        others = self.held_out
-        if others is None or not len(others):
-            return None
-        metric = self._calibrated(metric_factor(self.objective.split(w)[0]))
-        losses = losses_of(self.data.problem, metric, others.samples, others.labels)
-        return float(np.mean(losses))
-
-    def _calibrated(self, factor: Floats) -> Metric:
-        """A metric with the price that suits the labels that are learned."""
-        return _calibrated(factor, self.data).metric(factor)
 
 
 def check_labels(data: TrainingSet) -> bool:
@@ -335,7 +307,6 @@ def learn_partial(
     settings: Settings,
     data: TrainingSet,
     how: Alternation,
-    held_out: TrainingSet | None = None,
 ) -> FitResult:
     """Learn from standardised samples and what is known of their partitions."""
     if how.max_rounds > 0:
@@ -355,7 +326,7 @@ def learn_partial(
     with Interrupts() as interrupts:
         try:
             with interrupts.released():
-                return _learn_completing(settings, data, how, held_out, alone, interrupts)
+                return _learn_completing(settings, data, how, alone, interrupts)
         except KeyboardInterrupt:
             if alone is None:
                 raise
@@ -371,7 +342,6 @@ def _learn_completing(
     settings: Settings,
     data: TrainingSet,
     how: Alternation,
-    held_out: TrainingSet | None,
     alone: FitResult | None,
     interrupts: Interrupts,
 ) -> FitResult:
@@ -383,7 +353,7 @@ def _learn_completing(
             "on held-out stretches, the metric of the others is worse than predicting no change",
         )
     units = _units(settings, data) if alone is None else alone.units
-    task = PartialRisk.of(settings, data, units, held_out)
+    task = PartialRisk.of(settings, data, units)
     w = task.objective.start() if alone is None else alone.solution.w
     first = task.complete(w)
     found = alternate(
@@ -396,10 +366,6 @@ def _learn_completing(
         backend=settings.backend,
     )
     if alone is not None and how.safeguard:
-        before, after = task.held_out_loss(alone.solution.w), found.rounds[found.kept].held_out
-        if before is not None and after is not None and before < after:
-            logger.info("held-out labels: %g from the stretches alone, %g completed", before, after)
-            return alone
         interrupted = found.solution.status is Status.INTERRUPTED
         B = task.objective.split(found.solution.w)[0]
         if not interrupted and is_zero(metric_factor(B)):

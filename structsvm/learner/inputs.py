@@ -82,10 +82,6 @@ class Inputs:
             return samples
         return [replace(sample, states=p) for sample, p in zip(samples, states, strict=True)]
 
-    def seen(self, data: TrainingSet) -> TrainingSet:
-        """Labelled samples as the metric sees them, as :meth:`fit` returns them."""
-        return replace(data, samples=self(data.samples)).made_by(centred)
-
     @property
     def states(self) -> NDArray[Any] | None:
         """The names of the states that the features know, (C,), if they know any."""

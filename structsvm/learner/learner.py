@@ -14,7 +14,7 @@ from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Counts, check_weights
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
@@ -235,7 +235,6 @@ class MetricLearner(ProblemParameters):
         groups: Any = None,
         baselines: str | Sequence[str] | None = None,
         alternation: Alternation | None = None,
-        held_out: tuple[Any, Any] | None = None,
         unlabelled: Any = -1,
         resume: str | PathLike[str] | None = None,
         callback: Callable[[HistoryEntry], None] | None = None,
@@ -274,10 +273,6 @@ class MetricLearner(ProblemParameters):
             labelled stretches.
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
-        held_out : (Xs, ys), optional
-            Further labelled samples with the same features; with partial labels, the round of
-            alternation that suits them best is kept. Full labels have no rounds to choose from:
-            with them, held_out is checked and not used, with a DataWarning.
         unlabelled : object
             The label that means none; a warning tells how many there are. With None every label is
             a class, called by its text: the class -1 is "-1".
@@ -312,23 +307,9 @@ class MetricLearner(ProblemParameters):
             groups=groups,
             unlabelled=unlabelled,
         ).counted()
-        others = None
-        if held_out is not None:
-            try:
-                others = TrainingSet.read(
-                    read.problem, *held_out, read.names, n_features=read.n_features
-                )
-            except DataError as error:
-                raise DataError(f"held_out: {error}") from error
         partial = check_labels(read)
         if partial and resume is not None:
             raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
-        if others is not None and not partial:
-            warn(
-                "held_out is not used: it chooses among the rounds of learning from partial "
-                "labels, and these labels are full",
-                DataWarning,
-            )
         read = informative(read)
         names = read.names or [f"x{j}" for j in range(read.n_features)]
         words = words_of(read.problem, read.samples)
@@ -341,12 +322,10 @@ class MetricLearner(ProblemParameters):
             with share("features", 0.0, made):
                 inputs, data = Inputs.fit(settings.features, settings.standardize, read)
             settings.check(data.n_features, len(data))
-            if others is not None:
-                others = inputs.seen(others)
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
                 with share("learning", made, learned):
                     if partial:
-                        result = learn_partial(settings, data, alternation or Alternation(), others)
+                        result = learn_partial(settings, data, alternation or Alternation())
                     else:
                         result = learn(settings, data, resume)
                 self._keep(read, inputs, result)

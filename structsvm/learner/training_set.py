@@ -84,14 +84,13 @@ class TrainingSet:
         ys: Any,
         feature_names: Sequence[str] | None = None,
         sample_weight: Any = None,
-        n_features: int | None = None,
         groups: Any = None,
         unlabelled: Any = UNKNOWN,
     ) -> TrainingSet:
         """Read samples and labels in any form that users write them."""
         form = Form.of(Xs, problem=problem).told()
         named = form.features if feature_names is None else feature_names
-        samples, names = read_samples(problem, form.samples, named, n_features)
+        samples, names = read_samples(problem, form.samples, named, None)
         words = problem.traits.words
         weights = check_weights(form.in_order(sample_weight, "weights"), len(samples), words)
         given = labels_of_each(form.labels(ys), samples, words)

@@ -52,11 +52,6 @@ class Completions(ABC):
         """Whether two labellings of a sample are equal."""
         return bool(a == b)
 
-    @hook
-    def held_out_loss(self, w: Floats) -> float | None:
-        """The loss on labels that do not take part in learning; None without any."""
-        return None
-
 
 @dataclass(frozen=True)
 class Round:
@@ -68,8 +63,6 @@ class Round:
     """``F(w, M)`` after the labels have been completed anew."""
     n_changed: int
     """Samples that got another completion."""
-    held_out: float | None
-    """The loss on held-out labels, if there are any."""
     oracle_calls: int
 
 
@@ -78,13 +71,11 @@ class Alternated:
     """What an alternation ends with."""
 
     solution: Solution
-    """The solution of the round that is kept; its certificate holds for the completed labels."""
+    """The solution of the last round; its certificate holds for the completed labels."""
     risk: Risk
     labels: Sequence[Any]
     """The completions it was learned from."""
     rounds: tuple[Round, ...]
-    kept: int
-    """Which round: the last, or the best by held-out labels."""
     fixed_point: bool
     """Whether no completion changed any more."""
 
@@ -93,9 +84,8 @@ class Alternated:
         """One sentence for people."""
         n = len(self.rounds)
         how = "no label changed any more" if self.fixed_point else "cut short"
-        kept = "" if self.kept == n - 1 else f", of which round {self.kept + 1} is kept"
         return (
-            f"labels completed in {n} round{'s' if n > 1 else ''} ({how}){kept}; joint objective "
+            f"labels completed in {n} round{'s' if n > 1 else ''} ({how}); joint objective "
             f"from {self.rounds[0].objective:.6g} to {self.rounds[-1].objective:.6g}"
         )
 
@@ -113,8 +103,8 @@ def alternate(
     """Learn from completed labels, complete them under what was learned, and again."""
     labels = list(labels)
     rounds: list[Round] = []
-    kept: tuple[Solution, Risk, Sequence[Any]] | None = None
-    best, fixed = 0, False
+    last: tuple[Solution, Risk, Sequence[Any]] | None = None
+    fixed = False
     for number in range(max_rounds):
         risk = task.risk(labels)
         if start is not None:
@@ -122,34 +112,31 @@ def alternate(
         try:
             solution = solver.solve(risk, callback, backend=backend)
         except KeyboardInterrupt:
-            if kept is None:
+            if last is None:
                 raise
             break
         except MasterError as error:
-            if kept is None:
+            if last is None:
                 raise
-            logger.warning("round %d failed (%s): the best round is kept", number + 1, error)
+            logger.warning("round %d failed (%s): the last one is kept", number + 1, error)
             break
         if rounds:
             _refuse_rise(rounds[-1].completed, solution.upper)
         start, interrupted = solution.w, solution.status is Status.INTERRUPTED
         try:
             guesses, completed, changed = _complete(task, labels, solution)
-            held_out = task.held_out_loss(solution.w)
         except KeyboardInterrupt:
-            guesses, completed, changed, held_out = labels, solution.upper, 0, None
+            guesses, completed, changed = labels, solution.upper, 0
             interrupted = True
         _refuse_rise(solution.upper, completed)
-        rounds.append(Round(solution.upper, completed, changed, held_out, solution.oracle_calls))
+        rounds.append(Round(solution.upper, completed, changed, solution.oracle_calls))
         logger.info("round %d of alternation: %s", number + 1, rounds[-1])
-        known = rounds[best].held_out
-        if kept is None or known is None or held_out is None or held_out < known:
-            kept, best = (solution, risk, labels), number
+        last = solution, risk, labels
         labels, fixed = guesses, changed == 0 and not interrupted
         if fixed or interrupted:
             break
-    assert kept is not None
-    return Alternated(*kept, rounds=tuple(rounds), kept=best, fixed_point=fixed)
+    assert last is not None
+    return Alternated(*last, rounds=tuple(rounds), fixed_point=fixed)
 
 
 def _complete(
