@@ -123,14 +123,14 @@ def _cluster(args: argparse.Namespace) -> Iterator[None]:
 
 def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
     """The labelled files that ``args.paths`` name, none of which is read here."""
-    found = find_recordings(args.paths)
     options = Reading.of(args).options(in_order=problem.traits.contiguous)
-    terminal.note(f"{counted(len(found.files), 'file')}, read one at a time, whenever needed")
+    files = RecordingFiles(args.paths, **vars(options))
+    terminal.note(f"{counted(len(files), 'file')}, read one at a time, whenever needed")
     items = [
         Recording(name, np.empty((0, 0)), None, (), source=str(path))
-        for name, path in zip(found.names, found.files, strict=True)
+        for name, path in zip(files.found.names, files.found.files, strict=True)
     ]
-    return InputData(items, problem, (), RecordingFiles.of(found, options))
+    return InputData(items, problem, (), files)
 
 
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:

@@ -17,8 +17,6 @@ from structsvm.io.recording import Recording, listed, share_features
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted, some_of
 
-LISTED = 4
-"""Blocks of missing values that a message names."""
 BETWEEN = (
     "interpolate with missing='interpolate', or drop them first; missing='mask' learns and "
     "predicts without them"
@@ -28,7 +26,6 @@ NOT_BETWEEN = (
     "(ignore=)"
 )
 """What to do about missing values of samples in order, and of rows that are in none."""
-LABELS_ARE = ("states", "changes")
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
@@ -81,11 +78,15 @@ def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recordi
             f"{name}: {X[row, column]} in {recording.place(row)}, column "
             f"{recording.features[column]!r}; interpolate or drop it first"
         )
-    told, n = _gaps_in_words(recording), int(np.isnan(X).sum())
+    found, n = blocks(X), int(np.isnan(X).sum())
+    gaps = some_of(
+        [f"{recording.place(a, b)}, column {recording.features[j]!r}" for a, b, j in found], 4, "; "
+    )
+    gaps = f"{'a missing value' if n == 1 else 'missing values'} in {gaps}"
     if missing == "error":
-        raise DataError(f"{name}: {told}; {BETWEEN if in_order else NOT_BETWEEN}")
+        raise DataError(f"{name}: {gaps}; {BETWEEN if in_order else NOT_BETWEEN}")
     if missing == "mask":
-        warn(f"{name}: {counted(n, 'value')} masked: {told}", DataWarning)
+        warn(f"{name}: {counted(n, 'value')} masked: {gaps}", DataWarning)
         return recording
     empty = [feature for j, feature in enumerate(recording.features) if np.isnan(X[:, j]).all()]
     if empty:
@@ -93,53 +94,30 @@ def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recordi
             f"{name}: column {empty[0]!r} of {recording.name} has no value that could be "
             f"interpolated: leave it out with ignore={empty[0]!r}"
         )
-    warn(f"{name}: {counted(n, 'value')} interpolated: {told}", DataWarning)
+    warn(f"{name}: {counted(n, 'value')} interpolated: {gaps}", DataWarning)
     time = recording.time
     return replace(recording, X=filled(X, None if time is None else np.cumsum([0.0, *time.steps])))
-
-
-def _gaps_in_words(recording: Recording) -> str:
-    """The first in full, some more, and how many there are in all."""
-    found = blocks(recording.X)
-    said = [
-        f"{recording.place(start, end)}, column {recording.features[j]!r}"
-        for start, end, j in found[:LISTED]
-    ]
-    n = sum(end - start for start, end, _ in found)
-    more = len(found) - LISTED
-    tail = f" and {more} more block{'' if more == 1 else 's'} of them" if more > 0 else ""
-    return ("a missing value in " if n == 1 else "missing values in ") + "; ".join(said) + tail
 
 
 def read_labels_as(
     recordings: Sequence[Recording], labels_are: str | None, *, ask: bool
 ) -> list[Recording]:
     """The recordings with a label for each sample, whatever their labels said."""
-    if labels_are not in (None, *LABELS_ARE):
+    if labels_are not in (None, "states", "changes"):
         raise SettingsError(f"labels_are must be 'states' or 'changes', got {labels_are!r}")
     if labels_are == "changes":
         return [_from_marks(recording) for recording in recordings]
     if labels_are is None and ask and looks_like_changes(recordings):
         marks = [marks_of(one.y) for one in recordings if one.y is not None]
         n = sum(int(found.sum()) for found in marks if found is not None)
-        words = {str(label).lower(): label for one in recordings for label in _labels_of(one)}
-        no, yes = (next((words[w] for w in known if w in words), None) for known in (NO, YES))
-        if no is None or yes is None:
-            no, yes = "0", "1"
         in_all = f", in {len(recordings)} recordings" if len(recordings) > 1 else ""
         raise DataError(
-            f"{recordings[0].where}: the labels are {no} but for {n} single "
-            f"{'sample' if n == 1 else 'samples'} with {yes}{in_all}. If a {yes} marks the first "
-            "sample of a new segment, say labels_are='changes'. If it is the state of that one "
-            "sample, which makes it a segment of its own, say labels_are='states'"
+            f"{recordings[0].where}: the labels are 0 but for {counted(n, 'single sample')} with "
+            f"1, or no and yes{in_all}. If a 1 marks the first sample of a new segment, say "
+            "labels_are='changes'. If it is the state of that one sample, which makes it a segment "
+            "of its own, say labels_are='states'"
         )
     return list(recordings)
-
-
-def _labels_of(recording: Recording) -> list[str]:
-    """The different labels that are texts."""
-    labels = () if recording.y is None else recording.y.tolist()
-    return [label for label in dict.fromkeys(labels) if isinstance(label, str)]
 
 
 def looks_like_changes(recordings: Sequence[Recording]) -> bool:
@@ -165,17 +143,17 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
     """Warn of labels that are the same word, written in several ways."""
     written: dict[str, dict[str, str]] = {}
     for one in recordings:
-        for label in _labels_of(one):
-            if len(label) > LETTERS:
+        for label in dict.fromkeys(() if one.y is None else one.y.tolist()):
+            if isinstance(label, str) and len(label) > LETTERS:
                 words = BETWEEN_WORDS.sub(" ", label.casefold())
                 written.setdefault(words, {}).setdefault(label, one.name)
     twice = [ways for ways in written.values() if len(ways) > 1]
     if twice:
-        told = [
+        said = [
             " and ".join(f"{way!r} (in {name})" for way, name in ways.items()) for ways in twice
         ]
         warn(
-            f"labels differ in capitals, blanks or dashes alone: {some_of(told, 3)}. They are read "
+            f"labels differ in capitals, blanks or dashes alone: {some_of(said, 3)}. They are read "
             "as different states: write them alike if they are one",
             DataWarning,
         )
@@ -214,10 +192,10 @@ def without_odd_columns(
         if name not in (whole or ()) and all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
-        it, first = "it was" if len(doubtful) == 1 else "they were", doubtful[0]
+        first = doubtful[0]
         warn(
             f"{listed(doubtful)} only rises, or holds whole numbers and is called as identifiers "
-            f"and predictions are, and would be learned from: unless {it} measured, say what it "
+            "and predictions are, and would be learned from: unless it was measured, say what it "
             f"is, time_column={first!r}, recording_column={first!r} or label_column={first!r}, or "
             f"leave it out, ignore={first!r}",
             DataWarning,
@@ -257,5 +235,4 @@ def _are_values(names: Sequence[str]) -> bool:
         values = np.array(names, dtype=np.float64)
     except ValueError:
         return False
-    is_whole = bool((values == np.round(values)).all())
-    return bool((np.diff(values) <= 0).any()) if len(names) > 1 else not is_whole
+    return bool((np.diff(values) <= 0).any()) if len(names) > 1 else values[0] != round(values[0])

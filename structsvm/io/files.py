@@ -50,9 +50,8 @@ class Found:
     names: tuple[str, ...]
     """As short as tells them apart: ``walk``, or ``anna/walk`` when there is a second ``walk``."""
     skipped: tuple[Path, ...]
-    """Files of the folders that were searched that are no recordings."""
-    predictions: tuple[Path, ...] = ()
-    """Those of them that were made of a recording beside them: ``walk_segments`` of ``walk``."""
+    predictions: tuple[Path, ...]
+    """Those of the skipped files that were made of a recording: ``walk_segments`` of ``walk``."""
 
 
 def read_recordings(
@@ -98,32 +97,30 @@ def read_recordings(
     >>> [(recording.name, recording.X.shape) for recording in recordings]
     [('anna', (3, 1)), ('ben', (3, 1))]
     """
-    found = find_recordings(paths)
+    found, given = find_recordings(paths), FileOptions(**options)
     for path in found.skipped:
         logger.info("skipped %s", path)
-    given = FileOptions(**options)
     alone = len(found.files) == 1
     recordings = [
         recording
         for path, name in zip(found.files, found.names, strict=True)
         for recording in read_file(path, given, name=name, alone=alone)
     ]
-    for told in formats_in_words(recordings):
-        logger.info("%s", told)
+    for words in formats_in_words(recordings):
+        logger.info("%s", words)
     return cleaned(recordings, given.labels_are, given.features)
 
 
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
-    files: dict[str, dict[Path, None]] = {}
+    """How text was read where it is not written as usual, and which files were."""
+    files: dict[str, dict[str, None]] = {}
     for recording in recordings:
-        if recording.origin is not None and recording.origin.format is not None:
+        if recording.origin is not None and str(recording.origin.format or ""):
             words = str(recording.origin.format)
-            files.setdefault(words, {})[recording.origin.path] = None
+            files.setdefault(words, {})[str(recording.origin.path)] = None
     return [
-        f"{listed([str(path) for path in paths], 1)} {'is' if len(paths) == 1 else 'are'} read "
-        f"with {words}"
+        f"{listed(list(paths), 1)} {'is' if len(paths) == 1 else 'are'} read with {words}"
         for words, paths in files.items()
-        if words
     ]
 
 
@@ -133,8 +130,7 @@ def find_recordings(
     labels: str | PathLike[str] | None = None,
 ) -> Found:
     """List the files that :func:`read_recordings` reads, and those that it skips."""
-    if isinstance(paths, str | PathLike):
-        paths = [paths]
+    paths = [paths] if isinstance(paths, str | PathLike) else paths
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
     predictions: list[Path] = []
@@ -216,14 +212,8 @@ def from_long(
     label : str, optional
         Column of the labels; None takes "label" if there is such a column. Blank labels are the
         number -1, beside the others.
-    features : sequence of str, optional
-        Read these columns alone.
-    ignore : sequence of str
-        Leave these columns out.
-    missing : {"error", "interpolate", "mask"}
-        As for :func:`structsvm.io.read_recordings`.
-    labels_are : {"states", "changes"} or None
-        As for :func:`structsvm.io.read_recordings`.
+    features, ignore, missing, labels_are
+        As in :class:`FileOptions`.
 
     Returns
     -------
@@ -312,18 +302,9 @@ class RecordingFiles:
     def __init__(
         self, paths: str | PathLike[str] | Iterable[str | PathLike[str]], **options: Any
     ) -> None:
-        self._set(find_recordings(paths), FileOptions(**options))
-
-    @classmethod
-    def of(cls, found: Found, options: FileOptions) -> RecordingFiles:
-        """The recordings of files that were found, read in this way."""
-        files = cls.__new__(cls)
-        files._set(found, options)
-        return files
-
-    def _set(self, found: Found, options: FileOptions) -> None:
+        found, self._options = find_recordings(paths), FileOptions(**options)
         files = tuple(Path(os.path.abspath(path)) for path in found.files)  # of any process
-        self.found, self._options = replace(found, files=files), options
+        self.found = replace(found, files=files)
 
     def __len__(self) -> int:
         """Return the number of files."""
@@ -385,7 +366,10 @@ def _checked(path: Path) -> Path:
 
 
 def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path], list[Path]]:
-    """The recordings of a folder, its other files, and predictions among those, by name."""
+    """The recordings of a folder, its other files, and predictions among those, by name.
+
+    Recordings that lie there twice, or in files that are not read, are refused.
+    """
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith(UNSEEN))
     files = [path for path in inside if path.is_file() and path.resolve() not in apart]
     chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]
@@ -395,19 +379,13 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path], lis
     chosen = [path for path in chosen if path not in made]
     if len(chosen) > 1:
         chosen = [path for path in chosen if path.name.lower() != INDEX]
-    if chosen:
-        _refuse_half_read(folder, files, chosen)
-        return chosen, [path for path in files if path not in chosen], made
-    folders = [path.name for path in inside if path.is_dir()]
-    hint = f"; subfolders are not searched: {', '.join(folders[:5])}" if folders else ""
-    others = sorted({path.suffix.lower() for path in files} - {""})
-    if others:
-        hint += f"; there are {some_of(others)} files: text is read if its name ends in .csv"
-    raise DataError(f"{folder}: no {', '.join(TABLES)} files in this folder{hint}")
-
-
-def _refuse_half_read(folder: Path, files: Sequence[Path], chosen: Sequence[Path]) -> None:
-    """Raise DataError for recordings that lie there twice, or in files that are not read."""
+    if not chosen:
+        folders = [path.name for path in inside if path.is_dir()]
+        hint = f"; subfolders are not searched: {', '.join(folders[:5])}" if folders else ""
+        others = sorted({path.suffix.lower() for path in files} - {""})
+        if others:
+            hint += f"; there are {some_of(others)} files: text is read if its name ends in .csv"
+        raise DataError(f"{folder}: no {', '.join(TABLES)} files in this folder{hint}")
     way_out = "name the files to read, or move the others away"
     first: dict[str, Path] = {}
     for path in chosen:
@@ -417,14 +395,15 @@ def _refuse_half_read(folder: Path, files: Sequence[Path], chosen: Sequence[Path
                 f"{folder}: {same.name} and {path.name} have one name, and may be the same "
                 f"recording: {way_out}"
             )
-    unread = [path for path in files if path not in chosen]
-    others = [path.name for path in unread if path.suffix.lower() in OTHER_TABLES]
-    if others:
+    beside = [path for path in files if path not in chosen]
+    unread = [path.name for path in beside if path.suffix.lower() in OTHER_TABLES]
+    if unread:
         raise DataError(
             f"{folder}: beside {listed([path.name for path in chosen], 3)} there is "
-            f"{listed(others, 5)}, of kinds that are not read; {way_out}, or save them as "
+            f"{listed(unread, 5)}, of kinds that are not read; {way_out}, or save them as "
             f"{', '.join(TABLES)}"
         )
+    return chosen, beside, made
 
 
 def _names(files: Sequence[Path]) -> tuple[str, ...]:

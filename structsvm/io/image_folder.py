@@ -91,8 +91,7 @@ def read_images(
     >>> image.name, image.image.shape
     ('sky', (4, 6, 3))
     """
-    if isinstance(paths, str | PathLike):
-        paths = [paths]
+    paths = [paths] if isinstance(paths, str | PathLike) else paths
     found: list[LabelledImage] = []
     for path in map(Path, paths):
         files, beside = _images_of(path)
@@ -105,31 +104,15 @@ def read_images(
     return found
 
 
-def find_images(paths: Iterable[str | PathLike[str]]) -> list[Path]:
-    """The files of the images that :func:`read_images` reads from these paths."""
-    return [file for path in paths for file in _images_of(Path(path))[0]]
-
-
 def images_and_labels(
     images: Iterable[LabelledImage],
 ) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.int64]]]:
-    """Return images and label maps for :meth:`structsvm.MetricLearner.fit`.
-
-    Parameters
-    ----------
-    images : iterable of LabelledImage
-        Such as :func:`read_images` returns.
-
-    Returns
-    -------
-    Xs : list of array of uint8 of shape (H, W) or (H, W, C)
-    ys : list of array of int of shape (H, W)
-        Label of each pixel.
+    """Return images (H, W) or (H, W, C) and label maps (H, W) for ``fit``.
 
     Raises
     ------
     DataError
-        If an image has no label map; the message names its file.
+        Naming the first image without a label map.
 
     Examples
     --------
@@ -140,12 +123,13 @@ def images_and_labels(
     >>> Xs[0].shape, ys[0].shape
     ((2, 3, 3), (2, 3))
     """
-    pairs = []
+    Xs, ys = [], []
     for image in images:
         if image.labels is None:
             raise DataError(f"{image.source} has no label map")
-        pairs.append((image.image, image.labels))
-    return [x for x, _ in pairs], [y for _, y in pairs]
+        Xs.append(image.image)
+        ys.append(image.labels)
+    return Xs, ys
 
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
@@ -159,19 +143,14 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     inside = {entry.name.lower(): entry for entry in path.iterdir() if entry.is_dir()}
     images = next((inside[name] for name in IMAGE_FOLDERS if name in inside), None)
     masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
-    files = _files(path) or ([] if images is None else _files(images))
-    if not files:
-        raise DataError(f"{path}: no images ({', '.join(KINDS)}) in this folder")
-    return files, masks
-
-
-def _files(folder: Path) -> list[Path]:
-    """The images of a folder, by name, without what was drawn on or made of one beside them."""
-    entries = [path for path in folder.iterdir() if path.is_file()]
-    images = [
-        path for path in entries if path.suffix.lower() in KINDS and not path.name.startswith(".")
-    ]
-    return sorted(set(images) - set(made_of_images(images)))
+    for folder in (path, images):
+        entries = [] if folder is None else [one for one in folder.iterdir() if one.is_file()]
+        files = [
+            one for one in entries if one.suffix.lower() in KINDS and not one.name.startswith(".")
+        ]
+        if files:
+            return sorted(set(files) - set(made_of_images(files))), masks
+    raise DataError(f"{path}: no images ({', '.join(KINDS)}) in this folder")
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.values import UNKNOWN, label_values, missing_labels, unlabelled
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
-from structsvm.io.label_files import LABEL_KINDS, Row, by_recording, chosen, name_of, rows_of
+from structsvm.io.label_files import LABEL_KINDS, Row, name_of, read_rows
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
@@ -32,8 +32,6 @@ TYPE = "timeserieslabels"
 CHECK = "check the unit of time, and that the labels are of this recording"
 """What to do about intervals that are elsewhere than the samples."""
 NAME = "name recordings in a column 'recording' of a table, or call files like them"
-NAMED = 3
-"""Recordings that a warning names."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def labels_of(
     tolerance : float
         How far from the truth a marked change may be, in seconds, or in the unit of the times.
         Samples so near to a change are left without a label, and it is only said how many changes
-        there are among them: one, or several where marks are near to each other.
+        there are among them.
     outside : str, optional
         The label of samples in no interval; by default they have none.
 
@@ -92,22 +90,20 @@ def labels_of(
     >>> partial.codes.tolist(), partial.regions
     ([0, 0, -1, -1, 1, 1], (Region(start=2, end=5, changes=1, or_more=False),))
     """
-    partial, misplaced = placed(intervals, times, tolerance=tolerance, outside=outside)
-    if misplaced:
-        warn(f"{misplaced}: {CHECK}", DataWarning)
-    return partial
-
-
-def placed(
-    intervals: Sequence[Interval],
-    times: Any,
-    *,
-    tolerance: float = 0.0,
-    outside: str | None = None,
-) -> tuple[PartialLabels, str]:
     if not is_number(tolerance) or not 0 <= tolerance < np.inf:
         raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
     axis = time_axis(times, len(times))
+    labels, misplaced = _placed(intervals, axis, outside)
+    if misplaced:
+        warn(f"{misplaced}: {CHECK}", DataWarning)
+    regions = _blurred(labels, axis, tolerance) if tolerance else []
+    return PartialLabels(labels.tolist(), regions=regions)
+
+
+def _placed(
+    intervals: Sequence[Interval], axis: TimeAxis, outside: str | None
+) -> tuple[NDArray[Any], str]:
+    """The label of each sample, None where it is in no interval; and what is to be warned of."""
     found: list[str | None] = [None] * len(axis)
     lost, beyond = [], []
     for interval in intervals:
@@ -125,36 +121,36 @@ def placed(
                     "sample has one label"
                 )
             found[t] = interval.label
-    told = [
+    misplaced = [
         f"{len(some)} of {counted(len(intervals), 'interval')} {what}, the first is {some[0]}"
         for some, what in ((lost, "hold no sample"), (beyond, "reach beyond the samples"))
         if some
     ]
-    if told:
-        told.append(f"samples are at {axis.name} {axis.text(0)} to {axis.text(len(axis) - 1)}")
-    named = np.array([outside if label is None else label for label in found], dtype=object)
-    regions = _blurred(named, axis, tolerance) if tolerance else []
-    return PartialLabels(named.tolist(), regions=regions), ", and ".join(told)
+    if misplaced:
+        ends = f"{axis.text(0)} to {axis.text(len(axis) - 1)}"
+        misplaced.append(f"samples are at {axis.name} {ends}")
+    labels = np.array([outside if label is None else label for label in found], dtype=object)
+    return labels, ", and ".join(misplaced)
 
 
-def _blurred(named: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
+def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
     """Forget the labels near to changes; regions say how many changes are among these samples."""
     regions: list[Region] = []
     changes = np.flatnonzero(
-        [None not in pair and pair[0] != pair[1] for pair in pairwise(named.tolist())]
+        [None not in pair and pair[0] != pair[1] for pair in pairwise(labels.tolist())]
     )
     far: Any = tolerance
     if axis.values.dtype.kind == "M":
         far = np.timedelta64(round(tolerance * 1e9), "ns")
     for at in axis.values[changes + 1]:
         first, last = np.searchsorted(axis.values, [at - far, at + far], side="left").tolist()
-        first, last = max(first, 1), min(last, len(named) - 1)
+        first, last = max(first, 1), min(last, len(labels) - 1)
         region = Region(first, last + 1, 1)
         if regions and regions[-1].end > region.start:  # the two cannot be told apart
             joined = regions.pop()
             region = Region(joined.start, region.end, joined.changes + 1)
         regions.append(region)
-        named[first:last] = None
+        labels[first:last] = None
     return regions
 
 
@@ -180,21 +176,26 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
     if values.shape != (len(axis),):
         n = counted(values.size, "label") if values.ndim == 1 else f"labels of {values.shape}"
         raise DataError(f"{len(axis)} samples but {n}: give one for each")
+    if not len(axis):
+        return []
     known = ~(missing_labels(values) | unlabelled(values))
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
     step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1
     is_date = axis.values.dtype.kind == "M"
     end = axis.values[-1:] + np.asarray(step).astype("m8[ns]" if is_date else axis.values.dtype)
     after = replace(axis, values=end, written=None)
-    found, start = [], 0
-    for t in range(1, len(labels) + 1):
-        if t < len(labels) and labels[t] == labels[start]:
-            continue
-        end = _moment(axis, t) if t < len(labels) else _moment(after, 0)
-        if labels[start] is not None:
-            found.append(Interval(_moment(axis, start), end, str(labels[start])))
-        start = t
-    return found
+    bounds = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1]), len(labels)]
+    moments = [*(_moment(axis, t) for t in bounds[:-1]), _moment(after, 0)]
+    return [
+        Interval(start, end, str(labels[t]))
+        for t, (start, end) in zip(bounds, pairwise(moments), strict=False)
+        if labels[t] is not None
+    ]
+
+
+def _moment(axis: TimeAxis, sample: int) -> float | str:
+    """A time as tools have it."""
+    return axis.text(sample) if axis.values.dtype.kind == "M" else float(axis.values[sample])
 
 
 def read_intervals(
@@ -250,14 +251,12 @@ def read_intervals(
     ...     read_intervals(track)["walk"][0]
     Interval(start=0.0, end=2.5, label='rest')
     """
-    path = Path(path)
     given = {"start": start, "end": end, "label": label, "recording": recording}
     columns = {key: value for key, value in given.items() if value is not None}
     who = {"subject": subject, "tier": tier, "annotator": annotator}
-    rows = chosen(path, rows_of(path, columns), who)
     return {
-        name: [Interval(row.start, row.end, row.label) for row in some]
-        for name, some in by_recording(rows, printable(path.stem)).items()
+        name: [Interval(row.start, row.end, row.label) for row in rows]
+        for name, rows in read_rows(Path(path), columns, who).items()
     }
 
 
@@ -302,8 +301,7 @@ def write_intervals(
         if len(intervals) != 1:
             raise SettingsError(f"{path}: a label track is of one recording, got {len(intervals)}")
         (found,) = intervals.values()
-        rows = [f"{i.start}\t{i.end}\t{' '.join(i.label.split())}\n" for i in found]
-        text = "".join(rows)
+        text = "".join(f"{i.start}\t{i.end}\t{' '.join(i.label.split())}\n" for i in found)
     elif kind in (".csv", ".tsv"):
         buffer = io.StringIO()
         writer = csv.writer(buffer, delimiter="," if kind == ".csv" else "\t", lineterminator="\n")
@@ -328,18 +326,10 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
         }
         for k, i in enumerate(intervals)
     ]
-    made: dict[str, Any] = {"result": result}
+    task: dict[str, Any] = {"data": {"csv": f"{name}.csv"}}
     if predictions:
-        made["model_version"] = "structsvm"
-    return {
-        "data": {"csv": f"{name}.csv"},
-        "predictions" if predictions else "annotations": [made],
-    }
-
-
-def _moment(axis: TimeAxis, sample: int) -> float | str:
-    """A time as tools have it."""
-    return axis.text(sample) if axis.values.dtype.kind == "M" else float(axis.values[sample])
+        return task | {"predictions": [{"result": result, "model_version": "structsvm"}]}
+    return task | {"annotations": [{"result": result}]}
 
 
 def with_labels(
@@ -393,8 +383,16 @@ def with_labels(
     >>> labelled.y.tolist()
     [0, 0, 1, 1, 2, 2]
     """
-    path = Path(path)
-    marks = _read(path, {"subject": subject, "tier": tier, "annotator": annotator})
+    path, who = Path(path), {"subject": subject, "tier": tier, "annotator": annotator}
+    marks: dict[str, list[Row]] = {}
+    files = label_files(path)
+    for file in files:
+        for name, rows in read_rows(file, {}, who, alone=len(files) == 1).items():
+            if spelled(name) in marks:
+                raise DataError(f"{file}: a second file about {spelled(name)}: leave one out")
+            marks[spelled(name)] = rows
+    if not marks:
+        raise DataError(f"{path}: no labels in it; labels are in {', '.join(LABEL_KINDS)} files")
     found, misplaced = [], []
     for recording, called in zip(recordings, _called(recordings, marks, path), strict=True):
         try:
@@ -405,7 +403,7 @@ def with_labels(
         if told:
             misplaced.append(f"{recording.name}: {told}")
     if misplaced:
-        warn(f"{path}: {some_of(misplaced, NAMED)}: {CHECK}", DataWarning)
+        warn(f"{path}: {some_of(misplaced, 3)}: {CHECK}", DataWarning)
     return found
 
 
@@ -414,22 +412,6 @@ def label_files(path: Path) -> list[Path]:
     if not os.path.isdir(path):
         return [path]
     return [file for file in sorted(path.iterdir()) if file.suffix.lower() in LABEL_KINDS]
-
-
-def _read(path: Path, who: Mapping[str, str | None]) -> dict[str, list[Row]]:
-    """The rows of each recording; of a folder, those of its files."""
-    found: dict[str, list[Row]] = {}
-    files = label_files(path)
-    for file in files:
-        rows = chosen(file, rows_of(file, {}), who, alone=len(files) == 1)
-        for name, some in by_recording(rows, printable(file.stem)).items():
-            name = spelled(name)
-            if name in found:
-                raise DataError(f"{file}: a second file about {name}: leave one out")
-            found[name] = some
-    if not found:
-        raise DataError(f"{path}: no labels in it; labels are in {', '.join(LABEL_KINDS)} files")
-    return found
 
 
 def _called(
@@ -487,7 +469,8 @@ def _labels(
     if all(mark.is_point for mark in marks):
         return _segments([mark.start for mark in marks], axis), ""
     stretches = [Interval(mark.start, mark.end, mark.label) for mark in marks]
-    partial, misplaced = placed(stretches, axis, outside=outside)
+    placed, misplaced = _placed(stretches, axis, outside)
+    partial = PartialLabels(placed.tolist())
     assert partial.codes is not None
     known = partial.codes != UNKNOWN
     if known.all():

@@ -11,14 +11,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError
+from structsvm.errors import DataError, printable
 from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import TextFormat, decimal_of, decoded, refuse_thousands, separator_in
 from structsvm.io.tables import EXCEL, read_frame
@@ -29,32 +29,27 @@ from structsvm.support.plain import counted, uncell
 TABLES = (".csv", ".tsv", *EXCEL)
 LABEL_KINDS = (*TABLES, ".txt", ".json", ".boris", ".eaf", ".textgrid", ".srt")
 """Kinds of files of labels."""
-
 WHOSE: Mapping[str, frozenset[str]] = {
     "tier": frozenset({"tier"}),
     "subject": frozenset({"subject", "participant", "individual"}),
     "annotator": frozenset({"annotator", "rater", "coder", "observer", "labeler", "labeller"}),
 }
 """Whose labels may be several in one file, and what columns that say it are called."""
-COLUMNS: tuple[Mapping[str, str], ...] = (
-    {"recording": "Observation id", "label": "Behavior", "start": "Start (s)", "end": "Stop (s)"},
-    *(
-        {
-            "recording": "File Path",
-            "label": "Annotation",
-            "start": f"Begin Time - {form}",
-            "end": f"End Time - {form}",
-        }
-        for form in ("ss.msec", "msec", "hh:mm:ss.ms")
-    ),
-    {"recording": "recording", "label": "text", "start": "tmin", "end": "tmax"},
-    {"recording": "recording", "label": "trial_type", "start": "onset", "end": "duration"},
-    {"recording": "recording", "label": "label", "start": "start", "end": "duration"},
-    {"recording": "recording", "label": "label", "start": "start", "end": "end"},
-)
-"""Names of columns: of BORIS's aggregated events, of ELAN's text with times in each of its forms,
-of the table that Praat makes of a TextGrid, of BIDS, and our own. A duration is added to the start.
-"""
+COLUMNS = [
+    dict(zip(("recording", "label", "start", "end"), names, strict=True))
+    for names in (
+        ("Observation id", "Behavior", "Start (s)", "Stop (s)"),  # aggregated events of BORIS
+        *(  # text of ELAN, with times in each of its forms
+            ("File Path", "Annotation", f"Begin Time - {form}", f"End Time - {form}")
+            for form in ("ss.msec", "msec", "hh:mm:ss.ms")
+        ),
+        ("recording", "text", "tmin", "tmax"),  # the table that Praat makes of a TextGrid
+        ("recording", "trial_type", "onset", "duration"),  # BIDS
+        ("recording", "label", "start", "duration"),
+        ("recording", "label", "start", "end"),
+    )
+]
+"""Names of columns; a duration is added to the start."""
 REGIONS = (("start_time", "end_time"), ("start", "end"))
 """The columns of a table of regions, besides those of the recording and of the changes."""
 CHANGES = ("change", "change_time", "time")
@@ -66,6 +61,8 @@ OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Pa
 """How the columns of ELAN's text begin that are no tiers."""
 COMMENT = ("#", '"#')
 """How the lines begin in which ELAN names the media, before its table."""
+OF_BORIS = {"Time", "Behavior", "Status"}
+"""Columns of a table of BORIS, before which lines on the observation stand."""
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
 """A date, or a time of a day, whatever the order of its numbers: the recording knows."""
 CLOCK = re.compile(r"\d+:\d\d:\d\d[.,]\d+")
@@ -116,17 +113,16 @@ class LabelFile:
 
     @classmethod
     def of(cls, path: Path, columns: Mapping[str, str] | None = None) -> LabelFile:
-        text = _text_of(path)
+        kind, text = path.suffix.lower(), _text_of(path)
         lines = text.splitlines(keepends=True)
-        first = next((k for k, line in enumerate(lines) if _is_boris(line)), None)
-        if first is None:
-            there = (k for k, line in enumerate(lines) if not line.startswith(COMMENT))
-            first = next(there, 0)
+        boris = (k for k, line in enumerate(lines) if OF_BORIS <= set(_split(line)))
+        others = (k for k, line in enumerate(lines) if not line.startswith(COMMENT))
+        first = next(chain(boris, others), 0)
         table = "".join(lines[first:])
         separator = separator_in(table)
         if separator not in table.partition("\n")[0]:
             separator = ";"  # of one column, in which commas are decimal marks
-        if path.suffix.lower() in (".csv", ".tsv", ".txt") and separator != ",":
+        if kind in (".csv", ".tsv", ".txt") and separator != ",":
             decimal = decimal_of(table, separator)
             if decimal == "," or separator == ";":
                 for column in zip_longest(*TextFormat(separator).rows(table), fillvalue=""):
@@ -144,9 +140,9 @@ class LabelFile:
 
     @property
     def rows(self) -> Iterator[tuple[int, dict[Any, Any]]]:
-        """The line of each row and its values by column; those longer than the header are refused.
+        """The line of each row and its values by column.
 
-        As of decimal commas between commas.
+        Rows longer than the header, as of decimal commas between commas, are refused.
         """
         lines = io.StringIO(self.table)
         reader = csv.DictReader(lines, delimiter=self.separator, skipinitialspace=True)
@@ -159,6 +155,17 @@ class LabelFile:
                     f"{counted(n, 'column')} {'is' if n == 1 else 'are'} expected"
                 )
             yield line, {k: uncell(v) if isinstance(v, str) else v for k, v in row.items()}
+
+    def time(self, line: int, text: str | None) -> float | str:
+        """A number, or a date as it was written."""
+        try:
+            return float(text or "")
+        except ValueError:
+            if text is not None and DATE.fullmatch(text.strip()):
+                return text.strip()
+            raise DataError(
+                f"{self.path}: line {line}: {text!r} is neither a number nor a date"
+            ) from None
 
 
 def _text_of(path: Path) -> str:
@@ -174,30 +181,47 @@ def _text_of(path: Path) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _is_boris(line: str) -> bool:
-    return {"Time", "Behavior", "Status"} <= set(re.split("[\t,;]", line.strip()))
+def _split(line: str) -> list[str]:
+    return re.split("[\t,;]", line.strip())
 
 
-def rows_of(path: Path, columns: Mapping[str, str]) -> list[Row]:
-    """The rows of a file, of which columns may have been named."""
+def read_rows(
+    path: Path,
+    columns: Mapping[str, str],
+    who: Mapping[str, str | None],
+    *,
+    alone: bool = True,
+) -> dict[str, list[Row]]:
+    """The rows of one tier, subject and annotator for each recording, by its name.
+
+    Columns may have been named. A file that is not ``alone`` may have nothing of them.
+    """
     file = LabelFile.of(path, columns)
     formats = (one for one in FORMATS if one[1](file))
     called, _, read = next(formats, ("table", None, _of_table))
     try:
-        return list(read(file))
+        rows = list(read(file))
     except DataError:
         raise
     except Exception as error:  # a foreign document can miss anything
         raise DataError(f"{path}: no {called}, or a damaged one: {error!r}") from error
+    own_name, found = printable(path.stem), dict[str, list[Row]]()
+    for row in rows:
+        found.setdefault(own_name if row.recording is None else row.recording, [])
+    for row in _chosen(path, rows, who, alone):
+        found[own_name if row.recording is None else row.recording].append(row)
+    names = {name: name_of(name) for name in found}
+    if len(set(names.values())) == len(names):
+        found = {names[name] if name != own_name else name: some for name, some in found.items()}
+    return {name: _without_points(some) for name, some in found.items()}
 
 
-def chosen(
-    path: Path, rows: Sequence[Row], who: Mapping[str, str | None], *, alone: bool = True
+def _chosen(
+    path: Path, rows: Sequence[Row], who: Mapping[str, str | None], alone: bool
 ) -> list[Row]:
     """The rows of one tier, subject and annotator; DataError where there are several to choose."""
     wanted = who.get("annotator")
     left = [row for row in rows if not row.is_guess or row.who.get("annotator") == wanted]
-    blank = {row.recording: Row(None, None, "", row.recording) for row in rows}
     left = [row for row in left if row.start is not None]
     for kind in WHOSE:
         names = list(dict.fromkeys(row.who.get(kind, "") for row in left))
@@ -212,25 +236,14 @@ def chosen(
             raise DataError(
                 f"{path}: several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
             )
-    return [*blank.values(), *left]
+    return left
 
 
-def by_recording(rows: Sequence[Row], name: str) -> dict[str, list[Row]]:
-    """The rows of each recording by its name, points only where there is nothing else."""
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(name if row.recording is None else row.recording, []).append(row)
-    called = {own: name_of(own) for own in found}
-    if len(set(called.values())) == len(called):
-        found = {called[own] if own != name else own: some for own, some in found.items()}
-    return {own: _without_points(some) for own, some in found.items()}
-
-
-def _without_points(rows: Sequence[Row]) -> list[Row]:
-    known = [row for row in rows if row.start is not None]
-    is_track = all(not row.who and row.recording is None for row in known)
-    stretches = [row for row in known if not row.is_point]
-    return stretches if stretches and not is_track else known
+def _without_points(rows: list[Row]) -> list[Row]:
+    """The rows; of a table that has stretches, these."""
+    is_track = all(not row.who and row.recording is None for row in rows)
+    stretches = [row for row in rows if not row.is_point]
+    return stretches if stretches and not is_track else rows
 
 
 def name_of(called: str) -> str:
@@ -242,7 +255,7 @@ def name_of(called: str) -> str:
 def read_regions(
     path: str | PathLike[str], times: Mapping[str, TimeAxis | None] | None = None
 ) -> dict[str, list[Region]]:
-    """Read a table of regions, by the names of their recordings."""
+    """Read a table of regions, by the names of their recordings, of which times may be known."""
     found: dict[str, list[Region]] = {}
     file = LabelFile.of(Path(path))
     start, end = next((pair for pair in REGIONS if set(pair) & set(file.header)), REGIONS[-1])
@@ -364,18 +377,24 @@ def _of_boris(file: LabelFile) -> Iterator[Row]:
         yield from _paired(file.path, name, events)
 
 
+def _are_events(file: LabelFile) -> bool:
+    header = set(file.header)
+    known = {"Behavior", "Time"} <= header and bool(header & set(STATUS))
+    return not file.columns and known and "Start (s)" not in header
+
+
 def _of_events(file: LabelFile) -> Iterator[Row]:
     """BORIS's tabular events: rows in which a behaviour of a subject starts, and stops."""
     status = next(column for column in STATUS if column in file.header)
-    before = [re.split("[\t,;]", line.strip()) for line in file.before]
+    before = [_split(line) for line in file.before]
     of_all = next((values[1] for values in before if values[0] == "Observation id"), None)
     events: dict[str | None, list[Any]] = {}
     for line, row in file.rows:
         kind, behavior = (row[status] or "").strip().upper(), (row["Behavior"] or "").strip()
         if kind in ("START", "STOP", "POINT"):
-            at = _time(file.path, line, row["Time"])
-            event = (line, at, (row.get("Subject") or "").strip(), behavior, kind)
-            events.setdefault(row.get("Observation id") or of_all, []).append(event)
+            at, subject = file.time(line, row["Time"]), (row.get("Subject") or "").strip()
+            recording = row.get("Observation id") or of_all
+            events.setdefault(recording, []).append((line, at, subject, behavior, kind))
     for name, some in events.items():
         yield from _paired(file.path, name, some)
 
@@ -422,6 +441,10 @@ def _of_eaf(file: LabelFile) -> Iterator[Row]:
                 yield Row(*spans[known], label, None, who)
 
 
+def _is_textgrid(file: LabelFile) -> bool:
+    return file.kind == ".textgrid" or file.text.startswith('File type = "ooTextFile')
+
+
 def _of_textgrid(file: LabelFile) -> Iterator[Row]:
     """A TextGrid of Praat, long or short: tiers of stretches, or of points."""
     values = iter(
@@ -462,31 +485,28 @@ def _of_audacity(file: LabelFile) -> Iterator[Row]:
         if line.strip() and not line.startswith("\\"):
             start, _, rest = line.partition("\t")
             end, _, label = rest.partition("\t")
-            yield Row(_time(file.path, number, start), _time(file.path, number, end), label.strip())
+            yield Row(file.time(number, start), file.time(number, end), label.strip())
+
+
+def _elan_lines(file: LabelFile) -> Iterator[list[str]]:
+    for line in file.text.splitlines():
+        if line.strip() and not line.startswith(COMMENT):
+            yield line.split("\t")
 
 
 def _is_plain_elan(file: LabelFile) -> bool:
-    lines = (line for line in file.text.splitlines() if line and not line.startswith(COMMENT))
-    parts = next(lines, "").split("\t")
+    parts = next(_elan_lines(file), [])
     clocks = any(CLOCK.fullmatch(part) for part in parts[:3])
     return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
 
 
 def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
     """ELAN's text without a header: tier, participant, times, duration, annotation."""
-    for line in file.text.splitlines():
-        if line.strip() and not line.startswith(COMMENT):
-            parts = line.split("\t")
-            clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
-            begin, end = (_seconds(parts[clocks[k]]) for k in (0, 1))
-            who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
-            yield Row(begin, end, parts[-1].strip(), None, who)
-
-
-def _are_events(file: LabelFile) -> bool:
-    header = set(file.header)
-    known = {"Behavior", "Time"} <= header and bool(header & set(STATUS))
-    return not file.columns and known and "Start (s)" not in header
+    for parts in _elan_lines(file):
+        clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
+        begin, end = (_seconds(parts[clocks[k]]) for k in (0, 1))
+        who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
+        yield Row(begin, end, parts[-1].strip(), None, who)
 
 
 def _are_changes(file: LabelFile) -> bool:
@@ -518,9 +538,7 @@ def _of_table(file: LabelFile) -> Iterator[Row]:
             f"name it with {missing[0]}="
         )
     for line, row in file.rows:
-        start, end = (
-            _time_in(columns[key], path, line, row[columns[key]]) for key in ("start", "end")
-        )
+        start, end = (_time_in(columns[key], file, line, row) for key in ("start", "end"))
         if columns["end"].lower().startswith("duration"):
             if not isinstance(start, float) or not isinstance(end, float):
                 raise DataError(f"{path}: line {line}: a duration is for a start in seconds")
@@ -543,11 +561,12 @@ def _whose(row: Mapping[Any, Any], others: Any) -> dict[str, str]:
     }
 
 
-def _time_in(column: str, path: Path, line: int, text: str | None) -> float | str:
+def _time_in(column: str, file: LabelFile, line: int, row: Mapping[Any, Any]) -> float | str:
     """A time in seconds, in the form that it has or that the name of its column says; or a date."""
+    text = row[column]
     if text is not None and CLOCK.fullmatch(text):
         return _seconds(text)
-    at = _time(path, line, text)
+    at = file.time(line, text)
     return at / 1000 if column.endswith("- msec") and isinstance(at, float) else at
 
 
@@ -556,27 +575,13 @@ def _seconds(clock: str) -> float:
     return round(3600 * int(hours) + 60 * int(minutes) + float(seconds), 6)
 
 
-def _time(path: Path, line: int, text: str | None) -> float | str:
-    """A number, or a date as it was written."""
-    try:
-        return float(text or "")
-    except ValueError:
-        if text is not None and DATE.fullmatch(text.strip()):
-            return text.strip()
-        raise DataError(f"{path}: line {line}: {text!r} is neither a number nor a date") from None
-
-
 FORMATS: tuple[
     tuple[str, Callable[[LabelFile], bool], Callable[[LabelFile], Iterator[Row]]], ...
 ] = (
     ("tasks of Label Studio", lambda file: file.kind == ".json", _of_label_studio),
     ("project of BORIS", lambda file: file.kind == ".boris", _of_boris),
     ("document of ELAN", lambda file: file.kind == ".eaf", _of_eaf),
-    (
-        "TextGrid",
-        lambda file: file.kind == ".textgrid" or file.text.startswith('File type = "ooTextFile'),
-        _of_textgrid,
-    ),
+    ("TextGrid", _is_textgrid, _of_textgrid),
     ("subtitles", lambda file: file.kind == ".srt", _of_subtitles),
     ("label track", _is_track, _of_audacity),
     ("text of ELAN", _is_plain_elan, _of_plain_elan),

@@ -7,7 +7,7 @@ size of pictures or the rate of sound.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -28,14 +28,11 @@ from structsvm.support.progress import tell
 Pixels = NDArray[np.uint8]
 Samples = NDArray[np.float32]
 
-SIZE = 64
-"""Pixels on each side of what is described, whatever the size of the pictures of the file."""
-SCALES = {"coarse": 0.08, "medium": 0.16, "fine": 0.32}
-"""Frequencies of the filters, in cycles per pixel."""
+SIZE = 64  # pixels on each side of what is described
+SCALES = {"coarse": 0.08, "medium": 0.16, "fine": 0.32}  # cycles per pixel
 ANGLES = (0, 45, 90, 135)
 CELLS = ("top_left", "top_right", "bottom_left", "bottom_right")
-HUES, LEVELS = 8, 4
-"""Bins of hue, and of saturation and of value."""
+HUES, LEVELS = 8, 4  # bins of hue, and of saturation and of value
 PICTURE = (
     *(f"gabor_{s}_{angle}_{cell}" for s in SCALES for angle in ANGLES for cell in CELLS),
     *(f"hue_{i}" for i in range(HUES)),
@@ -43,16 +40,12 @@ PICTURE = (
     *(f"value_{i}" for i in range(LEVELS)),
 )
 """The features of a picture, in their order."""
-FLAT = 1e-3
-"""The energy of a filter that counts as none; grey levels are from 0 to 1."""
+FLAT = 1e-3  # the energy of a filter that counts as none; grey levels are from 0 to 1
 LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
-RATE = 16_000
-"""Samples of sound to a second, whatever the rate of the file."""
-WINDOW, HOP = 2048, 512
-"""Samples of a spectrum, and from one to the next: 128 and 32 ms."""
+RATE = 16_000  # samples of sound to a second, whatever the rate of the file
+WINDOW, HOP = 2048, 512  # of a spectrum, and from one to the next: 128 and 32 ms
 MELS, COEFFICIENTS = 40, 13
-FAINT = 1e-5
-"""The power in a band that counts as silence, about that of the last bit of 16."""
+FAINT = 1e-5  # the power in a band that counts as silence, about that of the last bit of 16
 PITCHES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 SOUND = (
     *(f"mfcc_{i}" for i in range(COEFFICIENTS)),
@@ -60,26 +53,18 @@ SOUND = (
     *(f"chroma_{pitch}" for pitch in PITCHES),
 )
 """The features of a second of sound, in their order."""
-LINEAR, STEP = 1000.0, np.log(6.4) / 27
-"""Slaney's scale: 15 mels for 1000 Hz, linear up to there and logarithmic above."""
 MEDIA = (
     *(".mkv", ".mp4", ".m4v", ".webm", ".avi", ".mov", ".mpg", ".mpeg", ".wmv", ".flv", ".ogv"),
     *(".wav", ".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aiff"),
 )
 """Kinds of files of sound and moving pictures."""
 STREAMS = ("audio", "video", "both")
-"""What can be read of them."""
 FEATURES = {"audio": SOUND, "video": PICTURE}
-PICTURES = 4
-"""Pictures of a second that are described, at most."""
-LONGEST = 48 * 3600
-"""Seconds; time stamps beyond are damaged."""
-LOUDEST = 1e4
-"""Sound is within -1 and 1, but for files of floating point numbers that overshoot."""
-GAP = 0.25
-"""Seconds without sound between time stamps that are silence, and no jitter."""
-UNEVEN = 2
-"""Seconds by which sound and pictures may differ in length before a warning says so."""
+PICTURES = 4  # of a second that are described, at most
+LONGEST = 48 * 3600  # seconds; time stamps beyond are damaged
+LOUDEST = 1e4  # sound is within -1 and 1, but for floating point numbers that overshoot
+GAP = 0.25  # seconds without sound between time stamps that are silence, and no jitter
+UNEVEN = 2  # seconds by which streams may differ in length before a warning says so
 EXACT = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
 """Formats whose files say how long they are, and do not guess."""
 
@@ -103,7 +88,6 @@ def read_media(
     stream : {"audio", "video", "both"}, optional
         What is read of it, the first stream of each kind; by default what there is.
     name : str, optional
-        Of the recording; that of the file by default.
 
     Returns
     -------
@@ -175,22 +159,28 @@ def _described(
     """A row for each second of each stream, decoded in one pass."""
     av = require("av", "media", "reading sound and pictures")
     forgiving = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
+    found: dict[str, _Sound | _Pictures] = {}
+    kind, damaged, reached = "", 0, 0.0
     try:
         # A file, because FFmpeg takes some names for addresses of other places.
         with path.open("rb") as file, av.open(file, **forgiving) as container:
             streams = _streams(path, container, asked, needed, hint)
+            kinds = {stream.index: kind for kind, stream in streams.items()}
             begin = (container.start_time or 0) / av.time_base
             length = None if container.duration is None else container.duration / av.time_base
             found = {kind: (_Sound if kind == "audio" else _Pictures)(path, av) for kind in streams}
-            reached = 0.0
-            for kind, frame in _frames(path, container, streams, found):
-                at = None if frame.time is None else frame.time - begin
-                if at is not None and at > LONGEST:
-                    raise DataError(f"{path}: a time stamp of {at:.0f} s: it is damaged")
-                found[kind].take(frame, at)
-                if length and at is not None and at >= reached:
-                    tell(f"reading {path.name}", at / length)
-                    reached = at + 1
+            kind = next(iter(streams))
+            for packet in container.demux(list(streams.values())):
+                kind = kinds[packet.stream.index]
+                for frame in packet.decode():
+                    damaged += frame.is_corrupt
+                    at = None if frame.time is None else frame.time - begin
+                    if at is not None and at > LONGEST:
+                        raise DataError(f"{path}: a time stamp of {at:.0f} s: it is damaged")
+                    found[kind].take(frame, at)
+                    if length and at is not None and at >= reached:
+                        tell(f"reading {path.name}", at / length)
+                        reached = at + 1
             for described in found.values():
                 described.end()
             seconds = max(len(described.rows) for described in found.values())
@@ -204,7 +194,16 @@ def _described(
         raise
     except (av.error.FFmpegError, OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DataError(f"{path}: no file of sound or pictures, or damaged: {reason}") from error
+        if not found:
+            raise DataError(
+                f"{path}: no file of sound or pictures, or damaged: {reason}"
+            ) from error
+        raise DataError(
+            f"{path}: its {kind} cannot be decoded after {counted(len(found[kind].rows), 'second')}"
+            f" ({reason}): ffmpeg -i {path.name} repaired{path.suffix} keeps what can be"
+        ) from error
+    if damaged:
+        warn(f"{path}: damaged in {counted(damaged, 'frame')}, which FFmpeg mended", DataWarning)
     return {kind: described.rows for kind, described in found.items()}
 
 
@@ -227,28 +226,6 @@ def _streams(
     if "video" in found:
         found["video"].thread_type = "AUTO"
     return found
-
-
-def _frames(
-    path: Path, container: Any, streams: dict[str, Any], found: dict[str, _Sound | _Pictures]
-) -> Iterator[tuple[str, Any]]:
-    """The decoded frames of all streams as they come, each with its kind."""
-    kinds = {stream.index: kind for kind, stream in streams.items()}
-    errors = require("av", "media", "reading sound and pictures").error
-    kind, damaged = next(iter(streams)), 0
-    try:
-        for packet in container.demux(list(streams.values())):
-            kind = kinds[packet.stream.index]
-            for frame in packet.decode():
-                damaged += frame.is_corrupt
-                yield kind, frame
-    except errors.FFmpegError as error:
-        raise DataError(
-            f"{path}: its {kind} cannot be decoded after {counted(len(found[kind].rows), 'second')}"
-            f" ({error.strerror}): ffmpeg -i {path.name} repaired{path.suffix} keeps what can be"
-        ) from error
-    if damaged:
-        warn(f"{path}: damaged in {counted(damaged, 'frame')}, which FFmpeg mended", DataWarning)
 
 
 class _Sound:
@@ -354,21 +331,15 @@ def _window() -> Samples:
 @cache
 def _mel_filters() -> Floats:
     """Triangles of equal area on Slaney's mel scale up to RATE / 2, (MELS, WINDOW / 2 + 1)."""
-    edges = _hertz(np.linspace(0.0, _mel(RATE / 2), MELS + 2))
+    step = np.log(6.4) / 27  # 15 mels for 1000 Hz, linear up to there and logarithmic above
+    mels = np.linspace(0.0, 15.0 + np.log(RATE / 2 / 1000.0) / step, MELS + 2)
+    above = 1000.0 * np.exp((mels - 15.0) * step)
+    edges = np.where(mels < 15.0, mels * (1000.0 / 15.0), above)
     frequencies = rfftfreq(WINDOW, 1 / RATE)
     rising = (frequencies - edges[:-2, None]) / np.diff(edges)[:-1, None]
     falling = (edges[2:, None] - frequencies) / np.diff(edges)[1:, None]
     triangles = np.maximum(0.0, np.minimum(rising, falling))
     return np.asarray(triangles * (2.0 / (edges[2:] - edges[:-2]))[:, None])
-
-
-def _mel(hertz: float) -> float:
-    return float(15.0 + np.log(hertz / LINEAR) / STEP)
-
-
-def _hertz(mels: Floats) -> Floats:
-    above = LINEAR * np.exp((mels - 15.0) * STEP)
-    return np.asarray(np.where(mels < 15.0, mels * (LINEAR / 15.0), above))
 
 
 @cache

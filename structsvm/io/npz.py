@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.data.values import full_labels, of_one_kind
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, warn
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.options import USUAL, FileOptions
 from structsvm.io.recording import Recording, listed
@@ -40,7 +40,22 @@ def read_npz(
     path: Path, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
 ) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; anything else is left alone."""
-    arrays, present = _arrays(path, options.max_bytes)
+    read = ("X", "y", "bkps", "features", "time", *(f"time.{one}" for one in OF_TIMES))
+    try:
+        with path.open("rb") as file:
+            arrays, present = storage.read_npz(file, read, options.max_bytes)
+    except limits.TooLarge as error:
+        raise DataError(f"{path}: {error}") from error
+    except (OSError, ValueError, NotImplementedError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        if "pickle" in reason:
+            reason = (
+                "it is no .npz file, or one with pickled objects, which are never loaded: save "
+                "names as text, np.array(list(y), dtype=str)"
+            )
+        raise DataError(f"{path}: cannot be read: {reason}") from error
+    except Exception as error:  # a foreign file can raise nearly anything in the reader
+        raise DataError(f"{path}: damaged, or not an .npz file") from error
     if "X" not in arrays:
         raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
     X = arrays["X"]
@@ -58,40 +73,24 @@ def read_npz(
     y = _labels(path, arrays, options)
     if y is None and options.need_labels:
         raise DataError(f"{path}: no labels, neither 'y' nor 'bkps'; it holds {listed(present)}")
-    chosen = options.chosen(path, features, wanted)
-    places = {name: j for j, name in enumerate(features)}
-    values = np.ascontiguousarray(X.astype(np.float64)[:, [places[name] for name in chosen]])
     time = _times(path, arrays, len(X))
-    whole = Recording(name, values, y, chosen, str(path), time=time)
-    return without_gaps([whole], options.missing, in_order=options.in_order)[0]
-
-
-def _arrays(path: Path, max_bytes: int | None) -> tuple[dict[str, Any], list[str]]:
-    """The arrays that are read as far as the file has them, and the names of all it has."""
-    names = ("X", "y", "bkps", "features", "time", *(f"time.{name}" for name in OF_TIMES))
-    try:
-        with path.open("rb") as file:
-            return storage.read_npz(file, names, max_bytes)
-    except limits.TooLarge as error:
-        raise DataError(f"{path}: {error}") from error
-    except SettingsError:
-        raise
-    except (OSError, ValueError, NotImplementedError) as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        if "pickle" in reason:
-            reason = (
-                "it is no .npz file, or one with pickled objects, which are never loaded: save "
-                "names as text, np.array(list(y), dtype=str)"
-            )
-        raise DataError(f"{path}: cannot be read: {reason}") from error
-    except Exception as error:  # a foreign file can raise nearly anything in the reader
-        raise DataError(f"{path}: damaged, or not an .npz file") from error
+    whole = Recording(name, X.astype(np.float64), y, features, str(path), time=time)
+    found = whole.choosing(options.chosen(path, features, wanted))
+    return without_gaps([found], options.missing, in_order=options.in_order)[0]
 
 
 def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDArray[Any] | None:
     """One label per sample, from ``y`` or from ``bkps``; DataError where the two contradict."""
-    T = len(arrays["X"])
-    segments = _segments(path, arrays["bkps"], T) if "bkps" in arrays else None
+    T, segments = len(arrays["X"]), None
+    if "bkps" in arrays:
+        ends = arrays["bkps"].astype(np.int64)
+        sizes = np.diff(ends.ravel(), prepend=0)
+        if arrays["bkps"].dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != T:
+            raise DataError(
+                f"{path}: bkps must increase and end with {T}, the number of rows; "
+                f"got {arrays['bkps'].tolist()}"
+            )
+        segments = np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
     if "y" not in arrays:
         return segments
     y = np.asarray(arrays["y"])
@@ -115,18 +114,6 @@ def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDAr
     return known_where(y, ~missing) if missing.any() else y
 
 
-def _segments(path: Path, bkps: Any, n_samples: int) -> NDArray[np.int64]:
-    """The number of the segment of each sample, (T,); DataError if these are no ends of it."""
-    ends = bkps.astype(np.int64)
-    sizes = np.diff(ends.ravel(), prepend=0)
-    if bkps.dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != n_samples:
-        raise DataError(
-            f"{path}: bkps must increase and end with {n_samples}, the number of rows; "
-            f"got {bkps.tolist()}"
-        )
-    return np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
-
-
 def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | None:
     """The times that :func:`write_recording` stores, or times alone; a warning if they are none."""
     if "time" not in arrays:
@@ -140,10 +127,9 @@ def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | 
         return None
     more: dict[str, Any] = {"name": "time"}
     for name, kind in OF_TIMES.items():
-        found = arrays.get(f"time.{name}")
-        if found is None:
+        if f"time.{name}" not in arrays:
             continue
-        shape = (n_samples,) if name == "written" else ()
+        found, shape = arrays[f"time.{name}"], (n_samples,) if name == "written" else ()
         if found.dtype.kind != kind or found.shape != shape:
             raise DataError(
                 f"{path}: 'time.{name}' holds {found.dtype} values of shape {found.shape}, and not "
@@ -182,7 +168,17 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     X = X.astype(np.float64) if X.dtype == object else X
     arrays: dict[str, Any] = {"X": X, "features": np.array(recording.features)}
     if recording.y is not None:
-        arrays["y"] = _storable_labels(recording)
+        try:
+            y = full_labels(recording.y)
+        except DataError as error:
+            raise DataError(f"{recording.where}: {error}") from error
+        arrays["y"] = of_one_kind(y)
+        kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
+        if len(kinds) > 1 or arrays["y"].dtype == object:
+            raise DataError(
+                f"{recording.where}: labels of kind {' and '.join(kinds)} cannot be stored: make "
+                "them all text, or all numbers"
+            )
     if recording.time is not None:
         axis = recording.time
         usual = {one.name: one.default for one in fields(axis)} | {"name": "time"}
@@ -190,18 +186,3 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
         arrays["time"] = axis.values
         arrays |= {f"time.{k}": np.asarray(v) for k, v in said.items() if v != usual[k]}
     write_atomically(path, storage.npz(arrays, compressed=True))
-
-
-def _storable_labels(recording: Recording) -> NDArray[Any]:
-    try:
-        values = full_labels(recording.y)
-    except DataError as error:
-        raise DataError(f"{recording.where}: {error}") from error
-    kinds = sorted({type(label).__name__ for label in values}) if values.dtype == object else []
-    found = of_one_kind(values)
-    if len(kinds) > 1 or found.dtype == object:
-        raise DataError(
-            f"{recording.where}: labels of kind {' and '.join(kinds)} cannot be stored: make them "
-            "all text, or all numbers"
-        )
-    return found

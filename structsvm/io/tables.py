@@ -21,13 +21,7 @@ from structsvm.errors import DataError, DataWarning, MissingExtraError, Settings
 from structsvm.io.cleaning import without_gaps
 from structsvm.io.options import SPACES, USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
-from structsvm.io.sniff import (
-    COMMA_NUMBER,
-    TextFormat,
-    kind_of,
-    read_text,
-    refuse_thousands,
-)
+from structsvm.io.sniff import COMMA_NUMBER, TextFormat, kind_of, read_text, refuse_thousands
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats
@@ -35,13 +29,12 @@ from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
 EXCEL = (".xlsx",)
-UNNAMED = "Unnamed: 0"
+ROW_NUMBERS = "Unnamed: 0"
 """What pandas calls the column of row numbers that it writes itself."""
 NO_NAME = re.compile(r"Unnamed: \d+")
 """What it calls columns without a name."""
 SKIP = "skip_lines=[1]"
 """The option that leaves out lines, for that above a header."""
-FURTHER_DOWN = f". If the header is further down, leave out what is above: {SKIP}"
 MISSING_WORDS = {
     *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
     *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
@@ -74,9 +67,7 @@ def read_frame(
             limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
             frame = pandas.read_parquet(path)
             return frame, Origin(path, np.arange(len(frame)))
-        if kind in EXCEL:
-            return _of_excel(path, as_text, options)
-        return _of_text(path, as_text, options)
+        return (_of_excel if kind in EXCEL else _of_text)(path, as_text, options)
     except pandas.errors.EmptyDataError as error:
         raise DataError(f"{path}: the file is empty") from error
     except pandas.errors.ParserWarning as error:
@@ -145,10 +136,12 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         names = [name.replace('"', "") for name in names]
     refuse_repeated(path, [] if as_text else [name for name in names if name])
     reading: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    label = options.label_column
     if not as_text:
-        label, recording = options.label_column, options.recording_column
         # pandas looks for missing values after its converters too: a mark in front hides them
-        converters: dict[int, Any] = {names.index(recording): str} if recording in names else {}
+        converters: dict[int, Any] = {}
+        if options.recording_column in names:
+            converters[names.index(options.recording_column)] = str
         if label in names:
             converters[names.index(label)] = lambda cell: f"={cell.strip()}"
         reading = {"decimal": written.decimal, "low_memory": False, "converters": converters}
@@ -159,9 +152,8 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         warnings.simplefilter(action, pandas.errors.ParserWarning)
         frame = pandas.read_csv(io.StringIO(text), **reading)
     if len(names) == len(frame.columns):
-        frame.columns = [name or f"Unnamed: {j}" for j, name in enumerate(names)]
-        if as_text:
-            frame.columns = names
+        unnamed = [name or f"Unnamed: {j}" for j, name in enumerate(names)]
+        frame.columns = names if as_text else unnamed
     rows = np.arange(len(frame))
     if as_text:
         return frame, Origin(path, rows, written)
@@ -231,8 +223,17 @@ def recordings_in(
     frame = frame.reset_index(level=levels) if levels else frame
     frame.columns = headers = [str(column) for column in frame.columns]
     refuse_repeated(path, headers)
-    _refuse_absent(origin, headers, options)
-    aside = {UNNAMED, *options.roles}
+    needed = [label_column] if options.need_labels else []
+    needed += [column for column in options.roles[1:] if column not in options.optional]
+    missing = [column for column in needed if column is not None and column not in headers]
+    if missing:
+        read_with = "" if origin.format is None else f", {origin.format.between} between them"
+        option = "label_column=" if missing[0] == label_column else "another column"
+        raise DataError(
+            f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}{read_with}; name "
+            f"{option}, or separator=, or leave out what is above the header: {SKIP}"
+        )
+    aside = {ROW_NUMBERS, *options.roles}
     features = options.chosen(path, [one for one in headers if one not in aside], wanted)
     if not features or not len(frame):
         there_is = f"{counted(len(frame), 'row')} and {counted(len(features), 'feature')}"
@@ -250,24 +251,6 @@ def recordings_in(
     if recording_column in headers:
         found = _apart(whole, frame[recording_column])
     return without_gaps(_in_order(found, path), options.missing, in_order=options.in_order)
-
-
-def _refuse_absent(origin: Origin, headers: Sequence[str], options: FileOptions) -> None:
-    """Raise DataError where a column that is needed is not there."""
-    label_column, *others = options.roles
-    needed = [label_column] if options.need_labels else []
-    needed += [column for column in others if column not in options.optional]
-    missing = [column for column in needed if column is not None and column not in headers]
-    if not missing:
-        return
-    hint = "name another, label_column=" if missing[0] == label_column else "name another"
-    if origin.format is not None and len(headers) == 1:
-        hint = f"read with {origin.format.separator!r} between columns: separator= names another"
-    if any(map(NO_NAME.fullmatch, headers[1:])):
-        hint += FURTHER_DOWN
-    raise DataError(
-        f"{origin.path}: no column {missing[0]!r}; the columns are {listed(headers)}; {hint}"
-    )
 
 
 def refuse_repeated(path: Path, names: Sequence[str]) -> None:
@@ -321,41 +304,30 @@ def _with_point(value: Any) -> Any:
 
 def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> None:
     """Raise DataError for columns that hold words, with the options that leave them out."""
-    (first, rows), *others = words.items()
-    row = int(rows[0])
-    more = f" (and there are words in {listed([name for name, _ in others])})" if others else ""
+    first, *others = words
+    value, row = frame[first].iloc[words[first][0]], int(words[first][0])
+    more = f" (and there are words in {listed(others)})" if others else ""
     shown = list(words)[:TEXT_EXAMPLES]
     ignored = f"ignore={shown[0]!r}" if len(shown) == 1 else f"ignore={shown}"
-    hint = _way_out(frame, words, origin)
+    rows = np.unique(np.concatenate(list(words.values())))
+    hint = ""
+    if origin.format is not None and COMMA_NUMBER.fullmatch(str(value)):
+        hint = "; if the comma is the decimal mark, say decimal=','"
+    elif origin.format is not None and len(frame.columns) == 1:
+        hint = f"; rows were read with {origin.format.between} between columns: separator="
+    elif origin.lines is not None and rows.size <= FEW_LINES and 2 * rows.size < len(frame):
+        lines = ",".join(str(origin.line(row)) for row in rows.tolist())
+        hint = (
+            "; if it stands for a missing value, leave its cells blank; if it is of a line of "
+            f"units, skip_lines=[{lines}] leaves out that"
+        )
+    elif any(NO_NAME.fullmatch(str(name)) for name in frame.columns[1:]):
+        hint = f"; if the header is further down, leave out what is above: {SKIP}"
     raise DataError(
-        f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
+        f"{origin.path}: {value!r} is not a number, {origin.place(row)}, column "
         f"{first!r}{more}; is it the column of labels (label_column=), of time (time_column=), "
         f"or of names of recordings (recording_column=)? {ignored} leaves it out{hint}"
     )
-
-
-def _way_out(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> str:
-    """What else may be done about words, by what they look like."""
-    written, names = origin.format, list(map(str, frame.columns))
-    if written is not None and len(names) == 1:
-        return (
-            f"; its rows were read with {written.between} between columns: separator= names another"
-        )
-    if any(map(NO_NAME.fullmatch, names[1:])):
-        return FURTHER_DOWN
-    (first, _), *_ = words.items()
-    rows = np.unique(np.concatenate(list(words.values())))
-    values = {str(value) for value in frame[first].iloc[words[first]]}
-    if written is not None and all(map(COMMA_NUMBER.fullmatch, values)):
-        return "; if the comma is the decimal mark, say decimal=','"
-    if 2 * rows.size >= len(frame):
-        return ""
-    hint = "; if it stands for a missing value, leave its cells blank" if len(values) == 1 else ""
-    at_the_top = rows[-1] == rows.size - 1
-    if origin.lines is not None and rows.size <= FEW_LINES and at_the_top:
-        lines = ",".join(str(origin.line(row)) for row in rows.tolist())
-        hint += f". skip_lines=[{lines}] leaves out what looks like units or comments"
-    return hint
 
 
 def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] | None:

@@ -14,10 +14,10 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def some_of(names: Sequence[str], limit: int = 6) -> str:
+def some_of(names: Sequence[str], limit: int = 6, between: str = ", ") -> str:
     """Some names, and how many there are where these are not all."""
-    shown = ", ".join(map(str, names[:limit]))
-    return shown if len(names) <= limit else f"{shown}, ... ({len(names)} in all)"
+    shown = between.join(map(str, names[:limit]))
+    return shown if len(names) <= limit else f"{shown}{between}... ({len(names)} in all)"
 
 
 FORMULA = ("=", "+", "-", "@")
