@@ -33,8 +33,7 @@ from structsvm.learner.steps import Rules
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.model_selection.candidates import menu
 from structsvm.model_selection.chosen import ChosenBaseline
-from structsvm.model_selection.held_out import FEWEST_INNER, HeldOut
-from structsvm.model_selection.trials import SEEING, candidate_metric
+from structsvm.model_selection.held_out import FEWEST_INNER, SEEING, HeldOut, candidate_metric
 from structsvm.partitions.comparison import Baseline, Candidate
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problems.change_point import ChangePoint
