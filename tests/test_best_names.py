@@ -7,7 +7,7 @@ from structsvm import MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.errors import SettingsError
 from structsvm.features import Lags, StateScores
-from structsvm.model_selection.chosen import ChosenBaseline
+from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions import Baseline, Candidate
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])

@@ -11,7 +11,7 @@ from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.model_selection.candidates import menu
+from structsvm.model_selection.search import menu
 from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
 from structsvm.problems import ChangePoint
 from structsvm.problems.segments import SegmentComparison

@@ -21,8 +21,8 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.features import Lags
 from structsvm.learner.baselines import estimators_in, partition_with
 from structsvm.learner.steps import encode, read_training
-from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.model_selection.held_out import Fold, try_baseline
+from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions import Baseline, Candidate
 from structsvm.partitions.losses import partition_loss
 from structsvm.problems import Clustering

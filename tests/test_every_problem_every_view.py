@@ -37,7 +37,7 @@ from structsvm.graphs import GraphOfImage
 from structsvm.interop import distance_function
 from structsvm.learner.baselines import MetricBaseline
 from structsvm.learner.steps import encode
-from structsvm.model_selection.chosen import ChosenBaseline
+from structsvm.model_selection.search import ChosenBaseline
 from structsvm.plotting import feature_weights, report_page
 from structsvm.plotting.words import eigenvalues, scaled_metric
 from structsvm.plugins import problem_class

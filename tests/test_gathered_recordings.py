@@ -30,7 +30,7 @@ from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partit
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import even_part
-from structsvm.model_selection.chosen import ChosenBaseline
+from structsvm.model_selection.search import ChosenBaseline
 from structsvm.parallel import Dask, Serial, Threads
 from structsvm.partitions.comparison import Baseline
 from structsvm.solvers import CuttingPlane, Stopping

@@ -19,7 +19,7 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.model_selection.candidates import menu
+from structsvm.model_selection.search import menu
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -13,6 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.blind import blind_baselines
+from structsvm.baselines.metrics import NAMES
+from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, warn
 from structsvm.evaluation.splits import SPLITS, split_samples
@@ -20,26 +22,30 @@ from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import (
     MetricBaseline,
+    ask,
     candidates_of,
     chosen_baselines,
     fit_baseline,
     fit_baselines,
+    partitions_with,
+    samples_with_states,
     which_baselines,
 )
+from structsvm.learner.form import Form
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner, recording_tags
 from structsvm.learner.settings import ProblemParameters, Settings, problem_from
-from structsvm.learner.steps import Rules
+from structsvm.learner.states import names_of_items, segment_table
+from structsvm.learner.steps import Rules, as_measured, decode_with, labels_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
-from structsvm.model_selection.candidates import menu
-from structsvm.model_selection.chosen import ChosenBaseline
 from structsvm.model_selection.held_out import FEWEST_INNER, SEEING, HeldOut, candidate_metric
-from structsvm.partitions.comparison import Baseline, Candidate
+from structsvm.partitions.comparison import LEARNED, Baseline, Candidate, named_candidate
+from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
-from structsvm.support.checks import check_n_jobs, refuse_unlisted
+from structsvm.support.checks import check_n_jobs, is_positive, refuse_unlisted
 from structsvm.support.progress import share, stage
 
 __all__ = ["MetricLearnerCV"]
@@ -474,3 +480,121 @@ class MetricLearnerCV(ProblemParameters):
         inputs, seen = Inputs.fit(settings.features, settings.standardize, data.counted())
         metric = MetricBaseline.of(candidate_metric(best, seen), learner.problem_, inputs)
         return ChosenBaseline(learner, best.name, metric)
+
+
+# ---- the candidates to choose from, in the order in which they are chosen: the simplest first
+
+
+def menu(
+    candidates: Sequence[str | Candidate], lams: Any, known: Sequence[Candidate] = ()
+) -> list[Candidate]:
+    """The candidates, those that are learned once for each strength."""
+    if not len(lams) or not all(map(is_positive, lams)):
+        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
+    by_name = {candidate.name: candidate for candidate in known}
+    names_known = sorted({*by_name, *LEARNED, *NAMES})
+    found = []
+    for c in dict.fromkeys(candidates):
+        if isinstance(c, str) and c not in names_known:
+            raise SettingsError(
+                f"there is no candidate {c!r} for these data; there are {', '.join(names_known)}"
+            )
+        found.append(by_name.get(c, named_candidate(c)) if isinstance(c, str) else c)
+    names = [candidate.name for candidate in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SettingsError(f"two candidates are called {twice[0]!r}: give each its own name")
+    learned = [candidate for candidate in found if candidate.is_learned]
+    if "untrained" not in names or not learned:
+        raise SettingsError(
+            "candidates must name 'untrained', which the others have to beat, and at least one "
+            f"that is learned, such as 'diagonal' or 'full', got {tuple(names)!r}"
+        )
+    tuned = [candidate for candidate in found if candidate.tuned is not None]
+    tuned.sort(key=lambda candidate: candidate.name != "untrained")
+    fitted = [candidate for candidate in found if candidate.estimator is not None]
+    joint = [candidate for candidate in found if candidate.joins]
+    learned.sort(key=lambda candidate: candidate.settings.get("metric") != "diagonal")
+    paths = []
+    for candidate in learned:
+        # Its own strength, or each of its own path or of that of the search.
+        path = candidate.lams or sorted({float(lam) for lam in lams})
+        strengths = sorted(path, reverse=True) if candidate.lam is None else [candidate.lam]
+        paths += [replace(candidate, lam=lam, lams=()) for lam in strengths]
+    return [*tuned, *fitted, *paths, *joint]
+
+
+# ---- the best candidate of a search if it is no learned metric, as an estimator
+
+
+Partitions = list[EquivalenceMatrix]
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenBaseline:
+    """The untrained metric, a classifier or a consensus that partitions as a learner does."""
+
+    learner: MetricLearner
+    """The best learned metric, with its baselines."""
+    name: str
+    metric: MetricBaseline | None = None
+    """None for what is no metric."""
+
+    def predict(self, X: Any, n_clusters: Counts = None) -> Any:
+        """Partition samples: a label vector (T_i,) for each."""
+        problem = self.learner.problem_
+        return self._answer(X, n_clusters, lambda found, xs: list(labels_of(problem, found, xs)))
+
+    def predict_partitions(self, X: Any, n_clusters: Counts = None) -> Any:
+        """Partition samples: an :class:`~structsvm.EquivalenceMatrix` for each."""
+        return self._answer(X, n_clusters, lambda found, _: found)
+
+    def predict_breakpoints(self, X: Any, n_clusters: Counts = None) -> Any:
+        """Segment recordings: sorted segment ends for each, the last being T_i."""
+        return self._answer(X, n_clusters, lambda found, _: [M.breakpoints for M in found])
+
+    def predict_states(self, X: Any, n_clusters: Counts = None) -> Any:
+        """Partition samples and name the parts: the name of a state for each item, (T_i,).
+
+        A classifier that names states gives its own names. Otherwise they follow from the state
+        scores of the learned metric or, for a consensus without such scores, from one of its
+        classifiers.
+        """
+        return self._named("predict_states", names_of_items, X, n_clusters)
+
+    def predict_segments(self, X: Any, n_clusters: Counts = None) -> Any:
+        """Segment recordings and name the segments: a table for each."""
+        return self._named("predict_segments", segment_table, X, n_clusters)
+
+    def _answer(
+        self, X: Any, n_clusters: Counts, answer: Callable[[Partitions, list[Sample]], list[Any]]
+    ) -> Any:
+        """Partition samples, and answer in the form in which they come."""
+        learner, form = self.learner, Form.given_to(self.learner, X)
+        samples = as_measured(learner, form.samples)
+        if self.metric is not None:
+            seen = self.metric.inputs(samples)
+            found = decode_with(learner, self.metric, seen, n_clusters)
+        else:
+            seen = samples if self.name in learner.baselines_ else learner.inputs_(samples)
+            found = partitions_with(learner, self.name, samples, seen, n_clusters)
+        return form.answer(answer(found, samples))
+
+    def _named(self, method: str, name: Callable[..., Any], X: Any, n_clusters: Counts) -> Any:
+        learner, own = self.learner, self.learner.baselines_.get(self.name)
+
+        def named(partitions: Partitions, samples: list[Sample]) -> list[Any]:
+            if hasattr(own, method):
+                counts = None if n_clusters is None else [M.n_clusters for M in partitions]
+                return list(ask(own, method, samples, counts))
+            seen, states = learner.inputs_(samples), learner.classes_
+            if own is None:  # a consensus
+                seen, states = samples_with_states(learner, samples, seen)
+            if states is None:
+                raise SettingsError(
+                    f"{self.name} knows no names of states, nor does the learned metric: use "
+                    "predict, or candidates that see StateScores"
+                )
+            return [name(M, sample, states) for M, sample in zip(partitions, seen, strict=True)]
+
+        return self._answer(X, n_clusters, named)
