@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from spy import Spy
 
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
-from structsvm.baselines.viterbi import best_path, best_path_of
+from structsvm.baselines.frame_classifier import best_path, best_path_of
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics
 from structsvm.partitions.equivalence import EquivalenceMatrix
