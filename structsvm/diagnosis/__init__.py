@@ -1,6 +1,5 @@
 """What makes a fit poor, and what to do about it."""
 
-from structsvm.diagnosis.examine import diagnose, diagnose_measured
-from structsvm.diagnosis.findings import Diagnosis, Finding
+from structsvm.diagnosis.checks import Diagnosis, Finding, diagnose, diagnose_measured
 
 __all__ = ["Diagnosis", "Finding", "diagnose", "diagnose_measured"]

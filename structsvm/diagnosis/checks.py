@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.copies import contents
-from structsvm.data.sample import Sample
+from structsvm.data.gaps import filled
+from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import is_constant
 from structsvm.data.words import Words
+from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.contrast import MIN_UNITS
-from structsvm.learner.columns import codes_in, column_names, explained, labels_in
+from structsvm.learner.columns import (
+    codes_in,
+    column_names,
+    explained,
+    labels_in,
+    partition_of,
+    unscaled,
+    words_of,
+)
+from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import as_measured
 from structsvm.model_selection import MetricLearnerCV
+from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.plain import counted, some_of
+from structsvm.support.plain import counted, finite, some_of
 
 OPEN = 0.05
 """A certified gap that is worth a word, as a share of the best possible gain."""
@@ -463,3 +478,216 @@ OF_THE_FIT = (certificate, price, few_labels)
 OF_A_SEARCH = (path,)
 OF_FEATURES = (scale, spikes, codes, constant, copied_features, copies, leakage)
 OF_LABELS = (unrelated_labels, labels_among_features)
+
+
+# ---- the door: what makes a fit poor
+
+
+def diagnose(
+    learner: MetricLearner | MetricLearnerCV,
+    Xs: Any = None,
+    ys: Any = None,
+    *,
+    groups: Any = None,
+    names: Sequence[str] | None = None,
+) -> Diagnosis:
+    """Look for causes of a poor fit, and say what to do about each finding.
+
+    Parameters
+    ----------
+    learner : MetricLearner or MetricLearnerCV
+        Fitted.
+    Xs : samples, as for :meth:`MetricLearner.fit`, optional
+        Training samples, or others. Without them only the learner is examined: certificate, price,
+        path of ``lam``, and number of labels.
+    ys : their labels, optional
+        Full or partial. Without them nothing that needs labels is examined.
+    groups : sequence of length N, optional
+        Group of each sample (person, machine, ...). Samples of different groups must not overlap.
+    names : sequence of str, optional
+        Names of the samples in findings; by default their own names, or else their numbers.
+
+    Returns
+    -------
+    Diagnosis
+        The findings, which ``print`` shows. A metric without findings can still be poor;
+        :func:`structsvm.evaluate` measures how good it is.
+
+    Raises
+    ------
+    NotFittedError
+        If the learner is not fitted.
+    DataError, SettingsError
+        For a sample or a parameter that cannot be used.
+
+    Examples
+    --------
+    >>> from structsvm import MetricLearner, diagnose
+    >>> from structsvm.datasets import relevant_changes
+    >>> from structsvm.io import arrays_and_labels
+    >>> recordings = relevant_changes(6, n_samples=200, n_features=4, n_relevant=1, random_state=0)
+    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> in_mm = [X * [1.0, 1.0, 1.0, 1000.0] for X in Xs]
+    >>> learner = MetricLearner(metric="diagonal", standardize=None).fit(in_mm, ys)
+    >>> found = diagnose(learner, in_mm, ys)
+    >>> found.kinds, found.findings[0].values["feature"]
+    (('scale',), 'x3')
+    """
+    check_is_fitted(learner)
+    fitted: Any = getattr(learner, "best_estimator_", learner)
+    beside = {"ys": ys, "groups": groups, "names": names}
+    without = [name for name, value in beside.items() if value is not None]
+    if Xs is None and without:
+        raise SettingsError(f"{without[0]} of no samples: give Xs as well")
+    if Xs is None:
+        return diagnose_measured(learner, None)
+    if is_prepared(Xs):
+        raise SettingsError("give the original samples: prepared ones have lost their scale")
+    form = Form.given_to(fitted, Xs)
+    ys, groups = form.labels_in_order(ys), form.in_order(groups, "groups")
+    names = form.names if names is None else names
+    measured = as_measured(fitted, form.samples)
+    return diagnose_measured(learner, measured, ys, groups=groups, names=names)
+
+
+def diagnose_measured(
+    learner: MetricLearner | MetricLearnerCV,
+    measured: Sequence[Sample] | None,
+    ys: Any = None,
+    *,
+    groups: Any = None,
+    names: Sequence[str] | None = None,
+    prepared: Sequence[Sample] | None = None,
+) -> Diagnosis:
+    """As :func:`diagnose`, of samples that ``as_measured`` has checked already."""
+    fitted: Any = getattr(learner, "best_estimator_", learner)
+    checks: list[tuple[Any, Any]] = [(check, fitted) for check in OF_THE_FIT]
+    if fitted is not learner:
+        checks += [(check, learner) for check in OF_A_SEARCH]
+    if measured is not None:
+        given = _examined(fitted, measured, ys, groups, names, prepared)
+        checks += [(check, given) for check in OF_FEATURES]
+        checks += [(check, given) for check in OF_LABELS if ys is not None]
+    found = {check.__name__.replace("_", " "): list(check(of)) for check, of in checks}
+    findings = [Finding(kind, *parts) for kind, each in found.items() for parts in each]
+    return Diagnosis(tuple(findings), tuple(found))
+
+
+def _examined(
+    learner: MetricLearner,
+    measured: Sequence[Sample],
+    ys: Any,
+    groups: Any,
+    names: Sequence[str] | None,
+    prepared: Sequence[Sample] | None,
+) -> Examined:
+    """Samples and what is known of them, checked."""
+    words, N = words_of(learner.problem_, measured), len(measured)
+    for what, values in (("groups", groups), ("names", names)):
+        if values is not None and len(values) != N:
+            raise DataError(f"{words.wholes(N)} but {len(values)} {what}: give one for each")
+    prepared = learner.inputs_(measured) if prepared is None else prepared
+    known = [] if ys is None else read_labels(learner.problem_, prepared, ys)
+    truths = [None if one.truth is None else partition_of(one.truth) for one in known]
+    return Examined(
+        learner=learner,
+        words=words,
+        names=[str(i) for i in range(N)] if names is None else list(names),
+        measured=measured,
+        prepared=[sample.with_features(filled(sample.X)) for sample in prepared],
+        unscaled=[filled(X) for X in unscaled(learner, measured)],
+        truths=truths or [None] * N,
+        groups=None if groups is None else list(groups),
+    )
+
+
+# ---- findings as values, and as a table to print
+
+
+__all__ = ["Diagnosis", "Finding"]
+
+WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that makes a fit poor, or its figures better than they will be on new samples.
+
+    Examples
+    --------
+    >>> from structsvm.diagnosis import Finding
+    >>> finding = Finding("copies", "2 recordings are the same", "keep one", {"names": ["a", "b"]})
+    >>> finding.kind, finding.values["names"]
+    ('copies', ['a', 'b'])
+    """
+
+    kind: str
+    """One of :attr:`Diagnosis.checked`."""
+    found: str
+    """What it is, with its numbers."""
+    remedy: str
+    """What to do."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The numbers and names behind the sentence."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: kind, found, remedy and the values."""
+        return dict(finite(asdict(self)))
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found, and what was looked for; ``print`` it.
+
+    Examples
+    --------
+    >>> from structsvm.diagnosis import Diagnosis
+    >>> print(Diagnosis((), ("certificate", "few labels")))
+    nothing was found; looked for: certificate, few labels
+    """
+
+    findings: tuple[Finding, ...]
+    """The worst first, in the order of what was looked for."""
+    checked: tuple[str, ...]
+    """What was looked for."""
+
+    def __len__(self) -> int:
+        """Return the number of findings."""
+        return len(self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Go through the findings."""
+        return iter(self.findings)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What was found, each kind once."""
+        return tuple(dict.fromkeys(finding.kind for finding in self.findings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: the findings, and what was looked for."""
+        return {
+            "findings": [finding.to_dict() for finding in self.findings],
+            "checked": list(self.checked),
+        }
+
+    def __str__(self) -> str:
+        """A table: what was found, and below each what to do."""
+        if not self.findings:
+            return f"nothing was found; looked for: {', '.join(self.checked)}"
+        width = max(len(finding.kind) for finding in self.findings) + 2
+        lines, indent = [], " " * width
+        for finding in self.findings:
+            for first, text, more in (
+                (finding.kind.ljust(width), finding.found, indent),
+                (f"{indent}-> ", finding.remedy, f"{indent}   "),
+            ):
+                # Names of files are not broken at their hyphens.
+                lines += textwrap.wrap(
+                    text,
+                    WIDTH,
+                    initial_indent=first,
+                    subsequent_indent=more,
+                    break_on_hyphens=False,
+                )
+        return "\n".join(lines)
