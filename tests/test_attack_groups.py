@@ -70,13 +70,6 @@ def test_groups_that_are_none(data, groups, message):
         folds(*data, groups)
 
 
-@pytest.mark.parametrize(
-    "groups", [pd.Series(GROUPS), pd.Categorical(GROUPS), dict(enumerate(GROUPS)).values()]
-)
-def test_groups_in_any_sequence(data, groups):
-    assert folds(*data, groups) == folds(*data, GROUPS)
-
-
 def test_an_evaluation_counts_groups_and_not_their_recordings(data):
     """Copies join groups, and several recordings of a group say as much as their mean."""
     Xs, ys = data

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from structsvm import ChangePoint, MetricLearner, evaluate
-from structsvm.baselines import Consensus, FrameClassifier
+from structsvm.baselines import FrameClassifier
 from structsvm.learner.baselines import ask, partition_with
 from structsvm.learner.steps import as_measured
 from structsvm.plotting.report.held_out import HeldOut
@@ -42,20 +42,6 @@ def test_in_an_evaluation(asked, judge, n_clusters):
         np.testing.assert_array_equal(M.labels, labels)
     scores = [sample.scores["frame-logistic"] for sample in evaluation.samples]
     assert all(score["accuracy"] > 0.8 for score in scores)
-
-
-@pytest.mark.parametrize("n_clusters", [None, 3, [3, 2]])
-def test_in_a_consensus(asked, n_clusters):
-    members = [
-        ("frames", FrameClassifier("logistic")),
-        ("metric", MetricLearner(metric="diagonal")),
-    ]
-    both, Xs = Consensus(members).fit(recordings(5), [NAMES] * 5), recordings(2, seed=1)
-    found = both.predict_states(Xs, n_clusters)
-    assert asked == [2]
-    segmented = both.predict_breakpoints(Xs, n_clusters)
-    for names, ends in zip(found, segmented, strict=True):
-        assert [*np.flatnonzero(names[1:] != names[:-1]) + 1, names.size] == ends
 
 
 def test_what_is_missing_is_filled_whatever_it_is_asked():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from structsvm.baselines import BoundaryClassifier
-from structsvm.errors import DataError
 
 T = 30
 
@@ -28,9 +27,3 @@ def test_the_highest_peaks_are_the_boundaries(fitted):
     baseline, Xs = fitted
     assert baseline.predict_breakpoints(Xs, 3) == [[10, 20, T]] * 4
     assert baseline.predict_breakpoints(Xs[:2], [1, 3]) == [[T], [10, 20, T]]
-
-
-def test_numbers_that_cannot_be_are_refused(fitted):
-    baseline, Xs = fitted
-    with pytest.raises(DataError, match="cannot have 31 segments"):
-        baseline.predict(Xs[:1], T + 1)

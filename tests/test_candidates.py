@@ -8,7 +8,7 @@ import pytest
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import FrameClassifier
 from structsvm.baselines import metrics as tuned_metrics
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
+from structsvm.errors import DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.model_selection.search import menu
@@ -73,28 +73,9 @@ def test_the_menu_begins_with_what_is_tuned_then_fitted_then_learned():
     assert [c.kind for c in found] == ["", "", "", *["diagonal"] * 2, *["full"] * 2, "own"]
 
 
-def test_names_stand_for_what_the_problem_knows():
-    known = [Candidate("lags", settings={"features": Lags()})]
-    (lags,) = menu(["untrained", "lags"], [1.0], known)[1:]
-    assert lags.settings["features"] is known[0].settings["features"]
-
-
-@pytest.mark.parametrize(
-    ("candidates", "message"),
-    [
-        (("untrained", "full", Candidate("full")), "two candidates are called 'full'"),
-        (("untrained", Candidate("frames", baseline=FRAMES)), "at least one that is learned"),
-    ],
-)
-def test_what_is_no_menu_is_refused(candidates, message):
-    with pytest.raises(SettingsError, match=message):
-        menu(candidates, [1.0])
-
-
-def test_a_setting_that_there_is_not_is_refused(data):
-    odd = Candidate("odd", settings={"lags": 3})
-    with pytest.raises(SettingsError, match="candidate 'odd' sets 'lags': MetricLearner has no"):
-        search("full", odd).fit(*data)
+def test_two_candidates_of_one_name_are_refused():
+    with pytest.raises(SettingsError, match="two candidates are called 'full'"):
+        menu(("untrained", "full", Candidate("full")), [1.0])
 
 
 def test_features_of_a_candidate_are_learned_again_with_it(data):
@@ -226,10 +207,3 @@ def test_baselines_of_a_learner_with_scores_are_tuned_on_cross_fitted_ones(data)
     leaky = prepare(learner, Xs)
     truths = encode(learner, leaky, ys)
     assert tuned_metrics.fit("rca", learner.problem_, leaky, truths).price != prices["rca"]
-
-
-def test_a_search_without_groups_of_recordings_is_refused_as_before(data):
-    with pytest.raises(DataError, match="nothing can be held out"):
-        search("diagonal").fit(*data, groups=["a"] * 6)
-    with pytest.warns(VerdictWarning):
-        search("diagonal").fit(*data, groups=list("aabbcc"))

@@ -4,12 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedKFold
 from tables import table
 
 from structsvm import Clustering, MetricLearner, MetricLearnerCV
-from structsvm.errors import DataError, LearningError, VerdictWarning
+from structsvm.errors import VerdictWarning
 from structsvm.learner.steps import decode_with, encode
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 
@@ -96,22 +95,3 @@ def test_a_metric_that_collapses_fails_instead_of_winning():
     failures = dict(zip(map(str, search.candidates_), search.cv_results_["failure"], strict=True))
     assert "the best metric found is zero" in failures["diagonal, lam=0.1"]
     assert search.losses_[:, -1].mean() < 0.5 < search.losses_[:, 0].mean()
-
-
-def test_nothing_to_learn_is_an_error():
-    rng, y = np.random.default_rng(0), np.arange(40) % 2
-    with pytest.raises(LearningError, match="no learned candidate gave a metric in each of the 2"):
-        MetricLearnerCV(Clustering(), lams=(0.1,), cv=2).fit(
-            rng.standard_normal((4, 40, 3)), [y] * 4
-        )
-
-
-def test_a_single_table_is_split_into_several():
-    X, y = load_wine(return_X_y=True)
-    with pytest.raises(DataError, match=r"one table: nothing can be held out.*split='rows'"):
-        MetricLearnerCV(Clustering()).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        search = MetricLearnerCV(Clustering(), lams=(1.0, 0.1)).fit(*parts_of(X, y))
-    assert search.verdict_.untrained.units == 5
-    assert search.score(X, y) > -0.5

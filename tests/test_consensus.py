@@ -4,7 +4,6 @@ import itertools
 import json
 import pickle
 import warnings
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -20,8 +19,7 @@ from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features import Lags
 from structsvm.learner.baselines import estimators_in, partition_with
-from structsvm.learner.steps import encode, read_training
-from structsvm.model_selection.held_out import Fold, try_baseline
+from structsvm.learner.steps import encode
 from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions import Baseline, Candidate
 from structsvm.partitions.losses import partition_loss
@@ -170,27 +168,6 @@ def test_its_names_change_where_its_segments_do(noisy, search, K) -> None:
         assert all(of_names <= {*found} for of_names, found in zip(changes, ends, strict=True))
 
 
-def test_it_is_an_estimator(data, fitted) -> None:
-    Xs, _ = data
-    again = pickle.loads(pickle.dumps(fitted))
-    assert again.predict_breakpoints(Xs) == fitted.predict_breakpoints(Xs)
-    assert clone(fitted).get_params()["estimators"][0][0] == "metric"
-    assert not hasattr(clone(fitted), "estimators_")
-
-
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_it_can_be_chosen(data) -> None:
-    Xs, ys = data
-    edges = BoundaryClassifier("logistic", widths=(5,))
-    baseline = Baseline("both", Consensus([("metric", MetricLearner()), ("edges", edges)]))
-    search = MetricLearnerCV(
-        candidates=["untrained", "diagonal", Candidate("both", baseline=baseline)], cv=3
-    )
-    search.fit(Xs, ys)
-    assert "both" in search.verdict_.contrasts
-    assert len(partition_with(search.best_estimator_, "both", Xs)) == len(Xs)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -203,13 +180,6 @@ def test_settings_it_cannot_have(data, settings, message) -> None:
         Consensus(**settings).fit(*data)
 
 
-def test_errors_name_the_estimator(data) -> None:
-    Xs, _ = data
-    with pytest.raises(DataError) as raised:
-        Consensus(members()).fit(Xs, [[80]] * len(Xs))
-    assert "while fitting metric of a consensus" in raised.value.__notes__
-
-
 def test_without_names_there_are_no_states(data) -> None:
     Xs, _ = data
     found = Consensus([("equal", EqualSegments())]).fit(Xs, [[40, 80]] * len(Xs))
@@ -217,8 +187,6 @@ def test_without_names_there_are_no_states(data) -> None:
     with pytest.raises(SettingsError, match="names states: add a FrameClassifier"):
         found.predict_states(Xs)
     assert found.predict_breakpoints([np.zeros((1, 4))]) == [[1]]
-    with pytest.raises(DataError, match="takes a list of recordings"):
-        found.predict_breakpoints({"a": Xs[0]})
 
 
 JOINT = Candidate("consensus", joins=(("frames",), ("absent", "edges")))
@@ -320,22 +288,6 @@ def test_it_joins_a_metric_of_each_kind(noisy, wide, tmp_path) -> None:
     assert evaluate(loaded, Xs, ys).scores["consensus"]["loss"] == pytest.approx(mean_loss)
 
 
-class OwnLags(Lags):
-    """A stage of a user, which no file can name."""
-
-
-def test_a_metric_of_it_that_no_file_can_hold_leaves_the_rest(noisy, wide, tmp_path) -> None:
-    learner = copy(wide.best_estimator_)
-    ((name, beside),) = learner.metrics_beside_.items()
-    own = replace(beside.inputs, features=OwnLags().fit(noisy[0]))
-    learner.metrics_beside_ = {name: replace(beside, inputs=own)}
-    with pytest.warns(DataWarning, match="the consensus is not stored: .*OwnLags"):
-        save(learner, tmp_path / "m.structsvm")
-    loaded = load(tmp_path / "m.structsvm")
-    assert loaded.consensus_ == ()
-    assert loaded.predict_breakpoints(noisy[0]) == wide.predict_breakpoints(noisy[0])
-
-
 def test_held_out_it_joins_what_the_other_fold_chooses(noisy, search) -> None:
     Xs, ys = noisy
     column = [c.name for c in search.candidates_].index("consensus")
@@ -428,15 +380,6 @@ def test_it_needs_one_of_each_group(noisy) -> None:
     assert "consensus" not in found.verdict_.contrasts
 
 
-@pytest.mark.filterwarnings("ignore:the model was learned from 10")
-def test_a_baseline_of_a_user_may_have_its_name(noisy) -> None:
-    Xs, ys = noisy
-    learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    own = {"consensus": EqualSegments().fit(Xs, ys)}
-    verdict = evaluate(learner, Xs, ys, baselines=own).verdict
-    assert "consensus" in [c.baseline for c in (verdict.baseline, verdict.contrasts["consensus"])]
-
-
 class FailsOnce(FrameClassifier):
     """A classifier that cannot learn where the recording with the largest value is held out."""
 
@@ -462,24 +405,8 @@ def test_what_cannot_learn_in_one_fold_is_joined_in_none(noisy) -> None:
     assert results["failure"][results["candidate"].index("consensus")] == ""
 
 
-def test_segment_ends_are_kept_for_a_consensus_alone(noisy) -> None:
-    data = read_training(MetricLearner(), *noisy)
-    for joins in (False, True):
-        trial = try_baseline(Baseline("equal", EqualSegments()), Fold(0, data, data, joins=joins))
-        assert len(trial.ends) == 2 * joins
-
-
 def test_tables_have_none() -> None:
     rng = np.random.default_rng(0)
     search = MetricLearnerCV(Clustering(), candidates=["untrained", "diagonal", JOINT], cv=2)
     with pytest.raises(SettingsError, match="leave it out"):
         search.fit(list(rng.standard_normal((4, 12, 2))), [np.repeat([0, 1], 6)] * 4)
-
-
-def test_recordings_that_can_be_read_once_are_read_by_every_estimator(data):
-    Xs, ys = data
-    model = Consensus(members()).fit(iter(Xs), iter(ys))
-    expected = Consensus(members()).fit(Xs, ys)
-    for method in ("predict_breakpoints", "predict_states"):
-        found, wanted = getattr(model, method)(iter(Xs)), getattr(expected, method)(Xs)
-        assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))

@@ -58,10 +58,6 @@ def test_scores_and_evaluations_say_nothing(learner):
     assert not any("constant" in line for line in told_by(lambda: evaluate(learner, Xs, ys)))
 
 
-def test_one_sample_alone_is_not_a_dead_sensor(learner):
-    assert told_by(lambda: learner.predict([recordings(1)[0][0][:1]])) == []
-
-
 class Counted:
     """Recordings that are made when they are asked for, and how often each was."""
 

@@ -25,7 +25,6 @@ from structsvm import (
 from structsvm.datasets import relevant_changes
 from structsvm.diagnosis.checks import path
 from structsvm.errors import DataWarning
-from structsvm.features import Components, HermiteMoments
 from structsvm.graphs import FeatureGraph
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import prepare
@@ -75,16 +74,6 @@ def test_a_feature_that_dominates_by_its_unit():
     assert finding.values["share"] > 0.99
     assert "features are not scaled" in finding.found
     assert "scale" not in diagnose(GOOD, Xs, YS).kinds  # which scales them
-
-
-def test_components_may_dominate_because_their_scales_say_how_much_they_matter():
-    wave = np.sin(np.arange(200) / 7.0)[:, None]
-    Xs = [wave + 1e-3 * X for X in XS]
-    learner = MetricLearner(metric="diagonal", features=Components(6)).fit(Xs, YS)
-    assert "scale" not in diagnose(learner, Xs, YS).kinds
-    twin = MetricLearner(metric="diagonal", standardize=None)
-    made = learner.inputs_.features.transform(Xs)
-    assert "scale" in diagnose(twin.fit(made, YS), made, YS).kinds
 
 
 def test_features_that_are_constant_everywhere_or_often():
@@ -297,10 +286,3 @@ def test_what_decides_the_result_is_said_of_graphs():
     told = [(edges, np.c_[X, y]) for edges, X in graphs[2:]]
     with pytest.warns(DataWarning, match="x2 is constant within every labelled cluster and not"):
         MetricLearner(NormalizedCut()).fit(told, [y] * 2)
-
-
-def test_moments_of_a_switch_are_counted_once():
-    switch = np.repeat([0.0, 1.0, 0.0], [30, 20, 50])[:, None]
-    (found,) = HermiteMoments().fit_transform([np.c_[switch, XS[0][:100, :1]]])
-    assert np.ptp(found[:, :5], axis=0).tolist()[1:] == [0.0] * 4
-    assert (np.ptp(found[:, 5:], axis=0) > 0).all()

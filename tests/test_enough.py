@@ -7,7 +7,6 @@ import pytest
 
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.evaluate import Evaluation, SampleScores
-from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.partitions.comparison import BLIND
 
@@ -76,34 +75,9 @@ def test_learning_does_not_pay_where_segments_of_one_length_do_as_well(equal):
     assert verdict.use == FRAMES
 
 
-def test_metrics_are_never_called_classifiers():
-    verdict = judged((), rca=1 + NOISE)
-    assert verdict.use is None
-    assert verdict.answer == "Learning pays, but RCA may do as well."
-
-
 def test_a_baseline_of_ones_own_is_named_as_one_names_it():
     verdict = judged(("my forest",), **{"my forest": 1 + NOISE})
     assert verdict.answer == "Learning pays, but my forest does as well: use it."
-
-
-def test_too_few_recordings_say_nothing_of_classifiers():
-    few = np.arange(3)
-    gains = {"untrained": 1.0 - few / 10, FRAMES: -few / 10}
-    contrasts = {name: Contrast.of(name, gain, few) for name, gain in gains.items()}
-    verdict = Verdict.against(contrasts, {FRAMES}, loss=1.0)
-    assert verdict.answer.startswith("Too few to tell")
-    assert verdict.use is None
-
-
-@pytest.mark.parametrize("best", [FRAMES, "full"])
-def test_the_way_to_use_it_is_told_where_it_was_chosen(best):
-    units = np.arange(6)
-    gains = {"untrained": 2 + NOISE, FRAMES: NOISE}
-    contrasts = {name: Contrast.of(name, gain, units) for name, gain in gains.items()}
-    verdict = Verdict.against(contrasts, {FRAMES}, loss=1.0, best=best)
-    way = "choose_from='all' uses a frame classifier (boosting)."
-    assert str(verdict).endswith(way) == (best == FRAMES)
 
 
 @pytest.mark.parametrize("best", [FRAMES, "frame-logistic", "full", "untrained"])
@@ -119,14 +93,6 @@ def test_words_and_json_name_one_classifier_to_use(best, untrained):
     way = "choose_from='all'" if best == FRAMES else f"partition_with('{FRAMES}', ...)"
     assert verdict.found.endswith(f" {way} uses {WHO}.")
     assert "choose_from='all' uses" not in verdict.found or best == FRAMES
-
-
-def test_names_in_sentences_and_in_tables():
-    assert baseline_in_words("boundary-logistic") == "a boundary classifier (logistic)"
-    assert baseline_title("boundary-logistic") == "boundary classifier (logistic)"
-    assert [baseline_title(name) for name in ("untrained", "rca", "grid", "my own")] == [
-        *("untrained", "RCA", "grid", "my own")
-    ]
 
 
 def test_the_best_of_many_baselines_is_no_better_by_chance_than_a_single_one():

@@ -169,10 +169,6 @@ class TestBadInput:
         with pytest.raises(NotFittedError):
             evaluate(MetricLearner(), *TEST)
 
-    def test_a_word_that_means_nothing(self, learner):
-        with pytest.raises(SettingsError, match="must be an integer, 'true' or None, got 'auto'"):
-            evaluate(learner, *TEST, n_clusters="auto")
-
     def test_more_segments_than_samples(self, learner):
         with pytest.raises(DataError, match="has 200 samples: it cannot have 201 segments"):
             evaluate(learner, *TEST, n_clusters=201)
@@ -216,7 +212,6 @@ class TestBaselines:
         ("baselines", "message"),
         [
             ({"untrained": None}, "'untrained' is among the metrics"),
-            ({"it": object()}, "which has no method predict"),
             ({"it": SimpleNamespace(predict=lambda Xs: Xs[:1])}, "one label for each"),
         ],
     )
@@ -224,18 +219,6 @@ class TestBaselines:
         learner, _, Xs, ys = named
         with pytest.raises(SettingsError, match=message):
             evaluate(learner, Xs, ys, baselines=baselines)
-
-    def test_one_that_takes_no_number_of_segments_is_refused_with_one(self, named):
-        learner, _, Xs, ys = named
-        baseline = SimpleNamespace(predict=lambda Xs: [np.zeros(60, int) for _ in Xs])
-        assert evaluate(learner, Xs, ys, baselines={"it": baseline}).scores["it"]["loss"] == 2
-        with pytest.raises(SettingsError, match="'it' does not take the number of clusters"):
-            evaluate(learner, Xs, ys, 3, baselines={"it": baseline})
-
-    def test_states_that_come_back_are_segments_of_their_own(self, named):
-        learner, _, Xs, ys = named
-        truth = SimpleNamespace(predict=lambda Xs: ys)
-        assert evaluate(learner, Xs, ys, baselines={"it": truth}).scores["it"]["loss"] == 0
 
     def test_of_tables_each_is_told_the_number_of_clusters(self):
         X, y = make_blobs(60, centers=3, random_state=0)
@@ -251,9 +234,3 @@ class TestBaselines:
         learner, baseline, Xs, ys = named
         with pytest.raises(SettingsError, match="give these, not prepared ones"):
             evaluate(learner, prepare(learner, Xs), ys, baselines={"it": baseline})
-
-
-def test_what_is_blind_to_prepared_samples_is_compared_with_them(learner):
-    Xs, ys = TEST
-    found = evaluate(learner, prepare(learner, Xs), ys)
-    assert {"equal-segments", "fixed-times"} <= found.scores.keys()

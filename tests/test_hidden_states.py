@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tables import table
 
-from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV
+from structsvm import ChangePoint, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier
-from structsvm.errors import DataError, SettingsError, VerdictWarning
+from structsvm.errors import DataError, VerdictWarning
 from structsvm.evaluation.splits import split_states
 from structsvm.features import Lags, StateScores, Union
 from structsvm.learner.baselines import candidates_of
@@ -141,14 +140,6 @@ def test_the_menu_and_the_rule_are_those_of_the_question():
     assert {"diagonal", "lags-full"} <= {c.name for c in candidates_of(data, None)}
 
 
-def test_numbers_are_names_too_and_a_known_number_of_segments_is_no_hindrance():
-    Xs, ys = recordings()
-    codes = [np.array([NAMES.index(name) + 1 for name in y]) for y in ys]
-    split = split_states(read(Xs, codes, ChangePoint("known")), 4, 0)
-    assert len(split.training) == 8
-    assert {type(code) for y in split.training[0].given for code in y} == {int, type(None)}
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -180,28 +171,3 @@ def test_states_without_which_nothing_changes_are_refused():
     ys = [np.full(40, "turn")] * 2 + [np.where(y == "turn", "walk", y)] * 2
     with pytest.raises(DataError, match="no two states can be hidden in turn"):
         split_states(read(Xs, ys), 4, 0)
-
-
-def test_tables_have_no_states():
-    X, y = table(5, 100)
-    with pytest.raises(DataError, match="split='states' is for recordings"):
-        search(problem=Clustering(), candidates=("untrained", "diagonal")).fit([X], [y])
-    with pytest.raises(SettingsError, match="split must be one of"):
-        search(split="state").fit(*recordings())
-
-
-def test_a_partly_labelled_recording_is_refused_as_by_every_search():
-    Xs, ys = recordings()
-    codes = [np.array([NAMES.index(name) + 1 for name in y]) for y in ys]
-    codes[0][3] = -1
-    with pytest.raises(DataError, match="labelled in part"):
-        search().fit(Xs, codes)
-
-
-def test_the_learner_itself_does_not_change():
-    Xs, ys = recordings(10)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        found = search(candidates=("untrained", "diagonal")).fit(Xs, ys)
-    again = MetricLearner(metric="diagonal", lam=0.1, random_state=0).fit(Xs, ys)
-    assert np.allclose(found.best_estimator_.metric_.matrix, again.metric_.matrix)

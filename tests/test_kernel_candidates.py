@@ -7,8 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from structsvm import Clustering, MetricLearnerCV, load, save
-from structsvm.cli.show import describe
-from structsvm.errors import SettingsError, VerdictWarning
+from structsvm.errors import VerdictWarning
 from structsvm.features import Columns
 
 
@@ -65,17 +64,3 @@ def test_rows_that_are_all_alike_do_no_harm():
         ).fit(X, y)
     assert np.isfinite(found.losses_).all()
     assert np.isfinite(found.transform([X])[0]).all()
-
-
-def test_show_names_the_features_on_one_line(search, tmp_path):
-    save(search.best_estimator_, tmp_path / "rings.structsvm")
-    features = describe(load(tmp_path / "rings.structsvm"), tmp_path)["features"]
-    assert "Nystroem(" in features
-    assert "\n" not in features
-
-
-def test_a_candidate_that_is_not_in_the_menu_is_refused_by_name():
-    X, y = rings(60)
-    asked = MetricLearnerCV(Clustering(), split="rows", candidates=("untrained", "full", "kernel"))
-    with pytest.raises(SettingsError, match="no candidate 'kernel' for these data; there are cent"):
-        asked.fit(X, y)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner, MetricLearnerCV
+from structsvm import MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameRecipe, learning_once
@@ -63,14 +63,6 @@ def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
     assert len(fits) == n_alone
     names = [candidate.name for candidate in together.candidates_]
     assert np.array_equal(together.losses_[:, names.index("scores")], alone.losses_[:, -1])
-
-
-def test_a_learner_and_its_baselines_share_them_too(fits):
-    learner = MetricLearner(metric="diagonal", features=features())
-    learner.fit(recordings(8), [NAMES] * 8, baselines=["frame-logistic"])
-    assert len(fits) == 5 + 1
-    learner.fit(recordings(8), [NAMES] * 8)
-    assert len(fits) == 2 * (5 + 1)  # nothing is remembered from one fit to the next
 
 
 def test_other_labels_samples_or_settings_are_learned_anew(fits):

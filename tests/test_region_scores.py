@@ -19,8 +19,8 @@ from structsvm import (
     save,
 )
 from structsvm.baselines import RegionClassifier
-from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
-from structsvm.features import Columns, Deviations, RegionScores, StateScores, Union
+from structsvm.errors import DataError, DataWarning, VerdictWarning
+from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import node_names
 from structsvm.learner.baselines import estimators_in
@@ -124,18 +124,6 @@ def test_scores_are_centred_logarithms_of_probabilities_of_features_and_deviatio
     expected = L - L.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(np.vstack(scores.transform(arrays)), expected, atol=1e-4)
     assert scores.get_feature_names_out().tolist() == ["score back", "score front"]
-
-
-def test_deviations_help_where_the_light_differs_between_images(rng):
-    Xs, ys = graphs(rng, 20, shift=3.0)
-    arrays = [x.X for x in Xs]
-
-    def accuracy(relative):
-        scores = RegionScores(relative=relative, **FEW).fit(arrays[:10], ys[:10])
-        named = [scores.classes_[p.argmax(axis=1)] for p in scores.predict_proba(arrays[10:])]
-        return np.mean(np.concatenate(named) == np.concatenate(ys[10:]))
-
-    assert accuracy(True) > accuracy(False) + 0.1
 
 
 def test_images_are_cut_by_scores_of_more_than_two_regions(rng, tmp_path):
@@ -265,13 +253,6 @@ def test_at_most_so_many_regions_are_named_as_are_asked_for(rng):
     assert all(len(np.unique(y)) == 1 for y in baseline.predict(images, [1] * 4))
 
 
-def test_clusters_that_graphs_do_not_share_have_no_classifier(rng):
-    Xs, ys = graphs(rng, 4)
-    own = [[f"{name} of {i}" for name in y] for i, y in enumerate(ys)]
-    learner = MetricLearner(NormalizedCut()).fit(Xs, own, baselines="quick")
-    assert not estimators_in(learner.baselines_)
-
-
 def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_names(rng):
     Xs, ys = graphs(rng, 6, shift=0.0)
     # The front is on either side of the back: no metric tells it apart, and its name does.
@@ -287,39 +268,11 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
     assert len(search.predict(Xs[:1])[0]) == 40
 
 
-@pytest.mark.parametrize(
-    ("learn", "message"),
-    [
-        (lambda Xs, ys: RegionScores(smoothing=0.0).fit(Xs, ys), "smoothing must be"),
-        (lambda Xs, ys: RegionScores("tree").fit(Xs, ys), "'forest'"),
-    ],
-)
-def test_wrong_settings_are_refused(learn, message, rng):
-    Xs, ys = graphs(rng, 2)
-    with pytest.raises(SettingsError, match=message):
-        learn([x.X for x in Xs], ys)
-
-
 def test_messages_speak_of_graphs_nodes_and_regions(rng):
     Xs, ys = graphs(rng, 3)
     arrays = [x.X for x in Xs]
     lonely = [*ys[:2], np.where(np.arange(40) < 5, "hat", ys[2])]
     with pytest.raises(DataError, match=r"every region has to occur in two graphs: hat only in gr"):
         RegionScores().fit_transform(arrays, lonely)
-    with pytest.raises(DataError, match=r"needs at least 2 regions"):
-        RegionScores().fit(arrays, [["back"] * 40] * 3)
-    with pytest.raises(DataError, match=r"graph 1 has 40 nodes and 39 labels"):
-        RegionScores().fit(arrays, [ys[0], ys[1][1:], ys[2]])
-    with pytest.raises(DataError, match=r"graph 0 has the region 'front', graph 1 0"):
-        RegionScores().fit(arrays, [ys[0], np.arange(40) % 2, ys[2]])
     with pytest.raises(DataError, match=r"there is only one graph: label another graph"):
         RegionScores().fit_transform(arrays[:1], ys[:1])
-
-
-def test_state_scores_of_nodes_without_lags_are_those_of_regions(rng):
-    """Both are one machine: StateScores is that of recordings."""
-    Xs, ys = graphs(rng)
-    arrays, forest = [x.X for x in Xs], RandomForestClassifier(5, random_state=0)
-    states = StateScores(forest, lags=(0,), standardize="training").fit_transform(arrays, ys)
-    regions = RegionScores(forest, relative=False).fit_transform(arrays, ys)
-    np.testing.assert_array_equal(np.vstack(states), np.vstack(regions))

@@ -71,10 +71,3 @@ def test_bad_input_is_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RowClassifier().fit([X[:80], X[80:]], [Y[:80], Y[80:]])
-
-
-def test_columns_that_never_vary_within_a_class_pass_without_a_warning():
-    constant = np.column_stack([X, np.zeros(len(X))])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        RowClassifier("centroid").fit([constant], [NAMES])

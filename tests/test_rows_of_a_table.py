@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from structsvm import ChangePoint, Clustering, MetricLearner, evaluate, load, save
-from structsvm.errors import DataError, DataWarning, LearningError
+from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.splits import PARTS, fewest_rows, split_rows
 from structsvm.learner.steps import read_training
 
@@ -54,12 +54,6 @@ def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
         assert len(Z) == len(y) == len(X) - group.size
         seen = {tuple(row) for row in Z.tolist()}
         assert not any(tuple(row) in seen for row in X[group].tolist())
-
-
-def test_a_group_without_which_nothing_can_be_learned_is_named(learner, rng):
-    with pytest.raises(LearningError) as caught:
-        evaluate(learner, X, rng.permutation(Y), split="auto")
-    assert "without row group 0 of 10" in caught.value.__notes__[0]
 
 
 def test_baselines_are_tuned_again_if_they_were(found):

@@ -166,20 +166,15 @@ def test_bad_input_is_refused_by_name():
     X, y = table(3, 60)
     with pytest.raises(DataError, match="3 clusters: split='clusters' needs at least 4, two to"):
         search(split="clusters").fit(X, y)
-    two, labels = table(2, 40)
-    with pytest.raises(DataError, match="2 clusters: split='clusters' needs at least 4"):
-        search(split="clusters").fit(two, labels)
     with pytest.raises(DataError, match="all rows of the table have the same label"):
         search(split="rows").fit(X, np.zeros(60, dtype=int))
-    with pytest.raises(DataError, match="all rows of the table have the same label"):
-        search(split="clusters").fit(X, np.zeros(60, dtype=int))
     with pytest.raises(DataError, match="the table has 8 rows in 3 clusters, of which none can be"):
         search(split="rows").fit(X[:8], np.arange(8) % 3)
     with pytest.raises(DataError, match="table 1 has 8 rows in 3 clusters"):
         search(split="rows").fit([X, X[:8]], [y, np.arange(8) % 3])
     with pytest.raises(SettingsError, match="split must be one of"):
         search(split="row").fit(X, y)
-    with pytest.raises(SettingsError, match="split='rows', cv must be at least 2 folds, got 1"):
+    with pytest.raises(SettingsError, match="cv must be at least 2 folds, got 1"):
         search(split="rows", cv=1).fit(X, y)
     with pytest.raises(SettingsError, match="groups are of whole tables, which split='rows'"):
         search(split="rows").fit([X, X + 1], [y, y], groups=["a", "b"])
@@ -192,8 +187,6 @@ def test_recordings_and_graphs_are_not_split():
     X, y = table(3, 60)
     with pytest.raises(DataError, match="split='rows' is for tables: the samples of a recording"):
         MetricLearnerCV(ChangePoint(), split="rows").fit([X, X], [np.sort(y), np.sort(y)])
-    with pytest.raises(DataError, match="split='rows' is for tables: the samples of a recording"):
-        MetricLearnerCV(split="rows").fit([X, X], [[30, 60], [20, 60]])
     graphs = [(np.ones((60, 60)) - np.eye(60), X)] * 2
     with pytest.raises(DataError, match="split='clusters' is for tables: the nodes of a graph"):
         MetricLearnerCV(NormalizedCut(), split="clusters").fit(graphs, [y, y])

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from strategies import examples, label_vectors
 
 from structsvm import EquivalenceMatrix
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.partitions import (
-    adjusted_rand_index,
     state_matching_score,
     weighted_adjusted_rand_index,
 )
@@ -82,26 +81,6 @@ def test_errors_far_from_changes_weigh_more():
     far = states((0, 17), (1, 5), (0, 18), (1, 30), (0, 20), (2, 60), (1, 50))
     for score in (weighted_adjusted_rand_index, state_matching_score):
         assert score(TRUTH, far) < score(TRUTH, near)
-
-
-def test_without_weights_it_is_nearly_the_adjusted_rand_index():
-    guess = RECORDED["much wrong"][0]
-    assert weighted_adjusted_rand_index(TRUTH, guess, alpha=0.0) == pytest.approx(
-        adjusted_rand_index(TRUTH, guess)
-    )
-
-
-@pytest.mark.parametrize("alpha", [-0.1, np.nan, np.inf])
-def test_a_wrong_alpha_is_refused(alpha):
-    with pytest.raises(SettingsError, match="alpha must be a number that is at least 0"):
-        weighted_adjusted_rand_index(TRUTH, TRUTH, alpha)
-
-
-def test_wrong_weights_are_refused():
-    with pytest.raises(SettingsError, match=r"of the errors delay.*late"):
-        state_matching_score(TRUTH, TRUTH, {"late": 0.1})
-    with pytest.raises(SettingsError, match="weights are from 0 to 1, of the errors delay"):
-        state_matching_score(TRUTH, TRUTH, {"delay": 2})
 
 
 @pytest.mark.parametrize("score", [weighted_adjusted_rand_index, state_matching_score])

@@ -40,14 +40,12 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
     """A classifier of boundaries, learned from change points, whose peaks are the changes.
 
     The classifier sees, for each sample, the means of the windows before and after it, how they
-    differ, and the samples next to it; it learns whether a segment begins there or within
-    ``tolerance`` samples. Its probabilities are added over a few samples with weights that fall off
-    to either side; a boundary is a peak of the sums above a threshold. The spread of the sum, the
-    threshold and the distance between peaks are those with the smallest mean loss
-    ``|M - M_i|_F^2`` on the training recordings, each scored by a classifier that has not seen it,
-    nor its group. Other recordings are scored by the mean of the probabilities of these classifiers
-    and of one that learned from all. One recording, or one group, leaves nothing to choose by: then
-    they are 3, 0.5 and 5.
+    differ, and the samples next to it; it learns whether a segment begins within ``tolerance``
+    samples. Its probabilities are added over a few samples with falling weights; a boundary is a
+    peak of the sums above a threshold. Spread, threshold and distance between peaks are those with
+    the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, each scored by a classifier
+    that has not seen it, nor its group; with a single group they are 3, 0.5 and 5. Other recordings
+    are scored by the mean of these classifiers and of one that learned from all.
 
     Parameters
     ----------
@@ -56,12 +54,10 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
     widths : sequence of int
         Of the windows, in samples.
     tolerance : int
-        Samples on either side of a boundary that count as one in training, because annotations are
-        no more exact than that.
+        Samples on either side of a boundary that count as one in training.
     n_folds : int
         Lowered to the number of groups, or of recordings where there are no groups.
     standardize : {"recording", "training", None}
-        How the columns are centred and scaled before they are compared.
     random_state : int, optional
         Of the folds, and of an estimator whose ``random_state`` is None.
 
@@ -89,9 +85,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
     """
 
     def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
-        """Learn the classifier, and choose the threshold and the distance.
-
-        Parameters and errors are those of :meth:`FrameClassifier.fit`, but for the labels.
+        """Learn, as :meth:`FrameClassifier.fit`, but for the labels.
 
         Parameters
         ----------
@@ -112,10 +106,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         return self
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probability that a segment begins within ``tolerance`` of each sample, (T_i,) each.
-
-        At the first sample, where one always does, it says nothing.
-        """
+        """Probability that a segment begins within ``tolerance`` of each sample, (T_i,) each."""
         return [p[:, 1] for p in self._probabilities(Xs)]
 
     def _ends(self, p: Floats, K: int | None) -> list[int]:

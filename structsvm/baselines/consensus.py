@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -21,11 +21,9 @@ class Consensus(Segmenter):
     """The segmentation that is nearest to those of several estimators.
 
     With the segmentations ``M_i`` that the estimators find of a recording, it is the ``M`` of least
-    ``sum_i w_i |M - M_i|_F^2``, the loss that they were learned with: the median of the partitions
-    (Barthelemy and Monjardet, 1981), exactly, by dynamic programming over the boundaries that any
-    of them has. A change that most of them see is kept, and one that a single one sees is not.
-    Estimators that make different mistakes, such as a metric and classifiers, are better together
-    than each alone.
+    ``sum_i w_i |M - M_i|_F^2``: the median of the partitions (Barthelemy and Monjardet, 1981),
+    exactly, by dynamic programming over the boundaries that any of them has. Estimators that make
+    different mistakes, such as a metric and classifiers, are better together than each alone.
 
     Parameters
     ----------
@@ -75,19 +73,11 @@ class Consensus(Segmenter):
         ------
         SettingsError
             When ``estimators`` or ``weights`` have values they cannot have.
-        StructSVMError
-            When an estimator cannot learn; a note names it.
         """
         self._weights()  # refuses bad ones before any work
-        Xs, ys, groups = _listed(Xs), _listed(ys), _listed(groups)
-        found: dict[str, Any] = {}
-        for name, estimator in self.estimators:
-            try:
-                found[name] = clone(estimator).fit(Xs, ys, groups=groups)
-            except Exception as error:
-                error.add_note(f"while fitting {name} of a consensus")
-                raise
-        self.estimators_ = found
+        self.estimators_: dict[str, Any] = {
+            name: clone(estimator).fit(Xs, ys, groups=groups) for name, estimator in self.estimators
+        }
         return self
 
     @property
@@ -97,14 +87,12 @@ class Consensus(Segmenter):
         return np.unique(np.concatenate(known)) if known else None
 
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
-        """Return the segment ends of each recording, the last being T.
-
-        Raises
-        ------
-        DataError
-            When ``Xs`` is a mapping, or an estimator cannot use a recording.
-        """
-        return self._nearest(self._checked(Xs), n_clusters, {})
+        """Return the segment ends of each recording, the last being T."""
+        check_is_fitted(self, "estimators_")
+        members = self.estimators_.values()
+        found = [member.predict_breakpoints(Xs, n_clusters) for member in members]
+        counts = cluster_counts(n_clusters, [ends[-1] for ends in found[0]])
+        return nearest_segmentations(found, self._weights(), counts)
 
     def predict_states(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
         """Return the name of the state of each sample, (T_i,) each.
@@ -117,47 +105,27 @@ class Consensus(Segmenter):
         SettingsError
             When no estimator names states.
         """
-        Xs, classes = self._checked(Xs), self.classes_
+        check_is_fitted(self, "estimators_")
+        classes = self.classes_
         if classes is None:
             raise SettingsError(
                 "no estimator of this consensus names states: add a FrameClassifier, or a "
                 "MetricLearner with features=StateScores()"
             )
-        naming = {name: m for name, m in self.estimators_.items() if names_states(m)}
-        unsure = [name for name, member in naming.items() if hasattr(member, "predict_proba")]
-        said = {name: naming[name].predict_proba(Xs) for name in unsure}
+        naming = [member for member in self.estimators_.values() if names_states(member)]
         found = [
-            [p @ (naming[name].classes_[:, None] == classes) for p in of_one]
-            for name, of_one in said.items()
+            [p @ (member.classes_[:, None] == classes) for p in member.predict_proba(Xs)]
+            for member in naming
+            if hasattr(member, "predict_proba")
         ] or [
             [names[:, None] == classes for names in member.predict_states(Xs, n_clusters)]
-            for member in naming.values()
+            for member in naming
         ]
-        segmented = self._nearest(Xs, n_clusters, said)
+        segmented = self.predict_breakpoints(Xs, n_clusters)
         return [
             _named(ends, sum(scores), classes)
             for ends, scores in zip(segmented, zip(*found, strict=True), strict=True)
         ]
-
-    def _checked(self, Xs: Any) -> Any:
-        """The recordings, as every estimator can read them."""
-        check_is_fitted(self, "estimators_")
-        if isinstance(Xs, Mapping):
-            raise DataError("a consensus takes a list of recordings: give list(Xs.values())")
-        return _listed(Xs)
-
-    def _nearest(
-        self, Xs: Any, n_clusters: Counts, said: Mapping[str, Sequence[Floats]]
-    ) -> list[list[int]]:
-        """The segment ends of each recording; ``said`` are probabilities that are known already."""
-        found = [
-            member.breakpoints_of(said[name], n_clusters)
-            if name in said and hasattr(member, "breakpoints_of")
-            else member.predict_breakpoints(Xs, n_clusters)
-            for name, member in self.estimators_.items()
-        ]
-        counts = cluster_counts(n_clusters, [ends[-1] for ends in found[0]])
-        return nearest_segmentations(found, self._weights(), counts)
 
     def _weights(self) -> Floats:
         """The weight of each estimator."""
@@ -173,11 +141,6 @@ class Consensus(Segmenter):
                 f"got {self.weights!r}"
             )
         return weights
-
-
-def _listed(given: Any) -> Any:
-    """What can be read once, so that all estimators can read it."""
-    return list(given) if isinstance(given, Iterator) else given
 
 
 def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:

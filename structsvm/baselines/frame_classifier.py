@@ -37,13 +37,10 @@ class FrameClassifier(FrameSegmenter):
     """A classifier that names every sample, with smoothed names.
 
     The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
-    price for each change. The price is the one with the smallest mean loss ``|M - M_i|_F^2`` on the
-    training recordings, each scored by a classifier that has not seen it, nor its group. A state
-    that occurs in one of them only has probability 0 there. Other recordings are named by the mean
-    of the probabilities of these classifiers and of one that learned from all. One recording, or
-    one group, leaves nothing to choose by: then the price is 3.
-
-    It needs the names of the states, and knows no others.
+    price for each change: the one with the smallest mean loss ``|M - M_i|_F^2`` on the training
+    recordings, each scored by a classifier that has not seen it, nor its group; with a single group
+    it is 3. Other recordings are named by the mean of the probabilities of these classifiers and of
+    one that learned from all. It needs the names of the states, and knows no others.
 
     Parameters
     ----------
@@ -69,8 +66,7 @@ class FrameClassifier(FrameSegmenter):
     price_ : float
         The price of a change.
     prices_, losses_ : array of shape (n_prices,)
-        What it was chosen from, and their mean losses on held-out recordings; the price alone, and
-        NaN, where nothing can be held out.
+        What it was chosen from, and their mean losses on held-out recordings; NaN without any.
 
     Examples
     --------
@@ -125,11 +121,6 @@ class FrameClassifier(FrameSegmenter):
         LearningError
             When the classifier fails, naming the fold.
         """
-        if self.features is not None and not isinstance(self.features, RecordingTransformer):
-            raise SettingsError(
-                "features must be a transformer of structsvm.features or None, got "
-                f"{self.features!r}"
-            )
         prices = np.unique(np.asarray(PRICES if self.prices is None else self.prices, float))
         if prices.size == 0 or not (prices >= 0).all():
             raise SettingsError(f"prices must be numbers of 0 or more, got {self.prices!r}")

@@ -46,13 +46,10 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     """A classifier that names every node of graphs or images.
 
     A node, such as a superpixel, has the region that is most probable for it; no cut is made. Of
-    two regions, the second, by order of names, is where its probability is above a threshold. That
-    is chosen by the mean loss ``|M - M_i|_F^2`` of the nodes on the training images, each scored by
-    a classifier that has not seen it, nor its group: of all thresholds that are no worse than the
-    best by more than one standard error, the one nearest to 0.5, because ten images say little
-    about a threshold.
-
-    It needs names of regions that mean the same in all images, such as masks, and knows no others.
+    two regions, the second, by order of names, is where its probability is above a threshold: of
+    those whose mean loss ``|M - M_i|_F^2`` on images that the classifier has not seen is within one
+    standard error of the best, the one nearest to 0.5. It needs names of regions that mean the same
+    in all images, such as masks, and knows no others.
 
     Parameters
     ----------
@@ -74,8 +71,7 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     threshold_ : float
         Of the probability of the second of two regions; 0.5 where nothing can be held out.
     thresholds_, losses_ : array of shape (n,)
-        What it was chosen from, and the mean losses on held-out images; 0.5 alone, and NaN, where
-        nothing was chosen.
+        What it was chosen from, and the mean losses on held-out images; NaN without any.
 
     Examples
     --------

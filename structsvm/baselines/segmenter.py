@@ -61,13 +61,7 @@ class FrameSegmenter(Segmenter):
         self, Xs: Sequence[Floats], n_clusters: Counts = None
     ) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
-        return self.breakpoints_of(self.predict_proba(Xs), n_clusters)
-
-    def breakpoints_of(
-        self, probabilities: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[int]]:
-        """Return the segment ends of recordings of which ``predict_proba`` has said this."""
-        return [self._ends(p, K) for p, K in with_counts(probabilities, n_clusters)]
+        return [self._ends(p, K) for p, K in with_counts(self.predict_proba(Xs), n_clusters)]
 
     @abstractmethod
     def _ends(self, p: Floats, K: int | None) -> list[int]:

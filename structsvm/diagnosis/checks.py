@@ -6,6 +6,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,10 @@ from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted, finite, some_of
 
+__all__ = ["Diagnosis", "Finding"]
+
+WIDTH = 80
+"""Of a table of findings."""
 OPEN = 0.05
 """A certified gap that is worth a word, as a share of the best possible gain."""
 DOMINATES = 0.5
@@ -74,6 +79,80 @@ WAYS_OUT = {
 
 Found = Iterator[tuple[str, str, dict[str, Any]]]
 """What a check finds: what it is, what to do, and the values behind the sentence."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that makes a fit poor, or its figures better than they will be on new samples.
+
+    Examples
+    --------
+    >>> from structsvm.diagnosis import Finding
+    >>> finding = Finding("copies", "2 recordings are the same", "keep one", {"names": ["a", "b"]})
+    >>> finding.kind, finding.values["names"]
+    ('copies', ['a', 'b'])
+    """
+
+    kind: str
+    """One of :attr:`Diagnosis.checked`."""
+    found: str
+    """What it is, with its numbers."""
+    remedy: str
+    """What to do."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """The numbers and names behind the sentence."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: kind, found, remedy and the values."""
+        return dict(finite(asdict(self)))
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found, and what was looked for; ``print`` it.
+
+    Examples
+    --------
+    >>> from structsvm.diagnosis import Diagnosis
+    >>> print(Diagnosis((), ("certificate", "few labels")))
+    nothing was found; looked for: certificate, few labels
+    """
+
+    findings: tuple[Finding, ...]
+    """The worst first, in the order of what was looked for."""
+    checked: tuple[str, ...]
+    """What was looked for."""
+
+    def __len__(self) -> int:
+        """Return the number of findings."""
+        return len(self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Go through the findings."""
+        return iter(self.findings)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What was found, each kind once."""
+        return tuple(dict.fromkeys(finding.kind for finding in self.findings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON: the findings, and what was looked for."""
+        return {
+            "findings": [finding.to_dict() for finding in self.findings],
+            "checked": list(self.checked),
+        }
+
+    def __str__(self) -> str:
+        """A table: what was found, and below each what to do."""
+        if not self.findings:
+            return f"nothing was found; looked for: {', '.join(self.checked)}"
+        fill = partial(textwrap.fill, width=WIDTH, break_on_hyphens=False)  # names of files
+        return "\n".join(
+            f"{fill(f'{finding.kind}: {finding.found}', subsequent_indent='    ')}\n"
+            f"{fill(f'  -> {finding.remedy}', subsequent_indent='     ')}"
+            for finding in self.findings
+        )
 
 
 # ---- what a fitted learner says of itself, without any samples
@@ -480,7 +559,7 @@ OF_FEATURES = (scale, spikes, codes, constant, copied_features, copies, leakage)
 OF_LABELS = (unrelated_labels, labels_among_features)
 
 
-# ---- the door: what makes a fit poor
+# ---- the door
 
 
 def diagnose(
@@ -599,95 +678,3 @@ def _examined(
         truths=truths or [None] * N,
         groups=None if groups is None else list(groups),
     )
-
-
-# ---- findings as values, and as a table to print
-
-
-__all__ = ["Diagnosis", "Finding"]
-
-WIDTH = 80
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that makes a fit poor, or its figures better than they will be on new samples.
-
-    Examples
-    --------
-    >>> from structsvm.diagnosis import Finding
-    >>> finding = Finding("copies", "2 recordings are the same", "keep one", {"names": ["a", "b"]})
-    >>> finding.kind, finding.values["names"]
-    ('copies', ['a', 'b'])
-    """
-
-    kind: str
-    """One of :attr:`Diagnosis.checked`."""
-    found: str
-    """What it is, with its numbers."""
-    remedy: str
-    """What to do."""
-    values: Mapping[str, Any] = field(default_factory=dict)
-    """The numbers and names behind the sentence."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: kind, found, remedy and the values."""
-        return dict(finite(asdict(self)))
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What was found, and what was looked for; ``print`` it.
-
-    Examples
-    --------
-    >>> from structsvm.diagnosis import Diagnosis
-    >>> print(Diagnosis((), ("certificate", "few labels")))
-    nothing was found; looked for: certificate, few labels
-    """
-
-    findings: tuple[Finding, ...]
-    """The worst first, in the order of what was looked for."""
-    checked: tuple[str, ...]
-    """What was looked for."""
-
-    def __len__(self) -> int:
-        """Return the number of findings."""
-        return len(self.findings)
-
-    def __iter__(self) -> Iterator[Finding]:
-        """Go through the findings."""
-        return iter(self.findings)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What was found, each kind once."""
-        return tuple(dict.fromkeys(finding.kind for finding in self.findings))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON: the findings, and what was looked for."""
-        return {
-            "findings": [finding.to_dict() for finding in self.findings],
-            "checked": list(self.checked),
-        }
-
-    def __str__(self) -> str:
-        """A table: what was found, and below each what to do."""
-        if not self.findings:
-            return f"nothing was found; looked for: {', '.join(self.checked)}"
-        width = max(len(finding.kind) for finding in self.findings) + 2
-        lines, indent = [], " " * width
-        for finding in self.findings:
-            for first, text, more in (
-                (finding.kind.ljust(width), finding.found, indent),
-                (f"{indent}-> ", finding.remedy, f"{indent}   "),
-            ):
-                # Names of files are not broken at their hyphens.
-                lines += textwrap.wrap(
-                    text,
-                    WIDTH,
-                    initial_indent=first,
-                    subsequent_indent=more,
-                    break_on_hyphens=False,
-                )
-        return "\n".join(lines)

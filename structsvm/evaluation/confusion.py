@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.sample import Sample
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.features.names import read_names
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.support.arrays import Floats, Ints
@@ -91,9 +91,6 @@ def confusions_of(
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
     words, known = learner.problem_.traits.words, learner.inputs_.states
     sizes = [sample.n_samples for sample in samples]
-    for who, each in found.items():
-        if [np.shape(y) for y in each] != [(T,) for T in sizes]:
-            raise SettingsError(f"baselines: {who!r} does not name the state of each {words.item}")
     pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
     of_items = [learner.problem_.learning.item_labels(y, sample) for y, sample in pairs]
     truths = read_names(of_items, sizes, words.whole) if found else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -345,14 +344,12 @@ def evaluate(
 ) -> Evaluation:
     """Compare the learned metric with the untrained one and with baselines on held-out samples.
 
-    All methods are tuned on the training labels alone. Other metrics, and the classifiers of
-    :mod:`structsvm.baselines`, are compared if ``fit(..., baselines=)`` has tuned them.
-    Further methods can be given as ``baselines``.
-
-    If the labels are names of states, and the learner has features that score states
+    Other metrics, and the classifiers of :mod:`structsvm.baselines`, are compared if
+    ``fit(..., baselines=)`` has tuned them on the training labels. If the labels are names of
+    states, and the learner has features that score states
     (:class:`~structsvm.features.StateScores`), or a baseline has ``predict_states`` and
     ``classes_``, the predicted names are evaluated as well: accuracy and macro F1 over all items
-    with a name, and the confusion matrix. All metrics name their segments by the same scores.
+    with a name, and the confusion matrix.
 
     Parameters
     ----------
@@ -375,12 +372,9 @@ def evaluate(
     measured : sequence of Sample, optional
         The result of ``learner.measured`` for the same samples, if it is known.
     unseen_states : {"refuse", "count"}
-        Treatment of names in the labels that the learner has not learned: refuse them with an error
-        that lists them, or count their samples as named wrongly. The scores of the partition do not
-        depend on names.
+        Names in the labels that were not learned: refuse them, or count them as named wrongly.
     groups : sequence of length N, optional
-        Group of each sample (person, machine, ...). The verdict treats groups, and not samples, as
-        independent.
+        Group of each sample (person, machine, ...), which the verdict treats as independent.
     split : {None, "rows", "clusters", "auto"}
         Evaluate parts of a single table: up to ten groups of its rows, or some of its clusters at a
         time. "auto" is the question that the learner was made for. If it was fitted on this table
@@ -489,7 +483,8 @@ def compare(
     for name, baseline in baselines.items():
         if name in guesses:
             raise SettingsError(f"baselines: {name!r} is among the metrics: give it another name")
-        labels = _found_by(name, baseline, "predict", Xs, counts)
+        asked = (Xs,) if counts is None else (Xs, counts)
+        labels = baseline.predict(*asked)
         try:
             guesses[name] = [partition_of(M) for M in encode(learner, samples, labels)]
         except DataError as error:
@@ -497,7 +492,7 @@ def compare(
                 f"baselines: {name!r} does not predict one label for each item: {error}"
             ) from error
         if names_states(baseline):
-            states[name] = _found_by(name, baseline, "predict_states", Xs, counts)
+            states[name] = baseline.predict_states(*asked)
     _warn_of_new_clusters(learner, samples, ys)
     evaluation = Evaluation.of(
         truths,
@@ -512,20 +507,6 @@ def compare(
         units=units,
     )
     return Comparison(truths, guesses, states, evaluation)
-
-
-def _found_by(name: str, baseline: Any, method: str, Xs: Any, counts: Counts) -> Any:
-    predict = getattr(baseline, method, None)
-    if not callable(predict):
-        raise SettingsError(f"baselines: {name!r} is {baseline!r}, which has no method {method}")
-    asked = (Xs,) if counts is None else (Xs, counts)
-    try:
-        signature(predict).bind(*asked)
-    except TypeError:
-        raise SettingsError(
-            f"baselines: {name!r} does not take the number of clusters: leave out n_clusters"
-        ) from None
-    return predict(*asked)
 
 
 def _counts(

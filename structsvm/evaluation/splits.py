@@ -107,8 +107,6 @@ def folds_of(
             "MetricLearner, which needs only one"
             + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
-    if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
-        raise SettingsError(f"cv must be at least 2 folds, or a splitter, got {cv!r}")
     splitter, together, grouped = cv, units, groups is not None
     apart = units if numbers is None else joined(units, numbers)
     if isinstance(cv, int | np.integer):
@@ -187,8 +185,13 @@ def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
 
 def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
     """Hold whole samples out, groups of rows, or clusters; or samples and one of their states."""
+    cv = FOLDS.get(asked, 5) if cv is None else cv
+    divides = asked in (ROWS, CLUSTERS)
+    if isinstance(cv, bool) or (is_whole(cv) and cv < 2) or (divides and not is_whole(cv)):
+        other = "" if divides else ", or a splitter"
+        raise SettingsError(f"cv must be at least 2 folds{other}, got {cv!r}")
     splits = {ROWS: split_rows, CLUSTERS: split_clusters, STATES: split_states, None: _split_wholes}
-    return splits[asked](data, FOLDS.get(asked, 5) if cv is None else cv, random_state)
+    return splits[asked](data, cv, random_state)
 
 
 def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
@@ -200,7 +203,7 @@ def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
     """Hold groups of rows out, which have rows of every cluster; like rows are in one group."""
-    _check(data, n_folds, ROWS)
+    _check(data, ROWS)
     truths, words = data.truths, data.problem.traits.words
     each = [M.n_samples // (ROWS_OF_A_CLUSTER * M.n_clusters) for M in truths]
     n, first = min(int(n_folds), *each), int(np.argmin(each))
@@ -233,7 +236,7 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
 
 def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
     """Hold whole clusters out, equally many at a time, in several draws of folds."""
-    _check(data, n_folds, CLUSTERS)
+    _check(data, CLUSTERS)
     words, numbers = data.problem.traits.words, dict[str, int]()
     labels = [
         np.array([numbers.setdefault(name, len(numbers)) for name in names])
@@ -320,16 +323,11 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
 
 def _state_names(data: TrainingSet) -> list[NDArray[Any]]:
     """The name of the state of each sample as text, (T_i,) each."""
-    words, labels = data.problem.traits.words, data.item_labels
-    if not data.problem.traits.contiguous:
+    labels, contiguous = data.item_labels, data.problem.traits.contiguous
+    if labels is None or not contiguous or not are_names(data.samples, labels):
         raise DataError(
-            f"split='states' is for recordings: {words.wholes(len(data))} have no segments of "
-            "named states; leave split out"
-        )
-    if labels is None or not are_names(data.samples, labels):
-        raise DataError(
-            "split='states' hides one state after the other: give a name for each sample, the same "
-            "in several recordings; change points have none"
+            "split='states' hides one state of recordings after the other: give a name for each "
+            "sample, the same in several recordings; change points have none"
         )
     data.problem.learning.check(data.truths)
     return [np.array(names_of_labels(y)) for y in labels]
@@ -357,7 +355,7 @@ def fewest_rows(y: Any) -> int:
     return 2 * ROWS_OF_A_CLUSTER * np.unique(np.asarray(y)).size
 
 
-def _check(data: TrainingSet, n_folds: Any, asked: str) -> None:
+def _check(data: TrainingSet, asked: str) -> None:
     words = data.problem.traits.words
     if not data.has_rows:
         raise DataError(
@@ -370,8 +368,6 @@ def _check(data: TrainingSet, n_folds: Any, asked: str) -> None:
         raise SettingsError(
             f"groups are of whole {words.whole}s, which split={asked!r} divides: leave one out"
         )
-    if not (is_whole(n_folds) and n_folds >= 2):
-        raise SettingsError(f"with split={asked!r}, cv must be at least 2 folds, got {n_folds!r}")
 
 
 def _parts(

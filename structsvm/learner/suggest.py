@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -35,10 +34,9 @@ def suggest_labels(
 ) -> list[Suggestion]:
     """Return the stretches about which the learned metric is least certain.
 
-    These are the stretches with the smallest margin between the best segmentation of the recording
-    and the best one with another number of changes in the stretch (by up to two), both exact
-    (:class:`~structsvm.oracles.sequential.SequentialOracle`). They serve to examine the model:
-    labelling them was measured to be worse than labelling at random (docs/results.md).
+    These have the smallest margin between the best segmentation of the recording and the best one
+    with another number of changes in the stretch (by up to two), both exact. They serve to examine
+    the model: labelling them was measured to be worse than labelling at random (docs/results.md).
 
     Parameters
     ----------
@@ -82,33 +80,24 @@ def suggest_labels(
     constraints = [Constraint()] * len(samples)
     if ys is not None:
         labels = read_labels(problem, samples, each_in_order(ys, Xs))
-        constraints = [
-            Constraint(forbidden=tuple(range(1, known.n_samples)))
-            if known.truth is not None
-            else known.constraint
-            for known in labels
-        ]
+        known = [Constraint(forbidden=tuple(range(1, y.n_samples))) for y in labels]
+        pairs = zip(labels, known, strict=True)
+        constraints = [y.constraint if y.truth is None else whole for y, whole in pairs]
     metric = learner.metric_
     assert metric.price is not None
     scale = max(metric.price, np.finfo(float).tiny)
-    suggestions = []
+    by_recording = []
     for i, (x, constraint) in enumerate(zip(samples, constraints, strict=True)):
         oracle = asked_for_changes(problem, x, "regions")
         objective = problem.decoding_objective(x, metric)
+        found = _margins(i, oracle, objective, constraint, length)
         mine: list[Suggestion] = []
-        for suggestion in sorted(
-            _margins(i, oracle, objective, constraint, length), key=lambda found: found.margin
-        ):
-            apart = all(suggestion.end <= s.start or s.end <= suggestion.start for s in mine)
-            if apart:
-                mine.append(replace(suggestion, margin=suggestion.margin / scale))
-        suggestions.append(mine)
-    chosen: list[Suggestion] = []
+        for one in sorted(found, key=lambda s: s.margin):
+            if all(one.end <= s.start or s.end <= one.start for s in mine):
+                mine.append(replace(one, margin=one.margin / scale))
+        by_recording += enumerate(mine)
     # A second stretch of a recording comes only after the first of all others.
-    for layer in zip_longest(*suggestions):
-        found = [suggestion for suggestion in layer if suggestion is not None]
-        chosen += sorted(found, key=lambda suggestion: suggestion.margin)
-    return chosen[:n]
+    return [one for _, one in sorted(by_recording, key=lambda pair: (pair[0], pair[1].margin))][:n]
 
 
 def _margins(

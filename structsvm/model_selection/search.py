@@ -82,11 +82,10 @@ class MetricLearnerCV(ProblemParameters):
         Number of folds, or a scikit-learn splitter that holds every sample out once. With
         ``groups``, a group is never split. None is 5, or 3 if clusters are held out.
     split : {None, "rows", "clusters", "states"}
-        What is held out. For tables: whole tables (None), groups of rows of the known clusters
+        What is held out: whole samples (None); groups of rows of the known clusters of tables
         ("rows"), or all rows of some clusters ("clusters", at least two at a time, in several draws
-        of ``cv`` folds); one table is enough for the latter two. For recordings of named states:
-        whole recordings (None), or whole recordings while one of their states is unlabelled in the
-        others ("states", one state after the other in each fold).
+        of ``cv`` folds), for which one table is enough; or whole recordings while one of their
+        named states is unlabelled in the others ("states", one after the other).
     n_clusters : {None, "true"}
         With None, the verdict is about partitions whose number of clusters follows from the
         calibrated price; with "true", about partitions with the number of clusters of the labels.
@@ -94,11 +93,10 @@ class MetricLearnerCV(ProblemParameters):
         number of the labels alone if the problem takes it for known.
     rule : {None, "one_se", "min"}
         Choose the simplest candidate within one standard error of the best, or the best. None is
-        "min" if clusters are held out or states are hidden, because few of them are left to compare
-        by, and "one_se" otherwise. A large ``lam`` is simpler than a small one of the same kind of
-        metric, and candidates that are not learned are simpler than learned ones; diagonal and full
-        metrics are compared by their means. A consensus is chosen in place of one of its members,
-        unless this member is better by more than one standard error.
+        "min" if clusters or states are held out, and "one_se" otherwise. A large ``lam`` is simpler
+        than a small one of the same kind of metric, and candidates that are not learned are simpler
+        than learned ones; diagonal and full metrics are compared by their means. A consensus is
+        chosen in place of a member that is not better by more than one standard error.
     choose_from : {"metrics", "all"}
         Whether ``best_estimator_`` is the best learned metric, or the best of all candidates, which
         may be the untrained metric, a classifier or the consensus.
@@ -112,9 +110,8 @@ class MetricLearnerCV(ProblemParameters):
     ----------
     best_estimator_ : MetricLearner
         The best learned candidate, fitted on all recordings, which can be given to
-        :func:`structsvm.save`. With ``choose_from="all"``, the best candidate of all, which has
-        ``predict``, ``predict_breakpoints``, ``predict_partitions``, ``predict_states`` and
-        ``predict_segments`` at least. ``predict`` and its relatives are those of this estimator.
+        :func:`structsvm.save`; with ``choose_from="all"``, the best candidate of all, which has
+        ``predict`` and its relatives at least.
     best_learner_ : MetricLearner
         The best learned candidate, whatever ``choose_from`` is.
     best_candidate_ : str
@@ -138,13 +135,9 @@ class MetricLearnerCV(ProblemParameters):
     Notes
     -----
     The losses behind ``verdict_`` are those of the candidate that the *other* folds choose, so that
-    choosing among many values of ``lam`` does not bias them. Standard errors treat groups, or else
-    recordings, as independent, and neglect that folds share training recordings.
-
-    In each fold, the values of ``lam`` are fitted in decreasing order, each starting from the cuts
-    of the previous one; every fit has its own certificate. Work that does not depend on ``lam`` is
-    done once. The final fit on all recordings cross-fits features that learn from labels in the
-    same folds, if there are at least three, because their classifiers are known.
+    choosing among many values of ``lam`` does not bias them. Groups, or else recordings, are taken
+    to be independent. In each fold, the values of ``lam`` are fitted in decreasing order, each
+    starting from the cuts of the previous one; every fit has its own certificate.
 
     Examples
     --------
@@ -385,12 +378,6 @@ class MetricLearnerCV(ProblemParameters):
         own = dict(candidate.settings)
         if candidate.tuned is not None:  # the others are of the baseline
             own = {name: own[name] for name in SEEING if name in own}
-        unknown = sorted(own.keys() - parameters.keys())
-        if unknown:
-            raise SettingsError(
-                f"candidate {candidate.name!r} sets {unknown[0]!r}: MetricLearner has no such "
-                "parameter"
-            )
         parameters |= own
         if candidate.lam is not None:
             parameters["lam"] = candidate.lam
@@ -398,7 +385,8 @@ class MetricLearnerCV(ProblemParameters):
 
     def _settings(self, candidate: Candidate, of_rows: bool = False) -> Settings:
         """The settings of the learner of a candidate."""
-        settings = Settings.of(self._parameters(candidate))
+        learner = MetricLearner(**self._parameters(candidate))  # refuses what it does not have
+        settings = Settings.of(learner.get_params(deep=False))
         return settings.scaled_as_training if of_rows else settings
 
     def _folded(self, data: TrainingSet, fewest: int) -> TrainingSet:
