@@ -86,7 +86,7 @@ def suggest_labels(
     metric = learner.metric_
     assert metric.price is not None
     scale = max(metric.price, np.finfo(float).tiny)
-    by_recording = []
+    by_recording: list[tuple[int, Suggestion]] = []
     for i, (x, constraint) in enumerate(zip(samples, constraints, strict=True)):
         oracle = asked_for_changes(problem, x, "regions")
         objective = problem.decoding_objective(x, metric)
