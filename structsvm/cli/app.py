@@ -41,7 +41,7 @@ def run(argv: Sequence[str]) -> int:
         terminal = Terminal(args.json, args.quiet, args.verbose)
         with _messages(terminal, args):
             command: Any = import_module(f"structsvm.cli.{args.module}")
-            code: int = command.run(args, terminal)
+            code: int = getattr(command, f"run_{args.command}")(args, terminal)
         sys.stdout.flush()
         return code
     except BrokenPipeError:

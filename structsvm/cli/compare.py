@@ -7,8 +7,8 @@ from typing import Any
 
 from structsvm.cli.inputs import read
 from structsvm.cli.outputs import check_output
-from structsvm.cli.plot import new_figure, save_figure
 from structsvm.cli.settings import assigned, learner_of
+from structsvm.cli.show import new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
 from structsvm.compare import Comparison, compare_on, solver_named
@@ -20,7 +20,7 @@ from structsvm.support.tables import ShortTable
 COLUMNS = ("seconds", "calls", "iterations", "status")
 
 
-def run(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print where each solver ended."""
     if args.output is not None:
         check_output(args, args.output, FIGURES)

@@ -34,41 +34,44 @@ from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import ShortTable
 
 
-def run(args: argparse.Namespace, terminal: Terminal) -> int:
-    """Compare, and print the table and the verdict, or write the page."""
-    if args.command == "report":
-        check_output(args, args.output, (".html", ".htm"))
+def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Compare, and print the table and the verdict."""
+    learner, inputs, samples = _read(args, terminal)
+    if can_be_split(learner, samples, inputs.ys):
+        refuse_groups(args.groups)
+        _evaluate_rows(args, terminal, learner, inputs, samples[0])
+        return 0
+    result: Evaluation = _judged(evaluate, args, terminal, learner, inputs, samples)
+    if args.groups is None and result.verdict.is_supported:
+        terminal.note(taken_to_be_independent(inputs))
+    terminal.report(result.to_dict(), *readable(result))
+    return 0
+
+
+def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Compare, and write the page."""
+    check_output(args, args.output, (".html", ".htm"))
+    learner, inputs, samples = _read(args, terminal)
+    learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
+    about = {"title": f"What {args.model.stem} is worth", "times": inputs.times}
+    page = _judged(report_page, args, terminal, learner, inputs, samples, **about)
+    if args.groups is None and len(inputs) >= MIN_UNITS:
+        terminal.note(taken_to_be_independent(inputs))
+    encoded = printable(page).encode()
+    write_atomically(args.output, encoded)
+    size = amount(len(encoded))
+    terminal.note(f"the page is in {args.output}, {size}: open it in a browser")
+    if terminal.as_json:
+        terminal.report({"page": str(args.output)})
+    return 0
+
+
+def _read(
+    args: argparse.Namespace, terminal: Terminal
+) -> tuple[MetricLearner, InputData, list[Sample]]:
     learner = load_metric_learner(args.model)
     inputs = read_for(learner, args, terminal, need_labels=True)
-    samples = measured(learner, inputs, terminal)
-    groups = groups_of(inputs, args.groups)
-    about = {
-        "names": inputs.names,
-        "unseen_states": args.unseen_states,
-        "groups": groups,
-        "measured": samples,
-    }
-    if args.command == "report":
-        learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
-        about |= {"title": f"What {args.model.stem} is worth", "times": inputs.times}
-        page = _judged(report_page, args, terminal, learner, inputs, about)
-        if groups is None and len(inputs) >= MIN_UNITS:
-            terminal.note(taken_to_be_independent(inputs))
-        encoded = printable(page).encode()
-        write_atomically(args.output, encoded)
-        size = amount(len(encoded))
-        terminal.note(f"the page is in {args.output}, {size}: open it in a browser")
-        if terminal.as_json:
-            terminal.report({"page": str(args.output)})
-    elif can_be_split(learner, samples, inputs.ys):
-        refuse_groups(groups)
-        _evaluate_rows(args, terminal, learner, inputs, samples[0])
-    else:
-        result: Evaluation = _judged(evaluate, args, terminal, learner, inputs, about)
-        if groups is None and result.verdict.is_supported:
-            terminal.note(taken_to_be_independent(inputs))
-        terminal.report(result.to_dict(), *readable(result))
-    return 0
+    return learner, inputs, measured(learner, inputs, terminal)
 
 
 def _judged(
@@ -77,8 +80,10 @@ def _judged(
     terminal: Terminal,
     learner: MetricLearner,
     inputs: InputData,
-    about: dict[str, Any],
+    samples: list[Sample],
+    **about: Any,
 ) -> Any:
+    groups = groups_of(inputs, args.groups)
     with inputs.named(), terminal.working("partitioning"):
         return judge(
             learner,
@@ -86,6 +91,10 @@ def _judged(
             inputs.ys,
             n_clusters=args.n_clusters,
             tolerance=args.tolerance,
+            names=inputs.names,
+            unseen_states=args.unseen_states,
+            groups=groups,
+            measured=samples,
             **about,
         )
 

@@ -17,13 +17,16 @@ from structsvm.cli.inputs import (
     InputData,
     checking,
     groups_of,
+    labels_with,
     read,
     refuse_foreign_options,
     takes_images,
+    tell_unlabelled,
+    unlabelled_samples,
+    with_counts,
     words_of_training,
 )
 from structsvm.cli.outputs import check_output
-from structsvm.cli.partial import labels_of, tell_unlabelled, unlabelled_samples, with_counts
 from structsvm.cli.settings import Reading, assigned, learner_of, solver_of
 from structsvm.cli.show import describe
 from structsvm.cli.terminal import Terminal
@@ -56,7 +59,7 @@ WAIT = 30
 """Seconds to wait for a scheduler."""
 
 
-def run(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     """Learn, save, and say what came of it."""
     if args.output is None:
         args.output = Path(f"{stem_of(Path(os.path.abspath(args.paths[0])))}.structsvm")
@@ -136,7 +139,7 @@ def _files(args: argparse.Namespace, terminal: Terminal, problem: PartitionProbl
 def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProblem) -> InputData:
     some = args.regions is not None or "chunk_column" in Reading.of(args).typed
     inputs = read(args, terminal, problem, need_labels=not some, blanks=True)
-    inputs = replace(inputs, ys=labels_of(inputs, args.regions))
+    inputs = replace(inputs, ys=labels_with(inputs, args.regions))
     tell_unlabelled(inputs, terminal)
     return inputs
 

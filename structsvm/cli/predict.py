@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from structsvm.cli.inputs import InputData, measured, read_for, takes_images
+from structsvm.cli.inputs import InputData, labels_with, measured, read_for, takes_images
 from structsvm.cli.outputs import (
     Answer,
     check_folder_name,
@@ -21,7 +21,6 @@ from structsvm.cli.outputs import (
     write_file,
     write_folder,
 )
-from structsvm.cli.partial import labels_of as labels_of_regions
 from structsvm.cli.terminal import Terminal
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts
@@ -48,7 +47,7 @@ from structsvm.support.plain import counted
 Table = Sequence[Mapping[str, Any]]
 
 
-def run(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_predict(args: argparse.Namespace, terminal: Terminal) -> int:
     """Partition the samples, and write or print their partitions."""
     learner, output = load_metric_learner(args.model), args.output
     kinds = file_kinds(learner.problem_)
@@ -172,7 +171,7 @@ def _rules(args: argparse.Namespace, inputs: InputData) -> Rules:
             raise SettingsError(f"--regions is for recordings, not {words.whole}s")
         recordings = [item for item in inputs.items if isinstance(item, Recording)]
         unlabelled = [replace(recording, y=None, chunks=None) for recording in recordings]
-        rules["known"] = labels_of_regions(InputData.of(unlabelled, inputs.problem), args.regions)
+        rules["known"] = labels_with(InputData.of(unlabelled, inputs.problem), args.regions)
     return rules  # type: ignore[no-any-return]
 
 

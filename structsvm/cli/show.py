@@ -1,23 +1,44 @@
-"""``structsvm show``: what is in a model file."""
+"""``structsvm show``, ``diagnose`` and ``plot``: what is in a model, and what makes it poor."""
 
 from __future__ import annotations
 
 import argparse
+import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
-from structsvm.cli.inputs import words_for, words_of_training
-from structsvm.cli.settings import flat
+from structsvm.cli.inputs import (
+    InputData,
+    measured,
+    read_for,
+    takes_images,
+    words_for,
+    words_of_training,
+)
+from structsvm.cli.outputs import check_output
+from structsvm.cli.settings import as_typed, flat
 from structsvm.cli.terminal import Terminal, facts
-from structsvm.diagnosis import diagnose
+from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
+from structsvm.data.values import unlabelled
+from structsvm.diagnosis import diagnose, diagnose_measured
+from structsvm.errors import DataError, SettingsError
 from structsvm.learner.baselines import other_methods
 from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
+from structsvm.plotting import (
+    plot_clusters,
+    plot_cut,
+    plot_gap,
+    plot_metric,
+    plot_segmentation,
+    plot_spectrum,
+    plot_weights,
+)
 from structsvm.plotting.words import (
     certificate_in_words,
     question_in_words,
@@ -25,9 +46,14 @@ from structsvm.plotting.words import (
     training_in_words,
 )
 from structsvm.plugins import problem_name
+from structsvm.storage.atomic import write_atomically
+from structsvm.support.extras import require
 from structsvm.support.plain import counted, finite
 from structsvm.support.settings import settings_in
 from structsvm.support.tables import ShortTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TOP = 10
 """Features that are printed; --json has all of them."""
@@ -39,9 +65,16 @@ SOLUTION = ("n_iter", "oracle_calls", "seconds")
 CERTIFICATE = ("lower", "upper", "null", "gap", "bound")
 LOCAL = {"objective": "upper", "start": "null", "stationarity": "stationarity"}
 """What is known of a solution that has no certified gap."""
+DPI = 150
+PLOTS: Mapping[str, Any] = {
+    "weights": plot_weights,
+    "metric": plot_metric,
+    "spectrum": plot_spectrum,
+    "gap": plot_gap,
+}
 
 
-def run(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_show(args: argparse.Namespace, terminal: Terminal) -> int:
     """Read the model and print it."""
     learner = load_metric_learner(args.model)
     found = diagnose(learner)
@@ -150,3 +183,95 @@ def _weights(learner: MetricLearner) -> str:
     title = f"{len(top)} of {len(weights)}, untrained 1"
     bars = ((name, f"{weight:.3g}", "━" * round(BAR * weight / largest)) for name, weight in top)
     return f"\n{ShortTable('', ('feature', 'weight', title), tuple(bars))}\n"
+
+
+def run_diagnose(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Look at the model, and at the files if there are any, and print what is found."""
+    learner = load_metric_learner(args.model)
+    if args.paths:
+        inputs = read_for(learner, args, terminal, need_labels=True, blanks=True)
+        samples = measured(learner, inputs, terminal)
+        with inputs.named(), terminal.working("looking"):
+            found = diagnose_measured(learner, samples, inputs.ys, names=inputs.names)
+    else:
+        found = diagnose(learner)
+    terminal.report(found.to_dict(), as_typed(str(found), args))
+    return 0
+
+
+def run_plot(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Draw a model or a sample, and say where the figure is."""
+    check_output(args, args.output, FIGURES)
+    learner = load_metric_learner(args.model)
+    figure = new_figure()
+    if not args.paths:
+        kind = _kind_of_plot(args.show, OF_MODELS, "a model, without a recording,")
+        PLOTS[kind](learner, ax=figure.subplots())
+    else:
+        inputs = read_for(learner, args, terminal, need_labels=False)
+        if len(inputs) > 1:
+            raise DataError(
+                f"{' '.join(args.paths)} holds {inputs.words.wholes(len(inputs))}: name one file"
+            )
+        with inputs.named(), terminal.working("partitioning"):
+            _draw(args, learner, inputs, figure)
+    save_figure(figure, args.output)
+    terminal.note(f"the figure is in {args.output}")
+    if terminal.as_json:
+        terminal.report({"figure": str(args.output)})
+    return 0
+
+
+def _draw(
+    args: argparse.Namespace, learner: MetricLearner, inputs: InputData, figure: Figure
+) -> None:
+    """A recording with its segments, a table with its clusters, or an image with its parts."""
+    (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
+    K, whole = args.n_clusters, inputs.words.whole
+    if args.margins and not inputs.problem.traits.contiguous:
+        raise SettingsError(f"--margins is for recordings, not {whole}s: leave it out")
+    if K == "true" and y is None:
+        raise SettingsError("--n-clusters true needs the true labels: give --labels, or a number")
+    if takes_images(inputs.problem):
+        _kind_of_plot(args.show, (), f"an {whole}")
+        if K == "true":
+            K = int(np.unique(y[~unlabelled(y)]).size)
+        (labels,) = learner.predict([X], K)
+        panels: dict[str, Any] = {name: None, "learned": labels}
+        if y is not None:
+            panels["truth"] = y
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for ax, (title, parts) in zip(axes, panels.items(), strict=True):
+            plot_cut(X, parts, ax=ax)
+            ax.set_title(title, loc="left")
+        return
+    if inputs.problem.traits.contiguous:
+        show = _kind_of_plot(args.show, OF_DATA, f"a {whole}")
+        about = {"show": show, "times": times, "margins": args.margins}
+        plot_segmentation(learner, X, y, n_clusters=K, ax=figure.subplots(), **about)
+    else:
+        _kind_of_plot(args.show, OF_DATA[:1], f"a {whole}")
+        plot_clusters(learner, X, y, n_clusters=K, ax=figure.subplots())
+    figure.suptitle(name, ha="left", x=0.02)
+
+
+def _kind_of_plot(show: str | None, known: tuple[str, ...], what: str) -> str:
+    if show is not None and show not in known:
+        way_out = f"--show one of {', '.join(known)}" if len(known) > 1 else "leave out --show"
+        raise SettingsError(f"{what} has no {show} to show: {way_out}")
+    return show or next(iter(known), "")
+
+
+def new_figure() -> Figure:
+    """A figure that no window will show."""
+    module = require("matplotlib.figure", "plot", "plotting")
+    figure: Figure = module.Figure(figsize=(9.0, 4.3), layout="constrained")
+    return figure
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of the file's name."""
+    buffer = io.BytesIO()
+    kind = path.suffix[1:].lower()
+    figure.savefig(buffer, format=kind, dpi=DPI, bbox_inches="tight")  # squares leave a side empty
+    write_atomically(path, buffer.getvalue())

@@ -75,7 +75,7 @@ class Part:
     data: TrainingSet
 
 
-def run(args: argparse.Namespace, terminal: Terminal) -> int:
+def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
     """Split, choose, compare, write, and say what to do."""
     refuse_settings(args, "problem", "files")
     problem = typed_problem(args)

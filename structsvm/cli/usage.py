@@ -140,10 +140,6 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
-def flag(text: str) -> dict[str, Any]:
-    return {"action": "store_true", "help": text}
-
-
 def value(metavar: str, text: str, **settings: Any) -> dict[str, Any]:
     return {"metavar": metavar, "help": text, **settings}
 
@@ -152,49 +148,45 @@ def choice(known: Sequence[str], text: str, **settings: Any) -> dict[str, Any]:
     return {"choices": known, "help": text, **settings}
 
 
+FLAG = {"action": "store_true"}
+FILE = {"type": Path}
+REPEATED = {"action": "append"}
+ROWS = value("I,J", "two rows, counted from 0, in the same cluster", type=pair, **REPEATED)
 OPTIONS: dict[str, dict[str, Any]] = {
-    "--output": {"type": Path},
+    "--output": FILE,
     "paths": value("PATH", "files or folders", nargs="+"),
-    "model": value("MODEL", "model file", type=Path),
+    "model": value("MODEL", "model file", **FILE),
     "kind": choice(("problem",), "what to write"),
     "name": value("NAME", "lower-case words joined by dashes"),
-    "--force": flag("replace existing files; a file that the command reads is never overwritten"),
-    "--json": flag("print the report as JSON, and nothing else, on stdout"),
-    "--quiet": flag("show warnings and errors only"),
-    "--verbose": flag("log every step"),
+    "--force": {"help": "replace existing files, but never one that the command reads", **FLAG},
+    "--json": {"help": "print the report as JSON, and nothing else, on stdout", **FLAG},
+    "--quiet": {"help": "show warnings and errors only", **FLAG},
+    "--verbose": {"help": "log every step", **FLAG},
     "--label-column": value("NAME", "column of labels in tables (default: label)"),
     "--labels": value(
         "FILE",
-        "table of labels, or a folder of such tables: a column change, or the columns start, end "
-        "and label, and a column recording if there are several; for images, the folder of their "
-        "label maps (default: the folder mask beside img)",
-        type=Path,
+        "table of labels or folder of such tables, with a column change, or start, end and label; "
+        "for images, the folder of their label maps (default: the folder mask beside img)",
+        **FILE,
     ),
-    "--time-column": value(
-        "NAME", "column of times (numbers or dates), which is no feature; rows are sorted by it"
-    ),
-    "--recording-column": value(
-        "NAME", "column with the recording of each row, in tables of several recordings"
-    ),
-    "--ignore": value("NAME", "column to leave out; may be repeated", action="append"),
+    "--time-column": value("NAME", "column of times, by which rows are sorted"),
+    "--recording-column": value("NAME", "column that says of which recording a row is"),
+    "--ignore": value("NAME", "column to leave out; may be repeated", **REPEATED),
     "--missing": choice(
         ("error", "interpolate", "mask"),
         "refuse missing values (the default), interpolate them, or leave them out",
     ),
     "--set": value(
         "NAME=VALUE",
-        "files.NAME, a parameter of read_recordings such as files.time_column=t; and where "
-        "something is learned, a parameter of MetricLearner such as regularizer=trace, "
-        "problem.NAME (structsvm problems lists them), solver.NAME, and features.NAME of "
-        "--context; may be repeated",
+        "files.NAME, a parameter of read_recordings such as files.time_column=t; where something "
+        "is learned also a parameter of MetricLearner such as regularizer=trace, problem.NAME, "
+        "solver.NAME, and features.NAME of --context; may be repeated",
         type=assignment,
-        action="append",
         default=[],
+        **REPEATED,
     ),
     "--metric": choice(
-        ("full", "diagonal"),
-        "weight combinations of features, or each feature alone (default: full; diagonal with "
-        "--missing mask)",
+        ("full", "diagonal"), "weight combinations of features (the default), or each by itself"
     ),
     "--lam": value(
         "LAM|cv",
@@ -204,8 +196,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--context": value(
         "NAMES",
-        f"features of a recording, separated by commas: {', '.join(CONTEXT)} (moments: of its "
-        "distribution; scores: a classifier's, of named states); of an image: "
+        f"features of a recording, separated by commas: {', '.join(CONTEXT)}; of an image: "
         f"{', '.join(CONTEXT_OF_IMAGES)} (default: columns)",
         type=names,
     ),
@@ -216,82 +207,57 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--split": choice(
         ("rows", "clusters", "states"),
-        "choose metric, features and lam on held-out rows or clusters of a table, or on held-out "
-        "recordings with a state that is hidden from the others",
+        "choose metric, features and lam on held-out rows or clusters of a table, or states",
     ),
     "--regions": value(
         "FILE",
         "table of known numbers of changes, with the columns recording, start, end and changes "
         "(0, 1, 2, ... or 1+); recordings to learn from then need no labels",
-        type=Path,
+        **FILE,
     ),
     "--baselines": choice(
         ("quick", "all", "none"),
-        "methods to tune for evaluate and report to compare with: metrics and fast classifiers "
-        "(quick, the default), boosted classifiers, too (all), or none",
+        "methods to tune for comparison: metrics and fast classifiers (quick, the default), "
+        "boosted classifiers, too (all), or none",
         default="quick",
     ),
-    "--rates": flag(
-        "also estimate, by cross-validation, how often changes of a given margin are right; takes "
-        "five times as long as learning"
-    ),
-    "--jobs": value(
-        "N", "number of parallel workers, or -1 for one per core (default: 1)", type=int
-    ),
+    "--rates": {
+        "help": "also estimate how often changes of a given margin are right; takes five times as "
+        "long as learning",
+        **FLAG,
+    },
+    "--jobs": value("N", "parallel workers, or -1 for one per core (default: 1)", type=int),
     "--scheduler": value(
         "ADDRESS",
-        "scheduler of a Dask cluster, such as tcp://10.0.0.1:8786; its workers read the files, one "
-        "at a time, under the same paths",
+        "scheduler of a Dask cluster, such as tcp://10.0.0.1:8786, whose workers read the files",
     ),
-    "--lazy": flag("read each file whenever it is needed, for data that do not fit in memory"),
-    "--checkpoint": value("FILE", "save progress to FILE; resume from it if it exists", type=Path),
-    "--solvers": value(
-        "SOLVER",
-        "solvers to compare, such as one-slack (default: those that suit the problem)",
-        nargs="+",
-    ),
+    "--lazy": {"help": "read each file whenever it is needed", **FLAG},
+    "--checkpoint": value("FILE", "save progress to FILE; resume from it if it exists", **FILE),
+    "--solvers": value("SOLVER", "solvers to compare (default: all that are suitable)", nargs="+"),
     "--n-clusters": value(
         "true|N",
-        "number of segments per recording, clusters per table or parts per image: N, or true for "
-        "that of the labels (default: the learned price decides, or the number of the labels or of "
-        "the training data is used where it is known)",
+        "number of segments, clusters or parts, or true for that of the labels (default: the "
+        "learned price decides, or the number that is known)",
         type=true_or_positive,
     ),
     "--tolerance": value(
-        "N",
-        "samples within which a change counts as found, for the F1 score (default: 5)",
-        type=int,
-        default=5,
+        "N", "samples within which a change counts as found (default: 5)", type=int, default=5
     ),
     "--unseen-states": choice(
         ("refuse", "count"),
-        "refuse labels of states that the model has not learned (the default), or count their "
-        "samples as named wrongly",
+        "refuse labels of states that the model has not learned (the default), or count them",
         default="refuse",
     ),
-    "--margins": flag(
-        "the margin of each change: by how much the best segmentation without it is worse, in "
-        "units of the price of a change; and its rate, if fit learned --rates"
-    ),
-    "--baseline": value(
-        "NAME",
-        "partition with this baseline instead of the metric, such as frame-logistic: one that fit "
-        "has tuned, as listed by show",
-    ),
+    "--margins": {
+        "help": "the margin of each change, in units of the price of a change; and its rate, if "
+        "fit learned --rates",
+        **FLAG,
+    },
+    "--baseline": value("NAME", "partition with a baseline of fit, as listed by show"),
     "--min-length": value("N", "least number of samples of a segment", type=positive),
     "--max-length": value("N", "greatest number of samples of a segment", type=positive),
-    "--must-link": value(
-        "I,J",
-        "two rows of the table, counted from 0, in the same cluster; may be repeated",
-        type=pair,
-        action="append",
-    ),
-    "--cannot-link": value(
-        "I,J",
-        "two rows of the table, counted from 0, in different clusters; may be repeated",
-        type=pair,
-        action="append",
-    ),
+    "--must-link": ROWS,
+    "--cannot-link": ROWS | {"help": "two rows, counted from 0, in different clusters"},
     "--show": choice(
         (*OF_DATA, *OF_MODELS),
         "of a recording: its directions in the metric (components, the default) or its features of "
@@ -351,9 +317,8 @@ def build_parser() -> Parser:
   structsvm try change-point people/ --groups '^s[0-9]+' -o tried/
   structsvm try clustering table.csv --split clusters -o tried/
 
-Three tenths of the data are held out. What to learn is chosen on the rest by cross-validation, and
-every baseline (a method that the metric is compared with) is tuned there. Scores, predictions and,
-if they are enough, the verdict are those of the held-out data.
+What to learn is chosen on seven tenths of the data by cross-validation; scores, predictions and, if
+they are enough, the verdict are those of the rest.
 """,
         "problem paths --output --force --groups --split --jobs",
         module="try_out",
@@ -388,9 +353,8 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
   structsvm predict my.structsvm new/ -o segments.csv
   structsvm predict my.structsvm new/ -o segmented/
 
-Without -o, a line is printed for each input. -o FILE.csv writes one table for all inputs, any other
--o a folder with a table for each: the columns of the input, and the segment of each sample. Of
-images, -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
+-o FILE.csv writes one table for all inputs, any other -o a folder with a table for each. Of images,
+-o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
 """,
         "model paths --output --force --n-clusters --margins --baseline",
         own={
@@ -459,6 +423,7 @@ Every solver runs on one thread for up to a minute, until its certified relative
 Without files it looks at the model alone; labelled files may be those it was learned from.
 """,
         "model paths",
+        module="show",
         own={"paths": {"nargs": "*"}},
         files=FILES,
     )
@@ -470,6 +435,7 @@ Without files it looks at the model alone; labelled files may be those it was le
   structsvm plot my.structsvm --show metric -o metric.png
 """,
         "model paths --output --force --show --margins --n-clusters",
+        module="show",
         own={
             "--output": value("FIG", FIGURE, required=True),
             "paths": {"nargs": "*", "help": "one recording, table or image"},
@@ -495,6 +461,7 @@ Without files it looks at the model alone; labelled files may be those it was le
         "write the package of a new problem, whose tests pass",
         "  structsvm new problem tree-cuts",
         "kind name --output",
+        module="plugins",
         own={"--output": value("DIR", "new folder (default: structsvm-NAME)")},
     )
     return parser
