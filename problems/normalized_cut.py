@@ -169,7 +169,7 @@ class NormalizedCut(PartitionProblem):
         )
 
     def decoder(self, sample: Sample) -> Oracle:
-        """A normalized cut is no maximum of ``Tr(A M)`` and has no oracle: see :meth:`partition`.
+        """Raise OracleError: a normalized cut is no maximum of ``Tr(A M)``.
 
         Raises
         ------
@@ -607,9 +607,10 @@ class CutRisk(CompositeRisk):
         B = self.space.to_metric(w)
         return np.diag(B) if np.ndim(B) == 1 else np.asarray(B)
 
-    def rounded(self, point: Point, hinge: CutHinge, V: Floats) -> tuple[float, Floats]:
-        """Value and gradient of the partition that a relaxed cut is rounded to."""
-        assert self.rounder is not None
+    def at(self, hinge: CutHinge, point: Point, V: Floats, score: float) -> tuple[float, Floats]:
+        """Value and gradient of a relaxed cut of that score, or of what it is rounded to."""
+        if self.rounder is None:
+            return hinge.constant + score - point.truth, hinge.gradient(point, V)
         d, K = point.W.degrees, hinge.Y.shape[1]
         if V.shape[1] < K:  # sqrt(d) is not among them
             V = np.column_stack([np.sqrt(d / d.sum()), V])
@@ -618,10 +619,10 @@ class CutRisk(CompositeRisk):
 
     def _loss(self, hinge: CutHinge, point: Point) -> tuple[float, Floats]:
         values, V = point.operator.top(hinge.count)
-        if self.rounder is None:
-            return hinge.constant + values.sum() - point.truth, hinge.gradient(point, V)
-        value, G = self.rounded(point, hinge, V)
-        return (value, G) if value > 0 else (0.0, np.zeros_like(G))
+        value, G = self.at(hinge, point, V, values.sum())
+        if self.rounder is None or value > 0:
+            return value, G
+        return 0.0, np.zeros_like(G)
 
 
 @dataclass(frozen=True, eq=False)
@@ -666,15 +667,11 @@ class TangentModel(Problem):
         risk, (hinge, point) = self.risk, x
         operator = hinge.derivative(point, risk.matrix(w - self.w))
         _, V = operator.top(hinge.count)
-        if risk.rounder is None:
-            at_w = hinge.constant + float(np.sum(V * point.operator.apply(V))) - point.truth
-            G, quality = hinge.gradient(point, V), Quality.EXACT
-        else:
-            at_w, G = risk.rounded(point, hinge, V)
-            quality = Quality.HEURISTIC
+        at_w, G = risk.at(hinge, point, V, float(np.sum(V * point.operator.apply(V))))
+        quality = Quality.EXACT if risk.rounder is None else Quality.HEURISTIC
         slope = risk.vector(G)
         return Separation(Tangent(at_w - float(slope @ self.w), slope), 0.0, quality)
 
     def predict(self, w: Floats, x: tuple[CutHinge, Point]) -> Tangent:
-        """Refuse to predict: the model holds training samples alone."""
-        raise OracleError("a model of training samples predicts nothing")
+        """A model of training samples predicts nothing."""
+        raise NotImplementedError

@@ -27,14 +27,8 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = [
-    "CompletableProblem",
-    "CompositeRisk",
-    "Outline",
-    "Problem",
-    "Regularized",
-    "RegularizedRisk",
-    "Risk",
-    "Separation",
+    *("CompletableProblem", "CompositeRisk", "Outline", "Problem", "Regularized"),
+    *("RegularizedRisk", "Risk", "Separation"),
 ]
 
 OUTSIDE = 1e-9
@@ -170,8 +164,7 @@ class Regularized:
         Raises
         ------
         SettingsError
-            When ``constraints`` fails, or returned anything but a list of cvxpy constraints, or
-            one with a parameter without a value, or with boolean or integer variables.
+            When ``constraints`` fails, or returned anything but a list of convex constraints.
         """
         if self.constraints is None:
             return []
@@ -193,18 +186,18 @@ class Regularized:
                 f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
                 "[cp.trace(B) <= 1]"
             )
-        for parameter in {p for constraint in found for p in constraint.parameters()}:
-            if parameter.value is None:
-                raise SettingsError(
-                    f"constraints use the parameter {parameter.name()}, which has no value: give "
-                    "it one"
-                )
-        for variable in {v for constraint in found for v in constraint.variables()}:
-            if variable.attributes["boolean"] or variable.attributes["integer"]:
-                raise SettingsError(
-                    f"constraints use the variable {variable.name()}, which is boolean or integer: "
-                    "a metric is learned under convex constraints only"
-                )
+        wrong = {p for one in found for p in one.parameters() if p.value is None}
+        wrong |= {
+            v
+            for one in found
+            for v in one.variables()
+            if v.attributes["boolean"] or v.attributes["integer"]
+        }
+        if wrong:
+            raise SettingsError(
+                f"constraints use {wrong.pop().name()}: parameters need a value, and variables "
+                "must not be boolean or integer, because a metric is learned by convex programs"
+            )
         return list(found)
 
 
@@ -242,12 +235,10 @@ class RegularizedRisk(Regularized):
     Raises
     ------
     DataError
-        When there are no samples, or not as many labels or weights as samples, or a weight is
-        negative or not finite, or all of them are zero.
+        When there are no samples, or not as many labels or weights as samples, or the weights are
+        negative or not finite, or all zero.
     SettingsError
-        When a regularizer, a weight of the cone or the constraints are not what they should be.
-    PluginError
-        When the problem is none, or declares no cone.
+        When ``null`` or ``start`` is no weight of the cone.
     """
 
     problem: Problem
@@ -280,26 +271,21 @@ class RegularizedRisk(Regularized):
     def _checked_sample_weight(self) -> Floats:
         """The weights of the samples, of which there are as many as labels."""
         N = len(self.xs)
-        if N == 0:
-            raise DataError("xs is empty: give at least one sample")
-        if len(self.ys) != N:
+        if N == 0 or len(self.ys) != N:
             raise DataError(
-                f"ys has {counted(len(self.ys), 'labelling')} for {counted(N, 'sample')} in xs"
+                f"ys has {counted(len(self.ys), 'labelling')} for {counted(N, 'sample')} in xs: "
+                "give one for each, and at least one"
             )
         weights = np.asarray(self.sample_weight, dtype=np.float64)
         if weights.shape != (N,):
-            raise DataError(
-                f"sample_weight has shape {weights.shape} for {N} samples in xs: give one number "
-                "for each"
-            )
+            raise DataError(f"sample_weight has shape {weights.shape} for {N} samples in xs")
         wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
-        if wrong.size:
+        if wrong.size or not weights.any():
+            i = wrong[0] if wrong.size else 0
             raise DataError(
-                f"sample_weight of sample {wrong[0]} is {weights[wrong[0]]}: give a finite number, "
-                "0 to leave it out"
+                f"sample_weight of sample {i} is {weights[i]}: give finite numbers, 0 for samples "
+                "to leave out, but not for all"
             )
-        if not weights.any():
-            raise DataError("every sample_weight is 0: no sample is left to learn from")
         return weights
 
     def _checked_weight(self, name: str, given: Any) -> Floats:

@@ -130,7 +130,7 @@ def test_constraints_may_have_variables_of_their_own():
     whole = listed_risk(
         Nonnegative(3), SquaredNorm(), constraints=lambda b: [b == cp.Variable(3, integer=True)]
     )
-    with pytest.raises(SettingsError, match="is boolean or integer"):
+    with pytest.raises(SettingsError, match="must not be boolean or integer"):
         solver.solve(whole)
 
 
