@@ -1,25 +1,22 @@
-"""MetricLearner(NormalizedCut()): learning to cut graphs and images."""
+"""MetricLearner(NormalizedCut()): learning to cut graphs and images, on workers and from a file."""
 
-import pickle
 import warnings
+from functools import cache, partial
 
 import networkx as nx
 import numpy as np
 import pytest
 from cut_cases import planted
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import MetricLearner, NormalizedCut
-from structsvm.data.sample import Sample
-from structsvm.errors import DataError, DataWarning, SettingsError
+from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
+from structsvm.errors import CheckpointError, DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_adjacency
+from structsvm.io import images_and_labels, read_images
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import as_measured, decode_with, encode, prepare
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.parallel import Processes, Threads
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import Metric
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
@@ -102,15 +99,6 @@ def test_one_image_has_one_answer(painter, pictures):
     np.testing.assert_array_equal(alone, painter.predict(raw)[0])
 
 
-def test_predictions_are_what_the_metric_says(painter, pictures):
-    """The Euclidean similarity of transformed features is the learned one."""
-    graph = prepare(painter, pictures[0][6])[0]
-    plain = FeatureGraph(painter.transform([graph])[0])
-    euclidean = Metric(np.eye(plain.n_features), None)
-    expected = painter.problem_.partition(Sample(plain.X, plain), euclidean, 2)
-    assert painter.predict_partitions([graph])[0] == expected
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
 @pytest.mark.parametrize("objective", ["normalized", "plain"])
@@ -166,45 +154,6 @@ def test_three_clusters_and_different_numbers(rng):
     with pytest.raises(SettingsError, match="different numbers of clusters"):
         known.predict(graphs)
     assert [M.max() + 1 for M in known.predict(graphs, [2, 2, 2, 3, 3, 3])] == [2, 2, 2, 3, 3, 3]
-
-
-def test_counting_is_not_fooled_by_one_single_cluster(rng):
-    """Its loss is 1, less than that of most cuts in a poor metric."""
-    graphs, labels = planted(rng, n=6)
-    learner = MetricLearner(NormalizedCut(cluster_count="unknown"), lam=0.02).fit(graphs, labels)
-    assert min(M.n_clusters for M in learner.predict_partitions(graphs)) >= 2
-
-
-def test_both_solvers_cut_alike(rng):
-    graphs, labels = planted(rng, n=4)
-    first, second = (
-        MetricLearner(NormalizedCut(), lam=0.02, solver=solver).fit(graphs, labels)
-        for solver in (QuasiNewton(Stopping(tol=1e-4)), CCCP(Stopping(tol=1e-6)))
-    )
-    assert first.solution_.upper == pytest.approx(second.solution_.upper, rel=1e-3)
-    assert first.predict_partitions(graphs) == second.predict_partitions(graphs)
-
-
-def test_it_is_a_scikit_learn_estimator(rng, painter):
-    graphs, labels = planted(rng, n=4)
-    search = GridSearchCV(
-        MetricLearner(NormalizedCut(), lam=0.02), {"metric": ["full", "diagonal"]}, cv=2
-    )
-    search.fit(graphs, labels)
-    assert search.best_score_ > -1
-    assert clone(painter).get_params()["lam"] == 0.02
-    again = pickle.loads(pickle.dumps(painter))
-    np.testing.assert_array_equal(again.metric_.factor.T, painter.metric_.factor.T)
-    with pytest.raises(NotFittedError):
-        MetricLearner(NormalizedCut()).predict(graphs)
-
-
-def test_refitting_forgets(rng, painter, pictures):
-    learner = clone(painter).fit(*(part[:3] for part in pictures), baselines="quick")
-    first = learner.metric_.factor.T.copy()
-    learner.fit(*(part[:3] for part in pictures))
-    np.testing.assert_array_equal(learner.metric_.factor.T, first)
-    assert set(learner.baselines_) == {"untrained"}
 
 
 # ---- data that makes trouble
@@ -349,40 +298,154 @@ def test_a_kappa_that_hides_the_loss_is_told():
         NormalizedCut(objective_kind="plain", kappa=1 / 115)
 
 
-def test_the_refused_kappa_does_collapse(rng):
-    """With 2 kappa > 1 the plain objective is least at the zero metric."""
-    from structsvm.graphs.labels import node_labels
-    from structsvm.graphs.similarity import Similarity
-    from structsvm.oracles._spectra.cut_hinge import PlainHinge
-
-    graphs, labels = planted(rng, n=1)
-    Y = np.eye(2)[node_labels(labels[0], graphs[0]).M.labels]
-
-    def values(kappa):
-        hinge = PlainHinge(Similarity.of(graphs[0]), Y, kappa)
-        found = []
-        for b in (0.0, 0.01, 0.1, 1.0):
-            point = hinge.at(np.diag(np.sqrt([b, 0, 0])))
-            top, _ = point.operator.top(2)
-            found.append(hinge.constant + top.sum() - point.truth)
-        return found
-
-    small, large = values(0.3), values(1.0)
-    assert min(small) < small[0] - 0.1
-    assert large[0] == pytest.approx(3.0)
-    assert min(large[1:]) > 0.9 * large[0] or min(large) == large[0]
+# ---- how it runs
 
 
-def test_labels_and_partitions_agree(painter, pictures):
-    M = painter.predict_partitions(pictures[0][8])
-    label_map = painter.predict(pictures[0][8])
-    graph = prepare(painter, pictures[0][8])[0]
-    assert M == EquivalenceMatrix.from_labels(
-        [label_map[graph.side.regions == node][0] for node in range(graph.n_samples)]
+STOPPING = Stopping(tol=1e-5, max_iter=60)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return planted(np.random.default_rng(5), n=9, noise=4.0)
+
+
+class PowerCut(BaseException):
+    """Ends a run without a word."""
+
+
+def fitted(noisy, solver, oracle, **settings):
+    learner = MetricLearner(NormalizedCut(oracle=oracle), solver=solver, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=UserWarning)  # rounded: may go on for long
+        return learner.fit(noisy[0][:4], noisy[1][:4])
+
+
+@pytest.fixture(scope="module")
+def learned_in_turn(noisy):
+    """What is learned of graphs one after the other, once by each solver and oracle."""
+    return cache(partial(fitted, noisy))
+
+
+@pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
+@pytest.mark.parametrize("solver", [QuasiNewton(STOPPING), CCCP(STOPPING)])
+@pytest.mark.parametrize(
+    "settings", [{"n_jobs": 2}, {"backend": Threads(3)}, {"backend": Processes(2)}], ids=str
+)
+def test_workers_do_not_change_a_bit(noisy, learned_in_turn, solver, oracle, settings):
+    serial = learned_in_turn(solver, oracle)
+    learner = fitted(noisy, solver, oracle, **settings)
+    np.testing.assert_array_equal(learner.metric_.factor.T, serial.metric_.factor.T)
+    assert (
+        learner.solution_.history.as_dict()["upper"] == serial.solution_.history.as_dict()["upper"]
     )
 
 
-def test_a_table_is_no_graph(rng):
-    graphs, labels = planted(rng, n=1)
-    with pytest.raises(DataError, match="graph 0"):
-        MetricLearner(NormalizedCut()).fit([graphs[0].X[None, :, :, None]], labels)
+@pytest.mark.parametrize("solver", [QuasiNewton(STOPPING), CCCP(STOPPING)])
+def test_learning_goes_on_from_a_file(noisy, solver, tmp_path):
+    """Cut off after two iterations, it ends where a run without a break does."""
+    Xs, ys = noisy[0][:4], noisy[1][:4]
+    usual = MetricLearner(NormalizedCut(), solver=solver).fit(Xs, ys)
+
+    def cut(entry):
+        if entry.iteration == 2:
+            raise PowerCut
+
+    file = tmp_path / "state.npz"
+    learner = MetricLearner(NormalizedCut(), solver=solver)
+    with pytest.raises(PowerCut):
+        learner.fit(Xs, ys, resume=file, callback=cut)
+    assert file.exists()
+    learner.fit(Xs, ys, resume=file)
+    assert learner.converged_
+    assert learner.n_iter_ > 3
+    assert learner.solution_.upper == pytest.approx(usual.solution_.upper, rel=1e-4)
+    assert learner.predict_partitions(noisy[0]) == usual.predict_partitions(noisy[0])
+    again = MetricLearner(NormalizedCut(), solver=solver).fit(Xs, ys, resume=file)
+    assert again.solution_.upper <= learner.solution_.upper * (1 + 1e-12)
+
+
+def test_a_file_of_other_graphs_or_settings_is_refused(noisy, tmp_path):
+    Xs, ys = noisy[0][:4], noisy[1][:4]
+    file = tmp_path / "state.npz"
+    MetricLearner(NormalizedCut()).fit(Xs, ys, resume=file)
+    with pytest.raises(CheckpointError, match="a checkpoint with other"):
+        MetricLearner(NormalizedCut()).fit(noisy[0][4:8], noisy[1][4:8], resume=file)
+    with pytest.raises(CheckpointError, match="a checkpoint with other"):
+        MetricLearner(NormalizedCut(), lam=0.5).fit(Xs, ys, resume=file)
+    with pytest.raises(CheckpointError, match="a checkpoint with other"):
+        MetricLearner(NormalizedCut(), metric="diagonal").fit(Xs, ys, resume=file)
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+@pytest.mark.parametrize("counts", ["known", "unknown"])
+def test_choosing_on_held_out_graphs(noisy, counts):
+    Xs, ys = noisy
+    metrics = ("untrained", "grid", "diagonal", "full")
+    search = MetricLearnerCV(
+        NormalizedCut(cluster_count=counts), metrics, lams=(0.2, 0.02), cv=2, random_state=0
+    ).fit(Xs[:6], ys[:6])
+    assert {candidate.name for candidate in search.candidates_} == set(metrics)
+    assert search.best_candidate_ in ("diagonal", "full")
+    verdict = search.verdict_
+    assert verdict.untrained.won >= 4
+    assert verdict.untrained.lost == 0
+    assert verdict.untrained.n == 6
+    assert "On 6 graphs, each held out once" in str(verdict)
+    assert set(verdict.contrasts) == {"untrained", "grid", "one-part"}
+    found = evaluate(search, Xs[6:], ys[6:])
+    assert set(found.scores) == {"learned", "untrained", "grid", "one-part"}
+    assert found.learned["loss"] < found.untrained["loss"]
+    assert [y.shape for y in search.predict(Xs[6:])] == [(40,)] * 3
+
+
+def test_the_strengths_of_cuts_are_tried_by_default(noisy):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VerdictWarning)
+        search = MetricLearnerCV(NormalizedCut(), cv=2, random_state=0).fit(
+            noisy[0][:4], noisy[1][:4]
+        )
+    assert {c.lam for c in search.candidates_ if c.is_learned} == {0.2, 0.02, 0.002}
+    assert search.best_lam_ in (0.2, 0.02, 0.002)
+
+
+def test_resume_is_not_for_labels_in_part(noisy, tmp_path):
+    some = [np.where(np.arange(y.size) % 2, y, -1) for y in noisy[1][:3]]
+    with pytest.raises(SettingsError, match="not for partial labels"):
+        MetricLearner(NormalizedCut()).fit(noisy[0][:3], some, resume=tmp_path / "state")
+
+
+# ---- photographs of horses
+
+
+@pytest.fixture(scope="module")
+def horses(shared_data):
+    """Ten images to learn from, thirty others, as graphs of about 115 superpixels."""
+    images, labels = images_and_labels(read_images(shared_data / "weizmann_horse")[:40])
+    graphs = [sample.side for sample in NormalizedCut().read(images)[0]]
+    return (graphs[:10], labels[:10]), (graphs[10:], labels[10:])
+
+
+def test_learning_beats_the_grid(horses):
+    learn, test = horses
+    learner = MetricLearner(NormalizedCut(), lam=0.02).fit(*learn, baselines="quick")
+    found = evaluate(learner, *test)
+    assert found.scores["learned"]["loss"] < 1.2
+    assert found.scores["grid"]["loss"] - found.scores["learned"]["loss"] > 0.4
+    assert found.scores["learned"]["jaccard"] < found.scores["grid"]["jaccard"] - 0.1
+    # A horse against the rest: one single part costs K - 1 = 1, and no cut is better by much.
+    assert found.verdict.code == "blind"
+    assert "one single part, whatever is in the image, may do as well" in str(found.verdict)
+
+
+@pytest.mark.parametrize("objective", ["normalized", "plain"])
+def test_both_solvers_reach_the_same_minimum(horses, objective):
+    (graphs, labels), _ = horses
+    problem = NormalizedCut(objective_kind=objective)
+    quasi, convex = (
+        MetricLearner(problem, "diagonal", lam=0.02, solver=solver).fit(graphs, labels)
+        for solver in (QuasiNewton(Stopping(tol=1e-4)), CCCP(Stopping(tol=1e-5)))
+    )
+    first, second = quasi.solution_, convex.solution_
+    assert first.upper == pytest.approx(second.upper, rel=5e-4)
+    assert first.null == pytest.approx(second.null)
+    assert first.upper < 0.95 * first.null

@@ -11,9 +11,6 @@ from enumerated import listed_risk
 from sklearn.utils.parallel import Parallel as SklearnParallel
 from sklearn.utils.parallel import delayed as sklearn_delayed
 
-from structsvm import MetricLearnerCV
-from structsvm.datasets import relevant_changes
-from structsvm.errors import VerdictWarning
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import Stopping
@@ -117,23 +114,3 @@ def test_conic_masters_in_many_threads():
                 np.testing.assert_array_equal(w, expected)
     assert list(warnings.filters) == before
     assert is_told()
-
-
-def test_searches_in_many_threads():
-    before, start = list(warnings.filters), Barrier(3)
-    recordings = relevant_changes(5, n_samples=200, n_features=2, n_relevant=1, random_state=0)
-    Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
-
-    def search(_):
-        start.wait(60)
-        try:
-            solver = CuttingPlane(Stopping(max_iter=3))
-            MetricLearnerCV(candidates=METRICS, lams=(0.2,), solver=solver).fit(Xs, ys)
-        except (VerdictWarning, UserWarning) as told:
-            return type(told).__name__
-        return "pays"
-
-    with ThreadPoolExecutor(3) as threads:
-        answers = list(threads.map(search, range(3)))
-    assert len(set(answers)) == 1
-    assert list(warnings.filters) == before

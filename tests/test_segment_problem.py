@@ -175,23 +175,6 @@ def test_no_segment_at_all_is_an_oracle_error() -> None:
         AllowedSegmentsOracle(at_least(2)).ask(TraceObjective(np.ones((5, 1))), Constraint(3))
 
 
-@pytest.mark.parametrize(
-    ("constraint", "complaint"),
-    [
-        (Constraint(together=((0, 1),)), "AllowedSegmentsOracle does not take links"),
-    ],
-)
-def test_what_it_does_not_take_is_refused(constraint: Constraint, complaint: str) -> None:
-    with pytest.raises(OracleError, match=complaint):
-        AllowedSegmentsOracle(at_least(2)).ask(TraceObjective(np.ones((12, 1))), constraint)
-
-
-def test_a_truth_that_is_no_segmentation_is_refused() -> None:
-    truth = EquivalenceMatrix.from_labels([0, 1, 0])
-    with pytest.raises(OracleError, match="segments of consecutive samples"):
-        AllowedSegmentsOracle(at_least(1)).ask(TraceObjective(np.ones((3, 1)), truth, 2.0))
-
-
 def everything(starts: Any, end: Any, n_samples: int) -> Any:
     return np.ones(starts.shape, dtype=bool)
 

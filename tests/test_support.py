@@ -94,18 +94,6 @@ def test_the_bound_follows_from_the_support_alone(method):
     assert bound == pytest.approx(learner.solution_.lower, rel=1e-6)
 
 
-def test_a_support_labelling_says_what_it_is_and_what_is_true():
-    learner = learned(CuttingPlane(TIGHT))
-    risk = learner.risk(Xs, YS)
-    for found in learner.solution_.support:
-        truth = EquivalenceMatrix.from_labels(YS[found.sample])
-        assert found.truth.breakpoints == truth.breakpoints
-        assert found.labelling != found.truth
-        guess = EquivalenceMatrix.from_labels(found.labelling.labels)
-        assert found.loss == pytest.approx(risk.problem.loss(truth, guess))
-        assert found.labelling.n_samples == 50
-
-
 def test_variables_have_names_and_duals_are_multipliers():
     learner = learned(CuttingPlane(TIGHT), metric="diagonal")
     program = learner.risk(Xs, YS).as_cvxpy(learner.solution_)
@@ -143,13 +131,6 @@ def test_the_support_alone_has_the_optimum_over_all_labellings(space, omega, sla
     assert value == pytest.approx(optimum(risk), rel=1e-5)
 
 
-def test_factors_have_the_usual_names_if_the_problem_gives_none():
-    space = Product((Free(2), Nonnegative(2)))
-    risk = listed_risk(space, SquaredNorm(0.3))
-    program = risk.as_cvxpy(CuttingPlane().solve(risk))
-    assert sorted(program.var_dict) == ["slacks", "w0", "w1"]
-
-
 def test_duals_are_what_the_objective_falls_by():
     """The derivative of the optimum with respect to a right side, by central differences."""
 
@@ -165,10 +146,6 @@ def test_duals_are_what_the_objective_falls_by():
     assert len(here.duals) == 3
     assert here.duals[0] == pytest.approx(falls, rel=0.05)
     assert here.duals[0] > 0.1 > 1e-6 > abs(here.duals[2])
-
-
-def test_no_duals_without_constraints():
-    assert learned(CuttingPlane()).solution_.duals is None
 
 
 def test_methods_without_multipliers_have_no_support():

@@ -1,21 +1,56 @@
-"""A generic problem that is wrong, or asked wrongly, is refused by name and never certified."""
+"""A plugin that is wrong, or defines what nothing calls, is refused by name, never certified."""
 
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from wrong_plugins import Segments, recordings
 
-from structsvm.errors import DataError, LearningError, MasterError, PluginError, SettingsError
+from structsvm import ChangePoint, MetricLearner, Status
+from structsvm.data.sample import Sample
+from structsvm.errors import (
+    DataError,
+    LearningError,
+    MasterError,
+    OracleWarning,
+    PluginError,
+    SettingsError,
+)
+from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle, all_segmentations
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    EquivalenceMatrix,
+    MetricObjective,
+    Oracle,
+    PartitionProblem,
+    Quality,
+    SearchedSample,
+    TraceObjective,
+    Traits,
+)
+from structsvm.partitions.comparison import Comparison
+from structsvm.partitions.labelled import SecondMoment
+from structsvm.partitions.learning import Learning
 from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
+from structsvm.problems.normalized_cut import CutLearning
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
+from structsvm.solvers.certificate import Certificate
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.status import Quality
+from structsvm.solvers.planes import Planes
 from structsvm.testing import check_problem
 from structsvm.weights import PSD, Free, Nonnegative
+
+# ---- problems that are no partitions
+
 
 CLASSES = range(3)
 BUFFER = np.zeros(6)
@@ -192,20 +227,6 @@ def test_an_exact_oracle_is_exact_at_any_scale_of_the_losses(scale: float) -> No
         assert "heuristic" not in solver.solve(given).bound
 
 
-@pytest.mark.parametrize(
-    ("broken", "complaint"),
-    [
-        ("no slack", "separate returned the slack None: it is how far"),
-        ("another feature", "separate returned the feature .* where joint_feature gives its"),
-        ("another loss", r"separate returned the loss 3\.0 where loss gives its labelling 1\.0"),
-    ],
-)
-def test_the_check_of_a_problem_looks_at_all_of_its_answer(broken: str, complaint: str) -> None:
-    given = risk(broken)
-    with pytest.raises(PluginError, match=complaint):
-        check_problem(given.problem, given.xs, given.ys)
-
-
 @pytest.mark.parametrize("solver", SOLVERS, ids=["n", "one", "frank-wolfe"])
 def test_the_right_problem_is_solved_and_asked_no_more_than_before(solver: Any) -> None:
     asked: list[int] = []
@@ -264,12 +285,6 @@ def test_a_weight_outside_of_its_cone_is_refused(name: str, space: Any, outside:
     assert np.array_equal(getattr(risk(problem=Coned(), **{name: inside}), name), inside)
 
 
-def test_weights_may_be_a_list() -> None:
-    listed = SOLVERS[0].solve(risk(sample_weight=[1, 2, 1, 1, 1, 0]))
-    array = SOLVERS[0].solve(risk(sample_weight=np.array([1.0, 2, 1, 1, 1, 0])))
-    assert np.array_equal(listed.w, array.w)
-
-
 def test_constraints_that_are_no_list_are_named() -> None:
     with pytest.raises(SettingsError, match=r"constraints returned .*: return a list"):
         SOLVERS[0].solve(risk(constraints=lambda w: w[0] >= 0))
@@ -304,3 +319,483 @@ def test_constraints_that_fail_are_named(constraints: Any, complaint: str) -> No
 def test_a_regularizer_that_is_none_is_named(omega: Any, error: Any, complaint: str) -> None:
     with pytest.raises(error, match=complaint):
         SOLVERS[0].solve(risk(regularizer=Custom(omega)))
+
+
+# ---- oracles, labels and samples of partition problems
+
+
+def test_fit_names_a_class_in_place_of_a_problem() -> None:
+    with pytest.raises(
+        SettingsError, match=r"problem must be a .*: make an instance, Segments\(\)"
+    ):
+        MetricLearner(Segments).fit(*recordings())
+
+
+def test_an_oracle_that_found_better_before_is_named_by_its_sample() -> None:
+    certificate = Certificate(floor=0.0)
+    nothing = np.zeros(3)
+    asked = Planes(
+        w=np.zeros(2),
+        groups=np.arange(3),
+        slopes=np.zeros((3, 2)),
+        intercepts=nothing,
+        values=nothing,
+        slacks=nothing,
+        quality=Quality.EXACT,
+        size=0.0,
+        calls=3,
+        labellings=[(), (), ()],
+    )
+    certificate.update_upper(asked, known=np.array([0.0, 0.0, 1.0]))
+    assert certificate.caught is not None
+    assert "sample 2: a labelling worse than one found before" in certificate.caught
+
+
+@dataclass(frozen=True)
+class Encodes(PartitionProblem):
+    """Makes of some labels what is no partition of the samples."""
+
+    traits = Traits(contiguous=True)
+
+    def decoder(self, sample: Any) -> Any:
+        return SequentialOracle()
+
+    def encode(self, y: Any, sample: Any) -> Any:
+        if y[0] == 1:
+            return list(y)
+        return EquivalenceMatrix.from_labels(y[:3] if y[0] == 2 else y)
+
+
+@pytest.mark.parametrize(
+    ("y", "complaint"),
+    [
+        (
+            [1, 1, 0, 0],
+            r"recording 1: Encodes\.encode returned \[1, 1, 0, 0\] \(a list\)",
+        ),
+        (
+            [2, 2, 0, 0],
+            r"recording 1: Encodes\.encode returned a partition of 3 samples",
+        ),
+    ],
+)
+def test_fit_names_what_encode_returned(y: list[int], complaint: str) -> None:
+    Xs = [np.arange(8.0).reshape(4, 2)] * 2
+    with pytest.raises(PluginError, match=complaint):
+        MetricLearner(Encodes()).fit(Xs, [[0, 0, 1, 1], y])
+
+
+@dataclass(frozen=True)
+class Reads(Segments):
+    change: Any = None
+
+    def read(self, Xs: Any, feature_names: Any = None, n_features: Any = None) -> Any:
+        return self.change(super().read(Xs, feature_names, n_features))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda found: found[0], r"Reads\.read returned .*: return a list of Sample\(X, side\)"),
+        (lambda found: ((s for s in found[0]), found[1]), r"Reads\.read returned a tuple"),
+        (
+            lambda found: ([Sample(s.X.astype(np.float32)) for s in found[0]], found[1]),
+            r"X of recording 0 an array of float32 of shape .*: give an array \(T, P\)",
+        ),
+        (
+            lambda found: ([Sample(s.X[:, 0]) for s in found[0]], found[1]),
+            r"of float64 of shape \(\d+,\)",
+        ),
+    ],
+    ids=["bare", "generator", "single precision", "vector"],
+)
+def test_fit_names_what_read_returned(change: Any, complaint: str) -> None:
+    with pytest.raises(PluginError, match=complaint):
+        MetricLearner(Reads(change)).fit(*recordings())
+
+
+class CountingOracle(SequentialOracle):
+    """Writes down how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "asked", 0)
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
+        object.__setattr__(self, "asked", self.asked + 1)
+        return SequentialOracle().maximize(objective, constraint)
+
+
+class Counts(Segments):
+    def decoder(self, sample: Sample) -> Oracle:
+        return CountingOracle()
+
+
+def test_what_an_oracle_writes_down_is_named() -> None:
+    changed = r"sample 0: CountingOracle\.asked was changed .* keep settings only"
+    with pytest.raises(PluginError, match=changed):
+        MetricLearner(Counts()).fit(*recordings())
+
+
+class OneAnswer(Oracle):
+    """Every other sample, whatever is asked: never the truth, and worse in a good metric."""
+
+    def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
+        y = EquivalenceMatrix.from_labels(np.arange(objective.n_samples) % 2)
+        value = objective.value(y)
+        return Argmax(y, value, value, Quality.EXACT)
+
+
+class OneGuess(Segments):
+    def decoder(self, sample: Sample) -> Oracle:
+        return OneAnswer()
+
+
+def test_an_answer_worse_than_the_truth_is_none_of_an_exact_oracle() -> None:
+    with pytest.warns(OracleWarning, match="^OneAnswer found, of sample 0: .* than the true one"):
+        learner = MetricLearner(OneGuess(), metric="diagonal").fit(*recordings())
+    assert learner.solution_.status is Status.HEURISTIC
+    assert learner.certified_upper_ == np.inf
+    assert "found by a heuristic oracle" in learner.solution_.bound
+
+
+# ---- rules for segments
+
+
+JUMP = np.repeat([0, 3], [14, 16])[:, None]
+XS = [np.random.default_rng(i).normal(size=(30, 2)) + JUMP for i in (0, 1)]
+YS = [[14, 30]] * 2
+
+
+def written(start: Any, end: int) -> Any:
+    start -= end
+    return start <= -4
+
+
+@dataclass(frozen=True)
+class Ruled(SegmentProblem):
+    rule: str
+
+    def allows(self, start: Any, end: Any, n_samples: int) -> Any:
+        return RULES[self.rule](start, end)
+
+
+WRONG = {
+    "one too few": (lambda s, e: (e - s >= 4)[:-1], "Ruled.allows returned an array of bool"),
+    "too many": (lambda s, e: np.ones(99, dtype=bool), "Ruled.allows returned an array of bool"),
+    "two dimensions": (lambda s, e: (e - s >= 4)[:, None], "Ruled.allows returned an array of boo"),
+    "nothing": (lambda s, e: None, "Ruled.allows returned None"),
+    "numbers": (lambda s, e: e - s, "Ruled.allows returned an array of int64"),
+    "and": (
+        lambda s, e: s % 2 == 0 and e - s >= 4,
+        r"Ruled.allows raised ValueError.* with & and \|, not",
+    ),
+    "if": (
+        lambda s, e: True if e - s >= 4 else e < 9,
+        "Ruled.allows raised ValueError.* not with if",
+    ),
+    "one for all": (
+        lambda s, e: bool(e - np.min(s) >= 4),
+        r"Ruled\(rule='one for all'\) allows .* depending on the other starts",
+    ),
+    "written to": (written, "Ruled.allows raised ValueError.* not written to: copy it"),
+}
+
+RULES: dict[str, Callable[[Any, int], Any]] = {
+    **{name: rule for name, (rule, _) in WRONG.items()},
+    "the end alone": lambda s, e: e % 2 == 0,
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_it_is_named_by_fit(name):
+    with pytest.raises(PluginError, match=WRONG[name][1]):
+        MetricLearner(Ruled(name)).fit(XS, YS)
+
+
+def test_a_rule_about_the_end_alone_may_answer_once_for_all():
+    learner = MetricLearner(Ruled("the end alone"), metric="diagonal").fit(XS, YS)
+    assert all(end % 2 == 0 for end in learner.predict_breakpoints(XS[0]))
+
+
+def test_labels_that_are_not_allowed_are_named_with_their_sample():
+    with pytest.raises(
+        DataError, match=r"^recording 2: the segment 0\.\.2 is not one that ChangePoint"
+    ):
+        check_problem(ChangePoint(min_length=4), [*XS, XS[0]], [*YS, [2, 30]])
+
+
+# ---- definitions are called, or refused
+
+
+def zero_one(truth, guess):
+    return float(truth != guess)
+
+
+def short_recordings(n=4, T=9):
+    rng = np.random.default_rng(0)
+    ys = [np.repeat([0, 1], [4 + i % 2, T - 4 - i % 2]) for i in range(n)]
+    return [rng.normal(size=(T, 2)) + 3.0 * y[:, None] for y in ys], ys
+
+
+def by_tens(start, end, n_samples):
+    return (end % 10 == 0) | (end == n_samples)
+
+
+class Free_(SegmentProblem):
+    def allows(self, start, end, n_samples):
+        return end - start >= 1
+
+
+# ---- a loss or a feature map that learning does not maximise with
+
+
+@dataclass(frozen=True)
+class OtherLoss(Free_):
+    loss = property(lambda self: zero_one)
+
+
+@dataclass(frozen=True)
+class OtherMap(Free_):
+    feature_map = SecondMoment()  # another value, whatever it computes
+
+
+@dataclass(frozen=True)
+class OtherLossOfTables(Clustering):
+    loss = property(lambda self: zero_one)
+
+
+class Doubled(MetricObjective):
+    def loss(self, y, y_hat):
+        return 2.0 * super().loss(y, y_hat)
+
+
+@dataclass(frozen=True)
+class OtherObjective(Free_):
+    @property
+    def learning(self):
+        return LearningDoubled(self)
+
+
+class LearningDoubled(Learning):
+    def objective(self, metric, n_features):
+        return Doubled(self.problem, metric, n_features)
+
+
+@pytest.mark.parametrize(
+    ("problem", "named"),
+    [
+        (OtherLoss(), r"OtherLoss.loss is zero_one, and SearchedSample maximises with partition_"),
+        (OtherMap(), r"OtherMap.feature_map is SecondMoment, and SearchedSample"),
+        (OtherLossOfTables(), r"OtherLossOfTables.loss is zero_one, and CompressedSample"),
+        (OtherObjective(), r"Doubled.loss is its own, and MetricObjective.separate_all maximises"),
+    ],
+    ids=["loss", "feature-map", "loss-of-tables", "objective"],
+)
+def test_fit_refuses_what_loss_augmented_inference_does_not_know(problem, named):
+    Xs, ys = short_recordings()
+    with pytest.raises(PluginError, match=named):
+        MetricLearner(problem, metric="diagonal").fit(Xs, ys)
+
+
+class ZeroOneSample(SearchedSample):
+    """All segmentations of a few samples, looked at one by one."""
+
+    losses = (zero_one,)
+
+    def separate(self, scoring, given_k):
+        def worth(M):
+            score = M.gram_diagonal(scoring.in_metric(self.X)).sum() - scoring.price * M.n_clusters
+            return score + scoring.kappa * zero_one(self.M, M)
+
+        rows = all_segmentations(self.n_samples)
+        best = max(map(EquivalenceMatrix.from_labels, rows), key=worth)
+        return Separation(best, 0.0, Quality.EXACT)
+
+
+@dataclass(frozen=True)
+class ZeroOne(OtherLoss):
+    def training_sample(self, sample, truth):
+        return ZeroOneSample(sample.data, truth, SequentialOracle())
+
+
+def test_another_loss_is_learned_by_a_training_sample_that_declares_it():
+    Xs, ys = short_recordings()
+    learner = MetricLearner(ZeroOne(), metric="diagonal").fit(Xs, ys)
+    risk, w = learner.risk(Xs, ys), learner.solution_.w
+    objective = risk.penalty(w)
+    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
+        family = [EquivalenceMatrix.from_labels(row) for row in all_segmentations(x.n_samples)]
+        truth = risk.problem.joint_feature(x, y)
+        worth = [
+            risk.problem.loss(y, M) + (risk.problem.joint_feature(x, M) - truth) @ w for M in family
+        ]
+        objective += omega * max(worth)
+    assert learner.certified_upper_ == pytest.approx(objective, rel=1e-9)
+    assert learner.solution_.lower <= objective
+
+
+# ---- overrides that are called
+
+
+@dataclass(frozen=True)
+class Tens(ChangePoint):
+    allows = staticmethod(by_tens)
+
+
+@dataclass(frozen=True)
+class TensOracle(SequentialOracle):
+    def maximize(self, objective, constraint=UNCONSTRAINED):
+        never = {t for t in range(1, objective.n_samples) if t % 10} - set(constraint.forced)
+        forbidden = tuple({*constraint.forbidden, *never})
+        return super().maximize(objective, replace(constraint, forbidden=forbidden))
+
+
+@dataclass(frozen=True)
+class ByOracle(PartitionProblem):
+    traits = Traits(contiguous=True)
+
+    def decoder(self, sample):
+        return TensOracle()
+
+    def encode(self, y, sample):
+        return ChangePoint().encode(y, sample)
+
+
+@pytest.fixture(scope="module")
+def long_recordings():
+    rng, Xs, y = np.random.default_rng(0), [], np.repeat(np.arange(4), 30)
+    for _ in range(4):
+        X = rng.normal(size=(120, 3))
+        X[:, 0] += 4 * rng.normal(size=4)[y]
+        Xs.append(X)
+    return Xs, [y] * 4
+
+
+@pytest.mark.parametrize("problem", [Tens(), ByOracle()], ids=["allows", "oracle"])
+def test_a_rule_or_a_search_of_a_subclass_is_kept_in_learning_and_prediction(
+    problem, long_recordings
+):
+    Xs, ys = long_recordings
+    learner = MetricLearner(problem, metric="diagonal").fit(Xs, ys)
+    for found in (learner.predict_breakpoints(Xs), learner.predict_breakpoints(Xs, 4)):
+        assert all(t % 10 == 0 for ends in found for t in ends)
+    if isinstance(problem, Tens):  # encode of the other accepts more than its oracle searches
+        check_problem(problem, Xs[:1], ys[:1])
+
+
+def test_a_subclass_that_searches_anew_answers_many_questions_one_by_one():
+    oracle, questions = TensOracle(), [TraceObjective(np.eye(30), shift=-0.5)] * 2
+    assert SequentialOracle().answers_many
+    assert not oracle.answers_many
+    assert oracle.ask_all(questions) == [oracle.ask(question) for question in questions]
+    assert oracle.price_path(np.eye(30), np.array([0.5]))[0] == oracle.ask(questions[0]).y
+    assert type(oracle).maximize_all is not SequentialOracle.maximize_all
+
+
+@dataclass(frozen=True)
+class Seeded(Free_):
+    random_state: int = 0
+
+
+def test_the_seed_of_a_learner_is_that_of_a_problem_with_the_setting():
+    Xs, ys = short_recordings()
+    learner = MetricLearner(Seeded(), metric="diagonal", random_state=7).fit(Xs, ys)
+    assert learner.problem_.random_state == 7
+
+
+# ---- overrides that nothing would call
+
+
+def same(*_args, **_kwargs):
+    raise AssertionError("called")
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "partner"),
+    [
+        (SegmentProblem, "partition", "learning"),
+        (Clustering, "decoder", "training_sample"),
+        (Clustering, "partition", "learning"),
+        (CutLearning, "unit", "units"),
+        (NormalizedCut, "training_sample", "learning"),
+        (NormalizedCut, "loss", "learning"),
+        (NormalizedCut, "feature_map", "learning"),
+        (MetricObjective, "separate", "separate_all"),
+    ],
+)
+def test_a_definition_that_nothing_calls_is_refused(base, name, partner):
+    ours = {name: property(same) if name in {"loss", "feature_map"} else same}
+    theirs = property(same) if partner == "learning" else same
+    said = f"Mine.{name} would not be called: .*Define {partner} as well"
+    with pytest.raises(PluginError, match=said):
+        type(base)("Mine", (base,), ours)
+    type(base)("Mine", (base,), {**ours, partner: theirs})
+
+
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [
+        (ChangePoint, "decoding_objective"),
+        (Learning, "untrained"),
+        (Comparison, "disagreement"),
+        (SequentialOracle, "ask"),
+        (AllowedSegmentsOracle, "ask_all"),
+    ],
+)
+def test_what_is_no_hook_is_not_replaced(base, name):
+    with pytest.raises(PluginError, match=f"Mine.{name} would not always be called"):
+        type(base)("Mine", (base,), {name: same})
+
+
+@pytest.mark.parametrize(("name", "part"), [("calibrate", "learning"), ("scores", "comparison")])
+def test_a_hook_of_a_part_is_not_defined_in_the_problem(name, part):
+    said = f"Mine.{name} would not be called: .* the property {part} returns"
+    with pytest.raises(PluginError, match=said):
+        type(ChangePoint)("Mine", (ChangePoint,), {name: same})
+
+
+@pytest.mark.parametrize("kappa", [np.nan, -1.0, 0.0, 5.0, np.inf, "1"])
+def test_a_weight_of_the_loss_that_cannot_be_is_refused(kappa):
+    with pytest.raises(SettingsError, match="kappa must be from"):
+        Traits(kappa=kappa)
+
+
+@pytest.mark.parametrize("setting", [{"shrinkage": 3.0}, {"standardize": "rows"}], ids=str)
+def test_defaults_of_a_learner_that_cannot_be_are_refused(setting):
+    with pytest.raises(SettingsError, match="must be"):
+        Traits(**setting)
+
+
+# ---- answers that are no labellings
+
+
+# ---- missing definitions
+
+
+class Forgetful(Problem):
+    """Knows neither its loss nor inference."""
+
+    def weight_space(self):
+        return Free(2)
+
+    def joint_feature(self, x, y):
+        return np.zeros(2)
+
+    def separate(self, w, x, y):
+        raise NotImplementedError
+
+
+def test_missing_definitions_are_shown_when_an_instance_is_made() -> None:
+    with pytest.raises(PluginError) as refusal:
+        Forgetful()
+    assert str(refusal.value) == "Forgetful lacks loss, predict: define them as in Problem"
+
+
+def test_instances_are_made_and_pickled_as_usual() -> None:
+    problem = ChangePoint(kappa=0.5)
+    assert pickle.loads(pickle.dumps(problem)) == problem
+    with pytest.raises(TypeError, match="unexpected keyword argument 'spam'"):
+        ChangePoint(spam=1)
+    with pytest.raises(TypeError):
+        Forgetful(1, 2)

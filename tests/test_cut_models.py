@@ -1,0 +1,408 @@
+"""Models of cuts: saved, loaded, evaluated and drawn."""
+
+import json
+import re
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from cut_cases import planted
+from PIL import Image
+
+from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
+from structsvm.baselines import metrics as tuned_metrics
+from structsvm.data.sample import Sample
+from structsvm.data.words import GRAPHS
+from structsvm.errors import DataError, ModelFileError, SettingsError
+from structsvm.evaluation.evaluate import Evaluation, SampleScores, score_titles
+from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
+from structsvm.graphs.labels import region_rand
+from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.metric import Metric
+from structsvm.plotting import (
+    feature_weights,
+    overlay,
+    plot_clusters,
+    plot_cut,
+    plot_gap,
+    plot_metric,
+    plot_segmentation,
+    plot_spectrum,
+    plot_weights,
+    report_page,
+)
+from structsvm.plotting.words import certificate_in_words, eigenvalues, scaled_metric
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return planted(np.random.default_rng(5), n=12)
+
+
+@pytest.fixture(scope="module")
+def learner(graphs):
+    Xs, ys = graphs
+    image = GraphOfImage(features="colour+position")
+    problem = NormalizedCut(cluster_count="unknown", image=image)
+    return MetricLearner(problem).fit(Xs[:6], ys[:6], baselines="quick")
+
+
+def test_a_model_comes_back_as_it_was(learner, graphs, tmp_path):
+    save(learner, tmp_path / "m.structsvm")
+    found = load(tmp_path / "m.structsvm")
+    assert found.problem_ == learner.problem_
+    assert found.get_params() == learner.get_params()
+    assert found.solution_.summary() == learner.solution_.summary()
+    assert found.solution_.history == learner.solution_.history
+    assert found.training_data_ == learner.training_data_
+    assert found.predict_partitions(graphs[0]) == learner.predict_partitions(graphs[0])
+    grid = [decode_with(m, m.baselines_["grid"], graphs[0]) for m in (found, learner)]
+    assert grid[0] == grid[1]
+
+
+def test_settings_that_a_problem_refuses_are_told(learner, tmp_path):
+    spoilt = copy(learner)
+    image = copy(learner.problem_.image)
+    object.__setattr__(image, "nodes", "voxels")
+    spoilt.problem_ = replace(learner.problem_, image=image)
+    save(spoilt, tmp_path / "m.structsvm")
+    with pytest.raises(ModelFileError, match=r"no model of format .*voxels"):
+        load(tmp_path / "m.structsvm")
+
+
+def test_evaluation(learner, graphs):
+    Xs, ys = graphs[0][6:], graphs[1][6:]
+    found = evaluate(learner, Xs, ys, "true")
+    assert set(found.scores) == {"learned", "untrained", "grid", "one-part", *learner.baselines_}
+    assert found.scores["learned"]["loss"] == pytest.approx(-_known(learner).score(Xs, ys))
+    assert found.scores["learned"]["loss"] < found.scores["grid"]["loss"]
+    assert found.verdict.untrained.n == 6
+    assert found.verdict.baseline in [
+        found.contrast(name) for name in ("grid", *learner.baselines_)
+    ]
+    assert "On 6 held-out graphs, the disagreement of the learned metric" in str(found.verdict)
+    plain = found.to_dict()
+    assert len(plain["graphs"]) == 6
+    assert plain["verdict"]["contrasts"]["grid"]["mean"] > 0
+    few = evaluate(learner, Xs[:2], ys[:2], 2, names=["one", "two"])
+    assert [row.name for row in few.samples] == ["one", "two"]
+    assert str(few.verdict).startswith("Too few to tell: 2 independent graphs")
+    same = evaluate(learner, Xs, ys, "true")
+    assert same.to_dict() == plain
+
+
+@pytest.mark.parametrize(
+    ("untrained", "learned", "answer"),
+    [
+        ([1.0, 1.1, 1.2, 1.0, 1.1], [0.1] * 5, "Learning pays."),
+        ([0.1] * 5, [1.0, 1.1, 1.2, 1.0, 1.1], "Learning harms."),
+        ([1.0, 0.0, 1.0, 0.0, 1.0], [0.5] * 5, "There is no evidence that learning pays"),
+        ([1.0] * 4, [0.1] * 4, "Too few to tell"),
+    ],
+)
+def test_verdicts(untrained, learned, answer):
+    losses = {"untrained": untrained, "learned": learned}
+    rows = [
+        SampleScores(
+            str(i), 2, {name: {"loss": x[i], "disagreement": x[i]} for name, x in losses.items()}
+        )
+        for i in range(len(learned))
+    ]
+    found = Evaluation(tuple(rows), tolerance=5, words=GRAPHS)
+    assert str(found.verdict).startswith(answer)
+
+
+def test_one_single_cluster_is_no_cut_to_fall_for(learner, graphs):
+    """It has a loss of K - 1 = 1, less than most cuts into two: its index is 0."""
+    Xs, ys = prepare(learner, graphs[0][6:]), graphs[1][6:]
+    truths = encode(learner, Xs, ys)
+    one = [EquivalenceMatrix.from_labels(np.zeros(g.n_samples, dtype=int)) for g in Xs]
+    rng = np.random.default_rng(0)
+    poor = []
+    for truth in truths:  # a third of the nodes in the wrong cluster
+        labels = np.array(truth.M.labels)
+        wrong = rng.choice(labels.size, labels.size // 3, replace=False)
+        labels[wrong] = 1 - labels[wrong]
+        poor.append(EquivalenceMatrix.from_labels(labels))
+    guesses = {"learned": poor, "untrained": one}
+    names = [str(i) for i in range(len(Xs))]
+    found = Evaluation.of(truths, guesses, names, learner.problem_)
+    assert found.scores["untrained"]["loss"] < found.scores["learned"]["loss"]
+    assert found.verdict.pays
+    told = Evaluation.of(truths, guesses, names, NormalizedCut())
+    assert told.verdict.harms
+    assert learner.score(Xs, ys) == pytest.approx(
+        np.mean(
+            [region_rand(t, g) for t, g in zip(truths, learner.predict_partitions(Xs), strict=True)]
+        )
+    )
+
+
+def _known(learner):
+    """The same learner, told the number of clusters."""
+    import copy
+
+    known = copy.copy(learner)
+    known.problem_ = NormalizedCut()
+    known.metric_ = replace(learner.metric_, price=None, n_clusters=2)
+    return known
+
+
+def test_what_cannot_be_evaluated(learner, graphs):
+    with pytest.raises(DataError, match="2 graphs but 1 name"):
+        evaluate(learner, graphs[0][6:8], graphs[1][6:8], names=["one"])
+    with pytest.raises(SettingsError, match="must be an integer, 'true' or None"):
+        evaluate(learner, graphs[0][6:8], graphs[1][6:8], "many")
+
+
+def test_three_labels_have_no_jaccard_distance(rng):
+    (graph,), (y,) = planted(rng, n=1, K=3)
+    problem, M = NormalizedCut(), EquivalenceMatrix.from_labels(y)
+    truth = node_labels(y, graph)
+    expected = {"loss": 0.0, "jaccard": None, "adjusted_rand": 1.0, "disagreement": 0.0}
+    assert problem.comparison.scores(truth, M, 5) == expected
+    found = Evaluation.of([truth], {"learned": [M], "untrained": [M]}, ["0"], problem)
+    assert found.learned["jaccard"] is None
+    assert found.counts == {"loss": 1, "jaccard": 0, "adjusted_rand": 1, "disagreement": 1}
+
+
+def marked(graphs):
+    """The same graphs, the last feature being a place."""
+    return [FeatureGraph(g.X, spatial=np.array([False, False, True])) for g in graphs]
+
+
+def test_the_grid_is_exhaustive(graphs):
+    Xs, ys = marked(graphs[0][:3]), graphs[1][:3]
+    truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
+    problem, samples = NormalizedCut(), [Sample(g.X, g) for g in Xs]
+    best = tuned_metrics.fit("grid", problem, samples, truths)
+
+    def loss(metric):
+        cuts = [problem.partition(x, metric, 2) for x in samples]
+        return np.mean([partition_loss(t, M) for t, M in zip(truths, cuts, strict=True)])
+
+    scales = 2.0 ** np.arange(-5, 5)
+    everything = [
+        loss(Metric(np.diag(np.sqrt([a, a, b])), None))
+        for a in scales
+        for b in np.append(0, scales)
+    ]
+    assert len(everything) == 110
+    assert loss(best) == min(everything)
+    with pytest.raises(SettingsError, match=r"a baseline of this problem is one of .*'spam'"):
+        tuned_metrics.fit("spam", problem, samples, truths)
+
+
+def test_the_threshold_is_the_best_there_is(graphs):
+    Xs, ys = graphs[0][:4], graphs[1][:4]
+    truths = [node_labels(y, g) for g, y in zip(Xs, ys, strict=True)]
+    problem, samples = NormalizedCut(cluster_count="unknown"), [Sample(g.X, g) for g in Xs]
+    factor = np.diag([0.6, 0.05, 0.05])
+
+    def agreement(threshold):
+        cuts = [problem.partition(x, Metric(factor, threshold)) for x in samples]
+        return np.mean([region_rand(t, M) for t, M in zip(truths, cuts, strict=True)])
+
+    found = problem.learning.calibrate(factor, samples, truths).metric(factor).price
+    assert agreement(found) >= max(agreement(t) for t in np.linspace(0.3, 1.0, 60)) - 1e-9
+
+
+# ---- what is drawn and told
+
+
+@pytest.fixture(scope="module")
+def small() -> MetricLearner:
+    return MetricLearner(NormalizedCut()).fit(*planted(np.random.default_rng(0), n=4, T=24))
+
+
+def painted(rng: np.random.Generator, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return an image of stripes of different hues, and its label map."""
+    labels = np.repeat(np.arange(24) * n_parts // 24, 24).reshape(24, 24)
+    hues = np.array([[1.0, 0.7, 0.4], [0.4, 0.7, 1.0], [0.5, 1.0, 0.5]])
+    light = 0.4 + 0.6 * np.kron(rng.random((4, 4)), np.ones((6, 6)))
+    return np.round(255 * light[..., None] * hues[labels]).astype(np.uint8), labels
+
+
+def test_the_metric_is_in_units_of_the_untrained_one(small: MetricLearner) -> None:
+    start = small.baselines_["untrained"].factor
+    np.testing.assert_allclose(start @ scaled_metric(small) @ start, small.get_mahalanobis_matrix())
+    np.testing.assert_allclose(feature_weights(small), np.diag(scaled_metric(small)))
+    drawn = plot_metric(small).images[0].get_array()
+    order = np.argsort(-np.diag(scaled_metric(small)), kind="stable")
+    np.testing.assert_array_equal(drawn, scaled_metric(small)[np.ix_(order, order)])
+    np.testing.assert_allclose(
+        plot_spectrum(small).lines[0].get_ydata(),
+        np.linalg.eigvalsh(scaled_metric(small))[::-1],
+        atol=1e-9,
+    )
+    assert plot_weights(small).get_xlabel() == "weight against the untrained metric"
+    assert eigenvalues(small).size == 3
+
+
+def test_a_price_that_is_no_price_of_the_metric_is_not_in_its_units() -> None:
+    data = planted(np.random.default_rng(0), n=4, T=24)
+    small = MetricLearner(NormalizedCut(cluster_count="unknown")).fit(*data)
+    assert small.metric_.price is not None
+    start = small.baselines_["untrained"].factor
+    np.testing.assert_allclose(start @ scaled_metric(small) @ start, small.get_mahalanobis_matrix())
+
+
+def test_the_gap_of_what_is_not_convex_is_its_objective(small: MetricLearner) -> None:
+    ax, entries = plot_gap(small), small.solution_.history.entries
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), [entry.upper for entry in entries])
+    assert ax.get_ylabel() == "objective (not convex: no gap is known)"
+    for against in ("seconds", "oracle_calls"):
+        drawn = plot_gap({"cuts": small.solution_}, against=against).lines[0].get_xdata()
+        np.testing.assert_array_equal(drawn, [getattr(entry, against) for entry in entries])
+    convex = replace(small.solution_, stationarity=None)
+    with pytest.raises(SettingsError, match="run 'cuts' is of an objective that is not convex"):
+        plot_gap({"a": convex, "cuts": small.solution_})
+
+
+def test_what_was_found_is_told_without_a_bound(small: MetricLearner) -> None:
+    found = small.solution_
+    assert certificate_in_words(found) == (
+        f"a local minimum of a nonconvex objective: objective {found.upper:.6g}, at the "
+        f"start {found.null:.6g}, projected gradient {found.stationarity:.2g}"
+    )
+
+
+def test_the_nodes_of_a_graph_are_drawn_in_the_metric(small: MetricLearner) -> None:
+    (graph,), (y,) = planted(np.random.default_rng(5), n=1, T=24)
+    ax = plot_clusters(small, graph, y, n_clusters="true")
+    *clusters, rings = ax.collections
+    assert sum(len(c.get_offsets()) for c in clusters) == 24
+    wrong = len(rings.get_offsets())
+    assert ax.get_title(loc="left") == f"2 clusters, 2 in truth; ringed: {wrong} of 24 misplaced"
+    with pytest.raises(SettingsError, match="plot_clusters draws a graph"):
+        plot_segmentation(small, graph)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a model, and images of which two have two parts and one has three."""
+    folder, rng = tmp_path_factory.mktemp("stripes"), np.random.default_rng(0)
+    images = [painted(rng, n) for n in (2, 2, 3, 2, 2, 3)]
+    Xs, ys = zip(*images[:3], strict=True)
+    small = MetricLearner(NormalizedCut(image=GraphOfImage(n_superpixels=20)))
+    small.fit(list(Xs), list(ys))
+    save(small, folder / "m.structsvm")
+    for kind in ("img", "mask"):
+        (folder / "test" / kind).mkdir(parents=True)
+    for i, (image, labels) in enumerate(images[3:]):
+        Image.fromarray(image).save(folder / "test" / "img" / f"{i}.png")
+        Image.fromarray((100 * labels).astype(np.uint8)).save(folder / "test" / "mask" / f"{i}.png")
+    return folder
+
+
+def test_a_jaccard_distance_says_of_how_many_images_it_is(
+    model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from structsvm.cli import main
+
+    monkeypatch.chdir(model)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["evaluate", "m.structsvm", "test"]) == 0
+    printed = capsys.readouterr().out
+    assert "mean of 3 images" in printed
+    assert "Jaccard distance, of 2 images" in printed
+    assert main(["evaluate", "m.structsvm", "test", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"]["jaccard"] == 2
+    each = [image["learned"]["jaccard"] for image in told["images"]]
+    assert each[2] is None
+    assert told["learned"]["jaccard"] == pytest.approx(np.mean(each[:2]))
+    assert main(["evaluate", "m.structsvm", "test/img/0.png", "--labels", "test/mask"]) == 0
+    assert re.search("  Jaccard distance  ", capsys.readouterr().out)
+
+
+def test_a_page_says_of_how_many_images_the_jaccard_distance_is(model: Path) -> None:
+    rng, small = np.random.default_rng(1), load(model / "m.structsvm")
+    Xs, ys = zip(*(painted(rng, n) for n in (2, 3)), strict=True)
+    page = report_page(small, list(Xs), list(ys), n_clusters="true")
+    assert "Jaccard distance, of 1 image" in page
+    few = evaluate(small, list(Xs[1:]), list(ys[1:]), "true")
+    assert few.counts["jaccard"] == 0
+    assert list(score_titles(few)) == ["loss", "adjusted_rand"]
+
+
+@pytest.mark.parametrize("draw", [plot_clusters, plot_segmentation])
+def test_an_image_is_drawn_by_plot_cut_alone(draw: Callable[..., Any], model: Path) -> None:
+    image, _ = painted(np.random.default_rng(1), 2)
+    with pytest.raises(SettingsError, match="plot_cut draws an image with its parts"):
+        draw(load(model / "m.structsvm"), image)
+
+
+# ---- borders and tints over an image
+
+
+def test_overlays():
+    labels = np.zeros((6, 8), dtype=int)
+    labels[:, 4:] = 1
+    for image in (
+        np.full((6, 8), 100, dtype=np.uint8),
+        np.full((6, 8, 3), 100, dtype=np.uint8),
+        np.full((6, 8, 4), 0.4),
+    ):
+        marked = overlay(image, labels)
+        assert marked.shape == (6, 8, 3)
+        assert marked.dtype == np.uint8
+        assert (marked[:, 3] == 255).all()  # the border
+        assert (marked[:, 0] != marked[:, 7]).any(axis=1).all()  # two tints
+    bare = overlay(np.full((6, 8), 100, dtype=np.uint8), labels, tint=0)
+    assert (bare[:, 0] == 100).all()
+    with pytest.raises(DataError, match="labels of shape"):
+        overlay(np.zeros((4, 4)), labels)
+
+
+def test_pictures():
+    image = np.zeros((6, 8, 3), dtype=np.uint8)
+    assert plot_cut(image).images[0].get_array().shape == (6, 8, 3)
+    assert plot_cut(image, np.arange(48).reshape(6, 8) // 24).images
+    plt.close("all")
+
+
+def test_pixels_without_a_label_have_no_colour():
+    image = np.full((6, 8, 3), 100, dtype=np.uint8)
+    labels = np.full((6, 8), -1)
+    labels[:, 5:] = 0
+    marked = overlay(image, labels)
+    assert (marked[:, :3] == 100).all()
+    assert (marked[:, 7] != 100).any()
+
+
+def test_masks_and_pictures_are_label_maps_and_images(tmp_path):
+    image, mask = np.zeros((6, 8, 3), dtype=np.uint8), np.arange(8) >= np.full((6, 1), 4)
+    image[..., 0] = 40
+    Image.fromarray(image).save(tmp_path / "image.png")
+    Image.fromarray(np.uint8(128 * mask)).save(tmp_path / "mask.png")
+    expected = overlay(image, mask.astype(int))
+    for labels in (mask, np.where(mask, 0xFF0000, 0)):
+        np.testing.assert_array_equal(overlay(image, labels), expected)
+    picture, drawn = Image.open(tmp_path / "image.png"), tmp_path / "mask.png"
+    np.testing.assert_array_equal(overlay(picture, drawn), expected)
+    shown = plot_cut(str(tmp_path / "image.png"), Image.open(drawn)).images[0].get_array()
+    np.testing.assert_array_equal(shown, expected)
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("image", "labels", "message"),
+    [
+        (np.full((4, 4), 200), None, "nobody knows what is white"),
+        (np.full((4, 4), np.nan), None, "fill NaN"),
+        (np.zeros(4), None, "must have shape"),
+        (np.zeros((4, 4)), np.full((4, 4), "sky"), "give integers"),
+        (np.zeros((4, 4)), np.zeros((4, 5), dtype=int), "labels of shape"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(image, labels, message):
+    with pytest.raises(DataError, match=message):
+        plot_cut(image, labels)
