@@ -19,6 +19,7 @@ from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
 from structsvm.learner.columns import (
+    column_names,
     heaviest_features,
     warn_of_codes,
     warn_of_dead_features,
@@ -174,6 +175,13 @@ class MetricLearner(ProblemParameters):
         For tables, the purpose that the settings were chosen for: further rows of known clusters,
         new clusters, or further tables. The defaults are for "rows"; with
         :class:`MetricLearnerCV` it is given by ``split``.
+    interrupted_ : bool
+        Whether Ctrl-C ended learning, or the calibration of the price.
+    classes_ : array of shape (C,), or None
+        The names of the states that the features have learned.
+    metric_feature_names_ : list of str
+        The names of the features that the metric sees: those of the samples, or ``x0``, ``x1``, ...
+        as in scikit-learn, or those that the stage of features gives.
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_, converged_ : int, int, bool
 
@@ -538,28 +546,6 @@ class MetricLearner(ProblemParameters):
 
     # ---- the metric elsewhere
 
-    @property
-    def interrupted_(self) -> bool:
-        """Whether Ctrl-C ended learning, or the calibration of the price."""
-        return self.solution_.status is Status.INTERRUPTED or self.calibration_.missing
-
-    @property
-    def metric_feature_names_(self) -> list[str]:
-        """The names of the features that the metric sees, (P,).
-
-        These are the names of the samples' features, or ``x0``, ``x1``, ... as in scikit-learn, or
-        the names that the stage of features gives.
-        """
-        check_is_fitted(self)
-        unnamed = [f"x{j}" for j in range(self.n_features_in_)]
-        return self.inputs_.names([str(n) for n in getattr(self, "feature_names_in_", unnamed)])
-
-    @property
-    def classes_(self) -> NDArray[Any] | None:
-        """The names of the states that the features have learned, (C,), or None."""
-        check_is_fitted(self)
-        return self.inputs_.states
-
     def transform(self, X: Any) -> Any:
         """Map samples to a space in which Euclidean distances are those of ``B``, (T_i, rank).
 
@@ -644,6 +630,7 @@ class MetricLearner(ProblemParameters):
         input_features : ignored
             The names are those of the training samples.
         """
+        check_is_fitted(self)
         inputs = self.metric_feature_names_
         names = []
         for number, direction in enumerate(self.metric_.factor.T):
@@ -736,6 +723,10 @@ class MetricLearner(ProblemParameters):
             self.steps_ = dict(read.steps)
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
+        self.classes_: NDArray[Any] | None = inputs.states
+        self.metric_feature_names_: list[str] = inputs.names(column_names(self))
+        interrupted = result.solution.status is Status.INTERRUPTED
+        self.interrupted_ = interrupted or result.calibration.missing
 
     def _tune_baselines(
         self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet
