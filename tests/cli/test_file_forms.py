@@ -6,16 +6,19 @@ without them.
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
-from cli_kit import TEST, TRAIN
+from cli_kit import TEST, TRAIN, table
 
+import structsvm
 from structsvm import load
-from structsvm.io import Recording, write_recording
+from structsvm.datasets import relevant_changes
+from structsvm.io import Recording, read_recordings, write_recording
 
 Recordings = Sequence[Recording]
 
@@ -204,3 +207,277 @@ def test_gaps_are_refused_or_filled_as_the_model_remembers(run, tmp_path, refuse
     assert code == 0, err
     assert "interpolated" in err
     assert run("predict", model, one, "--set", "files.missing=error")[0] == 1
+
+
+class TestBadInput:
+    """What is wrong with files and labels, each with the file's name and no traceback."""
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("a,label\n1,0\n2,0\n3,0\n", "the recording has no change (T is 3): label at"),
+            ("a,label\n1,0\n", "the recording has no change (T is 1): label at"),
+            ("a,label\n1,0\n1,0\n1,1\n1,1\n", "every feature is constant in every recording"),
+        ],
+    )
+    def test_nothing_to_learn_from(self, refused, tmp_path, content, message):
+        file = table(tmp_path / "bad.csv", content)
+        assert message in refused(f"fit change-point {file} -o {tmp_path}/m")
+
+    def test_what_a_problem_refuses_names_the_file(self, refused, tmp_path, monkeypatch):
+        def refuse(self, y, n_samples):
+            raise structsvm.errors.DataError("no such labels")
+
+        monkeypatch.setattr(structsvm.ChangePoint, "encode", refuse)
+        said = refused(f"fit change-point train -o {tmp_path}/m")
+        assert said == "train/synthetic_00.npz: no such labels"
+
+    def test_skipped_files_are_named(self, run, tmp_path):
+        write_recording(TEST[0], tmp_path / "one.npz")
+        table(tmp_path / "index.csv", "file\none\n")
+        _, _, err = run("predict m.structsvm", tmp_path)
+        assert "skipped: index.csv" in err
+
+
+def write_with_gaps(recordings, folder):
+    """Tables of which some values are blank; their files."""
+    rng, files = np.random.default_rng(0), []
+    for recording in recordings:
+        X = np.where(rng.random(recording.X.shape) < 0.1, np.nan, recording.X)
+        frame = pd.DataFrame(X, columns=list(recording.features)).assign(label=recording.y)
+        files.append(folder / f"{recording.name}.csv")
+        frame.to_csv(files[-1], index=False)
+    return files
+
+
+def test_every_command_leaves_missing_values_out(run, tmp_path):
+    (tmp_path / "train").mkdir()
+    write_with_gaps(TRAIN, tmp_path / "train")
+    files, model = write_with_gaps(TEST, tmp_path), tmp_path / "m.structsvm"
+    code, _, err = run("fit change-point --missing mask", tmp_path / "train", "-o", model)
+    assert code == 0, err
+    assert "values masked: missing values in row" in err
+    learner = load(model)
+    assert (learner.metric, learner.problem.missing) == ("diagonal", "mask")
+    for line, *more in (
+        ("predict --margins", model, files[0]),
+        ("evaluate", model, *files),
+        ("plot", model, files[0], "-o", tmp_path / "p.png"),
+        ("report", model, *files, "-o", tmp_path / "r.html"),
+        ("diagnose", model, *files),
+    ):
+        code, _, err = run(line, *more)
+        assert code == 0, err
+        assert "invalid value" not in err
+    assert ",null," in (tmp_path / "r.html").read_text().replace(" ", "")
+
+
+def test_a_model_that_was_learned_without_masks_says_so(refused):
+    """It named the values, and --missing mask as the way out."""
+    message = refused("predict m.structsvm test --set files.missing=mask")
+    assert "m.structsvm was learned without it: learn with fit --missing mask, or give" in message
+
+
+def test_many_warnings_of_a_kind_are_counted(run, tmp_path):
+    """Each of two hundred files had a line of its own, above what was found."""
+    (tmp_path / "train").mkdir()
+    twice = [replace(recording, name=f"{recording.name}{k}") for k in "ab" for recording in TRAIN]
+    n = len(write_with_gaps(twice, tmp_path / "train"))
+    model = tmp_path / "m.structsvm"
+    line = "fit change-point --missing interpolate"
+    code, _, err = run(line, tmp_path / "train", "-o", model)
+    assert code == 0, err
+    assert err.count("values interpolated: ") == 4
+    assert f"warning: {n - 3} more of this kind, the last one: " in err
+    _, _, err = run(f"{line} --force --verbose", tmp_path / "train", "-o", model)
+    assert "more of this kind" not in err
+    assert err.count("values interpolated: ") == n
+
+
+NAMES = ["null", "None", "NA", "nan", "n/a", "NULL", "walk"]
+T = 42
+
+
+@pytest.fixture
+def named(tmp_path):
+    """Two tables of seven segments, and a folder for models."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(NAMES, T // len(NAMES))
+    (tmp_path / "in").mkdir()
+    for k in range(2):
+        X = rng.normal(size=(T, 2)) + 4 * rng.normal(size=7)[np.arange(T) * 7 // T][:, None]
+        frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": labels})
+        frame.to_csv(tmp_path / "in" / f"r{k}.csv", index=False)
+    return tmp_path
+
+
+def written_table(path, labels):
+    rows = [f"{i},{i * i},{label}" for i, label in enumerate(labels)]
+    path.write_text("\n".join(["a,b,label", *rows]) + "\n")
+    return path
+
+
+def test_a_command_learns_them_and_says_what_it_took_them_for(run, named):
+    code, _, err = run(f"fit change-point {named / 'in'} -o {named / 'm.structsvm'}")
+    assert code == 0, err
+    assert load(named / "m.structsvm").training_data_.n_clusters == (7, 7)
+    assert "unlabelled" not in err
+    assert "'NA', 'NULL', 'None', 'n/a', 'nan', 'null' is taken as a class" in err
+    assert "give --set files.missing_labels=NA" in err
+
+
+def test_spellings_that_are_named_mean_unlabelled(run, named):
+    code, out, err = run(
+        f"fit change-point {named / 'in'} -o {named / 'm.structsvm'} --json "
+        "--set files.missing_labels=NA,nan,n/a"
+    )
+    assert code == 0, err
+    assert "unlabelled: 36 of 84 samples" in err
+    assert json.loads(out)["unlabelled_samples"] == 36
+    code, _, err = run(
+        f"evaluate {named / 'm.structsvm'} {named / 'in'} --set files.missing_labels=NA,nan"
+    )
+    assert code == 1
+    assert "no label, row 12 (line 14)" in err
+    code, _, err = run(
+        f"fit normalized-cut {named}/in -o {named}/n.structsvm --set files.missing_labels=NA"
+    )
+    assert code == 1
+    assert "--set files.missing_labels=VALUE is not for normalized-cut" in err
+
+
+@pytest.mark.parametrize(
+    ("labels", "missing", "expected"),
+    [
+        (["0", "0", "", "1", " "], (), [0, 0, -1, 1, -1]),
+        (["-1", "-1", "", "1", "2"], (), [-1, -1, -1, 1, 2]),
+        (["7", "7", "99", "8", "8"], ("99",), [7, 7, -1, 8, 8]),
+        (["7", "7", "NA", "8", "8"], ("NA",), [7, 7, -1, 8, 8]),
+        (["a", "a", "NA", "", "b"], (" NA",), ["a", "a", -1, -1, "b"]),
+        (["a", "a", "NA", "NA", "b"], (), ["a", "a", "NA", "NA", "b"]),
+        (["7", "7", "NA", "8", "8"], (), ["7", "7", "NA", "8", "8"]),
+        (["7", "7", "nan", "8", "8"], (), ["7", "7", "nan", "8", "8"]),
+        (["7", "7", "9", "8", "8"], (), [7, 7, 9, 8, 8]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_what_is_missing(tmp_path, labels, missing, expected, kind):
+    path = written_table(tmp_path / "one.csv", labels)
+    if kind == "parquet":
+        frame = pd.DataFrame({"a": np.arange(5), "b": np.arange(5) ** 2, "label": labels})
+        path = tmp_path / "one.parquet"
+        frame.to_parquet(path)
+    (recording,) = read_recordings(path, blanks=True, missing_labels=missing)
+    assert recording.y.tolist() == expected
+
+
+@pytest.fixture
+def half_labelled(tmp_path):
+    """Four tables, of three of which only the first half is labelled, and a recording to test."""
+    made = relevant_changes(5, n_samples=200, n_features=4, n_relevant=4, random_state=1)
+    (tmp_path / "learn").mkdir()
+    for i, r in enumerate(made[:4]):
+        lines = ["a,b,c,d,label"]
+        for t, row in enumerate(r.X):
+            known = i == 0 or t < 120
+            lines.append(
+                ",".join(f"{v:.4f}" for v in row) + f",{f'part {r.y[t]}' if known else ''}"
+            )
+        (tmp_path / "learn" / f"r{i}.csv").write_text("\n".join(lines) + "\n")
+    write_recording(made[4], tmp_path / "test.npz")
+    return tmp_path
+
+
+def test_a_label_column_may_have_blanks(run, half_labelled) -> None:
+    code, _, err = run(
+        f"fit change-point {half_labelled / 'learn'} -o {half_labelled / 'm.structsvm'}"
+    )
+    assert code == 0, err
+    learner = load(half_labelled / "m.structsvm")
+    assert len(learner.training_data_) == 4
+    assert {"untrained", "pca", "rca"} <= set(learner.baselines_)
+    assert "labels completed in" in err
+    code, _, err = run(f"evaluate {half_labelled / 'm.structsvm'} {half_labelled / 'learn'}")
+    assert code == 1
+    assert "no label, row 120" in err
+    code, out, err = run(f"predict {half_labelled / 'm.structsvm'} {half_labelled / 'learn'}")
+    assert code == 0, err
+    assert out.startswith("r0: ")
+
+
+def test_regions_are_enough(run, half_labelled) -> None:
+    for path in (half_labelled / "learn").glob("*.csv"):
+        rows = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
+        path.write_text("\n".join(rows) + "\n")
+    regions = half_labelled / "regions.csv"
+    regions.write_text("recording,start,end,changes\nr0,0,200,1+\nr1,0,15,0\nr1,15,200,1+\n")
+    model = half_labelled / "m.structsvm"
+    line = f"fit change-point {half_labelled / 'learn'} --regions {regions} -o {model}"
+    code, _, err = run(line)
+    line += " --force"
+    assert code == 0, err
+    assert (
+        len(load(half_labelled / "m.structsvm").training_data_) == 2
+    )  # of the others nothing is known
+    assert "2 recordings without any label left out" in err
+    for text, message in (
+        ("recording,start,end\nr0,0,9\n", "no column 'changes'"),
+        (
+            "recording start end changes\nr0 0 9 1\n",
+            "no column 'recording'; it needs recording, st",
+        ),
+        (
+            "recording,start,end,changes\nr0,0,9,1\nr0,3,7,2\n",
+            "region 0..9 with 1 change",
+        ),
+        ("recording,start,end,changes\nr0,0,9,few\n", "line 2: a region is"),
+        ("recording,start,end,changes\nr9,0,9,1\n", "no recording is called 'r9'"),
+        ("recording,start,end,changes\nr0,0,900,1\n", "r0.csv: region 0..900"),
+    ):
+        regions.write_text(text)
+        code, _, err = run(line)
+        assert code == 1
+        assert message in err.replace("\n", " ")
+
+
+def test_labels_where_states_begin_are_named(run, tmp_path) -> None:
+    """They were taken for samples among which nothing is known, and 100 segments were learned."""
+    made = relevant_changes(3, n_samples=200, n_features=3, n_relevant=2, random_state=1)
+    for i, r in enumerate(made):
+        begins = np.diff(r.y, prepend=-1) != 0
+        frame = pd.DataFrame(r.X, columns=r.features).assign(
+            label=np.where(begins, [f"state {y}" for y in r.y], "")
+        )
+        frame.to_csv(tmp_path / f"r{i}.csv", index=False)
+    line = f"fit change-point {tmp_path} --baselines none --metric diagonal -o {tmp_path / 'm'}"
+    code, _, err = run(line)
+    assert code == 0
+    assert "every label stands alone among unlabelled samples" in err.replace("\n", " ")
+
+
+def test_chunks_of_rows_that_belong_together(run, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = rng.standard_normal((60, 3)) + 7 * y[:, None] * [1, 0, 0]
+    lines = ["a,b,c,label,chunk"]
+    for t, row in enumerate(X):
+        label = y[t] if t in (0, 59) else ""
+        chunk = f"c{y[t]}" if t % 3 == 0 else ""
+        lines.append(",".join(f"{v:.4f}" for v in row) + f",{label},{chunk}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    line = (
+        f"fit clustering {tmp_path}/t.csv --set files.chunk_column=chunk -o {tmp_path}/m.structsvm"
+    )
+    code, _, err = run(line)
+    assert code == 0, err
+    learner = load(tmp_path / "m.structsvm")
+    assert learner.n_features_in_ == 3
+    line += " --force"
+    for label in (0, 59):
+        lines[label + 1] = lines[label + 1].replace(f",{y[label]},c", ",,c")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    code, _, err = run(line)
+    assert code == 1
+    assert "--set problem.cluster_count=unknown" in err
+    (labels,) = learner.predict([X], 2)
+    assert max(np.mean(labels == y), np.mean(labels != y)) > 0.95

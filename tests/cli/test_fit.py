@@ -2,7 +2,10 @@
 
 import json
 import signal
+from pathlib import Path
 
+import distributed
+import numpy as np
 import pytest
 from cli_kit import TRAIN
 
@@ -147,3 +150,126 @@ class TestCtrlC:
 
         monkeypatch.setattr("structsvm.cli.show.load_metric_learner", interrupted)
         assert run("show m.structsvm") == (130, "", "interrupted\n")
+
+
+def test_rates_are_learned_saved_and_shown(run, tmp_path):
+    model = tmp_path / "m.structsvm"
+    code, _, err = run("fit change-point train --metric diagonal --rates -o", model)
+    assert code == 0, err
+    assert "held-out recordings were within 5 samples of a labelled one" in err
+    assert load(model).margin_rates_.n_recordings == 4
+    code, out, err = run("predict --margins", model, "test")
+    assert code == 0, err
+    assert "(margins " in out
+    assert "(rates 0." in out
+    code, _, err = run("plot --margins -o", tmp_path / "p.png", model, "test/synthetic_00.npz")
+    assert code == 0, err
+
+
+def test_rates_are_for_recordings(refused, tmp_path):
+    said = refused("fit clustering train --rates -o", tmp_path / "m.structsvm")
+    assert said == "--rates is for changes of recordings, not for clustering"
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+LAZY = "fit change-point train --metric diagonal --baselines none --quiet -o"
+
+
+def test_the_model_is_that_of_files_read_here(run, tmp_path, scheduler):
+    assert run(f"{LAZY} {tmp_path}/here")[0] == 0
+    there = f"{LAZY} {tmp_path}/there --json --scheduler {scheduler}"
+    code, out, err = run(there)
+    assert (code, err) == (0, "")
+    assert '"unlabelled_samples": 0' in out
+    here, there = (structsvm.load(tmp_path / name) for name in ("here", "there"))
+    assert np.array_equal(here.metric_.factor, there.metric_.factor)
+    assert here.metric_.price == there.metric_.price
+    assert here.training_data_ == there.training_data_
+    assert here.feature_names_in_.tolist() == there.feature_names_in_.tolist()
+    assert run(f"evaluate {tmp_path}/there test --quiet")[0] == 0
+
+
+def test_files_are_read_one_at_a_time_here_too(run, tmp_path):
+    assert run(f"{LAZY} {tmp_path}/here")[0] == 0
+    assert run(f"{LAZY} {tmp_path}/lazy --lazy --jobs 2 --set backend=processes") == (0, "", "")
+    here, lazy = (structsvm.load(tmp_path / name) for name in ("here", "lazy"))
+    assert np.array_equal(here.metric_.factor, lazy.metric_.factor)
+    assert here.metric_.price == lazy.metric_.price
+    assert here.training_data_ == lazy.training_data_
+
+
+def test_more_than_the_memory_holds_is_read_one_at_a_time(run, tmp_path, monkeypatch):
+    size = sum(path.stat().st_size for path in Path("train").iterdir())
+    for bytes_, told in ((size - 1, True), (size, False)):
+        monkeypatch.setattr("structsvm.cli.fit.memory_bytes", lambda found=bytes_: found)
+        line = f"fit change-point train --metric diagonal --baselines none -o {tmp_path}/{bytes_}"
+        code, _, err = run(line)
+        assert code == 0
+        assert ("read one at a time, whenever needed" in err) == told
+    models = [structsvm.load(tmp_path / str(bytes_)) for bytes_ in (size - 1, size)]
+    assert np.array_equal(*(model.metric_.factor for model in models))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            "--scheduler nowhere://1",
+            "--scheduler nowhere://1: no scheduler answers",
+        ),
+        ("--lazy --recording-column who", "in memory, and with --lazy they are read one at a time"),
+        (
+            "--scheduler tcp://127.0.0.1:1 --recording-column who",
+            "--recording-column needs all recordings in memory",
+        ),
+    ],
+)
+def test_what_cannot_be(run, tmp_path, options, said):
+    code, _, err = run(f"{LAZY} {tmp_path}/m {options}")
+    assert code == 1
+    assert said in " ".join(err.split())
+
+
+def test_table_on_stdout_and_a_picture(run, folder):
+    code, out, _ = run(
+        "compare change-point train --metric diagonal --set solver.tol=0.01 -o gaps.svg"
+    )
+    assert code == 0
+    for name in ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe"):
+        assert name in out
+    assert (folder / "gaps.svg").read_text().count("oracle calls") == 1
+
+
+def test_what_does_not_suit_is_left_out_and_said(run):
+    code, out, err = run(
+        "compare change-point train --metric diagonal --set regularizer=trace --set solver.tol=0.1"
+    )
+    assert code == 0
+    assert "frank-wolfe left out: " in err
+    assert "frank-wolfe" not in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("compare change-point train --solvers simplex", "unknown solver 'simplex'"),
+        ("compare change-point train --solvers cccp", "for objectives that are not convex"),
+        (
+            "compare change-point train --solvers frank-wolfe --set regularizer=trace",
+            "strongly convex",
+        ),
+        ("compare change-point train --set problem.spam=1", "has no setting 'spam'"),
+        ("compare change-point train --set solver.tol=0", "tol must be > 0"),
+        ("compare change-point train --lam -1", "lam must be > 0"),
+        ("compare change-point train -o gaps.txt", "the name must end with one of"),
+    ],
+)
+def test_what_compare_refuses(refused, line, message):
+    assert message in refused(line)

@@ -1,11 +1,15 @@
 """structsvm problems, oracles and new; settings of any problem on the command line."""
 
 import json
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
 
-from structsvm import load
+from structsvm.oracles import SequentialOracle
+from structsvm.partitions import Oracle, Traits
+from structsvm.problems import SegmentProblem
+from structsvm.problems.segments import SegmentComparison
 
 
 class TestLists:
@@ -41,13 +45,6 @@ class TestLists:
 
 
 class TestSettings:
-    def test_any_setting_reaches_the_problem(self, run, tmp_path):
-        line = "fit change-point train --metric diagonal -q --set problem.kappa=0.5"
-        line += " --set problem.segment_count=known"
-        assert run(f"{line} -o", tmp_path / "m")[0] == 0
-        problem = load(tmp_path / "m").problem_
-        assert (problem.segment_count, problem.kappa) == ("known", 0.5)
-
     @pytest.mark.parametrize(
         ("setting", "message"),
         [
@@ -92,3 +89,138 @@ class TestNew:
         assert refused("new problem change-point") == (
             "a problem 'change-point' is installed: choose another name"
         )
+
+
+@dataclass(frozen=True)
+class Stumbling(Oracle):
+    """An oracle that fails for long recordings."""
+
+    at: int
+
+    def maximize(self, objective, constraint=None):
+        if objective.n_samples >= self.at:
+            raise ZeroDivisionError("no labelling")
+        return SequentialOracle().maximize(objective, constraint)
+
+
+class FailingComparison(SegmentComparison):
+    def agreement(self, truth, guess):
+        self.problem._fail("agreement")
+        return super().agreement(truth, guess)
+
+
+@dataclass(frozen=True)
+class Failing(SegmentProblem):
+    """A problem that fails in one method."""
+
+    where: str = ""
+    longest: int = 0
+
+    def allows(self, start, end, n_samples):
+        return end > start
+
+    def _fail(self, where):
+        if where == self.where:
+            raise ZeroDivisionError("boom")
+
+    def read(self, Xs, feature_names=None, n_features=None):
+        self._fail("read")
+        return super().read(Xs, feature_names, n_features)
+
+    def encode(self, y, sample):
+        self._fail("encode")
+        return super().encode(y, sample)
+
+    def decoder(self, sample):
+        self._fail("decoder")
+        return Stumbling(self.longest) if self.where == "maximize" else super().decoder(sample)
+
+    def training_sample(self, sample, truth):
+        self._fail("training_sample")
+        return super().training_sample(sample, truth)
+
+    @property
+    def comparison(self):
+        return FailingComparison(self)
+
+    @property
+    def traits(self):
+        return Traits(contiguous=True)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """As if a distribution declared it."""
+    point = SimpleNamespace(name="failing", value="it:Failing", dist=None, load=lambda: Failing)
+
+    def points(group):
+        return [point] if group == "structsvm.problems" else []
+
+    monkeypatch.setattr("structsvm.plugins.entry_points", points)
+
+
+FILE = "train/synthetic_00.npz"
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("read", "Failing.read raised ZeroDivisionError: boom"),
+        ("encode", f"{FILE}: Failing.encode raised ZeroDivisionError: boom"),
+        ("decoder", f"{FILE}: Failing.decoder raised ZeroDivisionError: boom"),
+        ("training_sample", f"{FILE}: Failing.training_sample raised ZeroDivisionError: boom"),
+        ("maximize", "sample 0: Stumbling.maximize raised ZeroDivisionError: no labelling"),
+    ],
+)
+def test_fit_names_the_plugin_and_the_sample(refused, installed, tmp_path, where, said):
+    error = refused(f"fit failing train -q --set problem.where={where} -o {tmp_path}/m")
+    assert error == f"{said}; --verbose shows the traceback"
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")
+@pytest.mark.parametrize("where", ["decoder", "agreement"])
+def test_other_commands_do_too(refused, run, installed, tmp_path, monkeypatch, where):
+    model = tmp_path / "m"
+    assert run(f"fit failing train -q --metric diagonal -o {model}")[0] == 0
+    monkeypatch.setattr(Failing, "_fail", lambda self, at: _boom(at == where))
+    if where == "agreement":
+        error = refused(f"evaluate {model} test -q")
+        assert error.startswith("FailingComparison.agreement raised ZeroDivisionError: boom")
+    else:
+        error = refused(f"predict {model} test -q -o {tmp_path}/out")
+        assert f": Failing.{where} raised ZeroDivisionError: boom" in error
+    assert error.endswith("; --verbose shows the traceback")
+
+
+def _boom(when):
+    if when:
+        raise ZeroDivisionError("boom")
+
+
+def test_verbose_shows_the_traceback(run, installed, tmp_path):
+    line = f"fit failing train --verbose --set problem.where=encode -o {tmp_path}/m"
+    code, _, err = run(line)
+    assert code == 1
+    assert "ZeroDivisionError" in err
+    assert "self._fail" in err
+
+
+@dataclass(frozen=True)
+class Particular(SegmentProblem):
+    """A problem that looks at its settings when it is made."""
+
+    longest: int = 9
+
+    def __post_init__(self):
+        if self.longest < 5:
+            raise ValueError(f"longest is {self.longest}")
+
+    def allows(self, start, end, n_samples):
+        return end - start <= self.longest
+
+
+def test_a_setting_that_the_plugin_refuses_is_one_line(refused, monkeypatch, tmp_path):
+    point = SimpleNamespace(name="picky", value="it:Picky", dist=None, load=lambda: Particular)
+    monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [point])
+    error = refused(f"fit picky train -q --set problem.longest=2 -o {tmp_path}/m")
+    assert error == "problem picky: longest is 2"

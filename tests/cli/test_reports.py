@@ -2,18 +2,24 @@
 
 import csv
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cli_kit import TEST, table
+from sklearn.datasets import load_iris
 
 import structsvm
+from structsvm import Clustering, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels
 from structsvm.io.npz import write_recording
-from structsvm.learner.files import load
+from structsvm.learner.files import load, save
+from structsvm.oracles import SequentialOracle
 
 
 class TestPredict:
@@ -32,16 +38,6 @@ class TestPredict:
         assert [r["name"] for r in found] == [r.name for r in TEST]
         assert all(r["n_clusters"] == len(r["breakpoints"]) == 3 for r in found)
         assert all(r["breakpoints"][-1] == 200 for r in found)
-
-    def test_one_table(self, run, tmp_path):
-        code, out, err = run("predict m.structsvm test --n-clusters 3 -o", tmp_path / "o.csv")
-        assert (code, out) == (0, "")
-        assert f"segments of 4 recordings are in {tmp_path / 'o.csv'}" in err
-        with (tmp_path / "o.csv").open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        assert list(rows[0]) == ["recording", "segment", "start", "end"]
-        assert [r["segment"] for r in rows] == ["0", "1", "2"] * 4
-        assert [r["end"] for r in rows[:2]] == [r["start"] for r in rows[1:3]]
 
     def test_a_file_for_each(self, run, tmp_path):
         run("predict m.structsvm test -o", tmp_path / "out")
@@ -66,13 +62,6 @@ class TestPredict:
     def test_more_segments_than_samples(self, refused):
         assert refused("predict m.structsvm test --n-clusters 201") == (
             "test/synthetic_00.npz has 200 samples: it cannot have 201 segments"
-        )
-
-    def test_other_features(self, refused, tmp_path):
-        file = table(tmp_path / "new.csv", "a,relevant_0\n1,2\n3,4\n")
-        assert refused("predict m.structsvm", file) == (
-            f"{file} has other features than m.structsvm: lacks 'relevant_1', 'nuisance_0', "
-            "'nuisance_1', 'nuisance_2', 'nuisance_3' and has 'a' besides"
         )
 
 
@@ -193,3 +182,145 @@ class TestShowAndPlot:
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         said = refused("plot m.structsvm -o", tmp_path / "f.png")
         assert said == "plotting needs matplotlib: pip install 'structsvm-partitioning[plot]'"
+
+
+def test_a_page_on_other_recordings(run, folder):
+    code, out, err = run("report m.structsvm test -o report.html")
+    assert (code, out) == (0, "")
+    assert "the page is in report.html" in err
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<h1>What m is worth</h1>" in page
+    assert "synthetic_03" in page
+
+
+def test_what_cannot_be(refused):
+    assert "must end with one of .html" in refused("report m.structsvm test -o report.pdf")
+    assert "cannot have 201 segments" in refused(
+        "report m.structsvm test -o other.html --n-clusters 201"
+    )
+
+
+def test_a_model_and_files(run):
+    code, out, _ = run("diagnose m.structsvm train --json")
+    assert code == 0
+    plain = json.loads(out)
+    assert "few labels" in [finding["kind"] for finding in plain["findings"]]
+    assert "leakage" in plain["checked"]
+
+
+def test_a_file_without_labels_is_refused(refused, tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n2\n", encoding="utf-8")
+    assert "label" in refused(f"diagnose m.structsvm {tmp_path}/a.csv")
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_lengths_are_kept(run):
+    _, out, _ = run("predict m.structsvm test --min-length 30 --json --quiet")
+    for found in json.loads(out)["recordings"]:
+        assert np.diff([0, *found["breakpoints"]]).min() >= 30
+
+
+def test_regions_are_kept_and_labels_in_the_files_are_not_used(run, tmp_path):
+    name = TEST[0].name
+    regions = table(tmp_path / "r.csv", f"recording,start,end,changes\n{name},0,100,0\n")
+    _, out, _ = run(f"predict m.structsvm test --regions {regions} --json --quiet")
+    first, *others = json.loads(out)["recordings"]
+    assert first["breakpoints"][0] >= 100
+    expected = load("m.structsvm").predict_breakpoints([r.X for r in TEST[1:]])
+    assert [found["breakpoints"] for found in others] == expected
+
+
+def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
+    code, _, _ = run(f"predict m.structsvm test --margins -o {tmp_path}/o.csv")
+    assert code == 0
+    rows = rows_of(tmp_path / "o.csv")
+    assert list(rows[0]) == ["recording", "segment", "start", "end", "margin"]
+    expected = load("m.structsvm").predict_segments([TEST[0].X])[0][1:]
+    found = [row for row in rows if row["recording"] == TEST[0].name]
+    assert found[0]["margin"] == ""
+    assert [float(row["margin"]) for row in found[1:]] == [round(c["margin"], 4) for c in expected]
+    _, out, _ = run("predict m.structsvm test --margins --json --quiet")
+    assert json.loads(out)["recordings"][0]["margins"] == [c["margin"] for c in expected]
+    _, out, _ = run("predict m.structsvm test --margins --quiet")
+    assert "(margins " in out
+
+
+def test_margins_take_one_decision_for_each_recording_and_each_change(run, monkeypatch):
+    asked, ask = [], SequentialOracle.ask
+    monkeypatch.setattr(
+        SequentialOracle, "ask", lambda self, *given: asked.append(1) or ask(self, *given)
+    )
+    monkeypatch.setattr(SequentialOracle, "ask_all", lambda self, given: pytest.fail("asked twice"))
+    _, out, _ = run("predict m.structsvm test --margins --json --quiet")
+    found = json.loads(out)["recordings"]
+    assert len(asked) == sum(len(each["breakpoints"]) for each in found)
+
+
+def test_links_are_kept(run, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    save(MetricLearner(Clustering()).fit([X], [y]), tmp_path / "m")
+    np.savetxt(tmp_path / "t.csv", X, delimiter=",", header="a,b,c,d", comments="")
+    line = f"predict {tmp_path}/m {tmp_path}/t.csv --n-clusters 3 --json --quiet"
+    _, out, _ = run(f"{line} --must-link 0,149 --cannot-link 0,1")
+    (labels,) = (found["labels"] for found in json.loads(out)["tables"])
+    assert labels[0] == labels[149] != labels[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--baseline pca --margins", "--baseline pca: margins are those of the learned metric"),
+        ("--min-length 150 --n-clusters 3", "test/synthetic_00.npz: no segmentation into 3"),
+        ("--must-link 0,1", "--must-link and --cannot-link name rows of one table, got 4 record"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(refused, options, message):
+    assert refused(f"predict m.structsvm test {options}").startswith(message)
+
+
+def test_a_process_that_is_killed_while_baselines_are_tuned_leaves_its_model(folder, tmp_path):
+    """SIGKILL, which no handler sees."""
+    code = (
+        "import os, signal, sys\n"
+        "from structsvm.baselines import metrics as tuned_metrics\n"
+        "from structsvm.cli import main\n"
+        "tuned_metrics.fit = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "main(sys.argv[1:])\n"
+    )
+    line = ["fit", "change-point", "train", "--metric", "diagonal", "-o", str(tmp_path / "m")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *line], cwd=folder, env=environment, capture_output=True
+    )
+    assert done.returncode == -signal.SIGKILL
+    learner = load(tmp_path / "m")
+    assert learner.baselines_.keys() == {"untrained"}
+    assert learner.converged_
+
+
+def test_a_link_to_a_recording_has_its_own_name(run, folder, tmp_path):
+    """As in data sets of git-annex, whose files are called by the digits of their content."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "data").mkdir()
+    for i, recording in enumerate(TEST):
+        real = tmp_path / "store" / f"MD5-{i}.npz"
+        real.write_bytes((folder / "test" / f"{recording.name}.npz").read_bytes())
+        (tmp_path / "data" / f"{recording.name}.npz").symlink_to(real)
+    code, _, err = run("predict m.structsvm", tmp_path / "data", "-o", tmp_path / "out")
+    assert code == 0, err
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert names == {f"{recording.name}_segments.csv" for recording in TEST}
+    code, out, _ = run("predict m.structsvm", *(tmp_path / "data").iterdir(), tmp_path / "store")
+    assert {line.split(":")[0] for line in out.splitlines()} == {f"MD5-{i}" for i in range(4)}
+
+
+@pytest.mark.parametrize("name", ["out.tsv", "out.json", "out.xlsx", "out.npz", "out.PNG"])
+def test_a_folder_is_not_called_like_a_file_that_is_not_written(refused, folder, tmp_path, name):
+    """Such a folder was made, with a table in it."""
+    message = refused("predict m.structsvm test -o", tmp_path / name)
+    assert "files are not written: name a file that ends with .csv, or a folder" in message
+    assert not (tmp_path / name).exists()

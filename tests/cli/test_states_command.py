@@ -2,13 +2,17 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
 
 from structsvm import MetricLearner, save
 from structsvm.features import Lags, StateScores, Union
-from structsvm.io import Recording
+from structsvm.io import Recording, write_recording
+from structsvm.learner.baselines import partition_with
+from structsvm.learner.files import load
+from structsvm.learner.steps import decode_with
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
 LEVELS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0), "[red]sit": (-2.0, -2.0)}
@@ -106,15 +110,82 @@ def test_a_classifier_of_samples_names_what_it_finds_itself(run):
     assert "until" not in out
 
 
-def test_a_model_of_change_points_shows_the_states_of_its_baselines(run, place):
-    (place / "train").mkdir(exist_ok=True)
-    for i in range(4):
-        made = recording(f"r{i}", NAMES, 30 + i)
-        rows = [[*x, y] for x, y in zip(made.X.tolist(), made.y, strict=True)]
-        with (place / "train" / f"r{i}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([["a", "b", "label"], *rows])
-    code, _, err = run("fit change-point train -o c.structsvm --metric diagonal --baselines quick")
-    assert code == 0, err
-    code, out, err = run("evaluate c.structsvm test")
-    assert code == 0, err
-    assert "state (frame-logistic)" in out
+STATES = np.repeat(["rest", "walk", "turn", "rest"], [16, 20, 14, 10])
+MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
+
+
+@pytest.fixture(scope="module")
+def state_files(tmp_path_factory):
+    """Return a folder with state_model recordings, and a model of them."""
+    folder, rng = tmp_path_factory.mktemp("state_files"), np.random.default_rng(0)
+    means = np.array([MEANS[name] for name in STATES])
+    for kind, n in (("train", 5), ("test", 6)):
+        (folder / kind).mkdir()
+        for i in range(n):
+            X = means + rng.normal(scale=1.0, size=means.shape)
+            recording = Recording(f"walk{i}", X, STATES, ("a", "b"))
+            write_recording(recording, folder / kind / f"walk{i}.npz")
+    return folder
+
+
+@pytest.fixture
+def state_model(state_files, run, tmp_path):
+    """Return the model file of the state_model recordings."""
+    line = f"fit change-point {state_files / 'train'} --metric diagonal --quiet -o"
+    assert run(line, tmp_path / "m") == (0, "", "")
+    return tmp_path / "m"
+
+
+def test_fit_tunes_the_quick_ones_and_evaluate_names_them(state_files, state_model, run):
+    found = list(load(state_model).baselines_)[3:]
+    assert found == ["equal-segments", "frame-logistic", "boundary-logistic"]
+    code, out, _ = run(f"evaluate {state_model} {state_files / 'test'}")
+    assert code == 0
+    assert "frame-logistic" in out
+    _, out, _ = run(f"evaluate {state_model} {state_files / 'test'} --json")
+    plain = json.loads(out)
+    assert plain["frame-logistic"]["loss"] >= 0
+    assert {"frame-logistic", "boundary-logistic"} < set(plain["verdict"]["contrasts"])
+    assert plain["verdict"]["use"] in (None, "frame-logistic", "boundary-logistic")
+
+
+def test_predict_partitions_as_a_baseline_does(state_files, state_model, run):
+    test = state_files / "test" / "walk0.npz"
+    learner = load(state_model)
+    with np.load(test, allow_pickle=False) as stored:
+        X = stored["X"]
+    for name in ("frame-logistic", "boundary-logistic", "rca"):
+        out = run(f"predict {state_model} {test} --quiet --baseline {name}")[1]
+        if name == "rca":
+            (expected,) = decode_with(learner, learner.baselines_["rca"], [X])
+        else:
+            (expected,) = partition_with(learner, name, [X])
+        assert list(map(int, re.findall(r"\b\d+\b", out))) == expected.breakpoints
+    out = run(f"predict {state_model} {test} --quiet --baseline boundary-logistic --n-clusters 3")[
+        1
+    ]
+    assert len(out.split()) == 4
+
+
+def test_a_baseline_that_was_not_tuned_is_refused_with_those_that_were(
+    state_files, state_model, refused
+):
+    message = refused(f"predict {state_model} {state_files / 'test'} --baseline frame-boosting")
+    assert message.startswith(
+        "--baseline frame-boosting: the model has boundary-logistic, equal-seg"
+    )
+    assert "fit --baselines all" in message
+
+
+@pytest.mark.parametrize("asked", ["none", "all"])
+def test_baselines_may_be_left_out_or_be_all(state_files, run, tmp_path, monkeypatch, asked):
+    from structsvm.baselines import BoundaryClassifier, FrameClassifier
+
+    for kind in (BoundaryClassifier, FrameClassifier):
+        monkeypatch.setattr(kind, "fit", lambda self, *_, **__: self)
+    line = (
+        f"fit change-point {state_files / 'train'} --metric diagonal --quiet --baselines {asked} -o"
+    )
+    assert run(line, tmp_path / "m") == (0, "", "")
+    learner = load(tmp_path / "m")
+    assert len(learner.baselines_) == (8 if asked == "all" else 1)

@@ -17,6 +17,7 @@ from structsvm.cli import main
 from structsvm.cli.try_out import _verdict
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.verdict import Verdict
+from structsvm.io import read_recordings
 from structsvm.io.npz import write_recording
 from structsvm.learner.files import load
 
@@ -151,13 +152,6 @@ def test_what_cannot_be_split_is_refused(refused, recordings, tmp_path, options,
     assert not (tmp_path / "out").exists()
 
 
-def test_nothing_is_written_over(refused, recordings, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "report.html").write_text("mine", encoding="utf-8")
-    said = refused(f"try change-point {recordings} -o {tmp_path}/out")
-    assert "report.html exists: name another file, or replace it with --force" in said
-
-
 def judged(**gains):
     """The verdict by these gains over each baseline."""
     contrasts = {n: Contrast.of(n, gain, np.arange(gain.size)) for n, gain in gains.items()}
@@ -236,3 +230,29 @@ def test_ctrl_c_after_choosing_leaves_the_model(run, recordings, tmp_path, monke
     assert (code, out) == (130, "")
     assert f"interrupted after choosing: {model} holds what was learned" in err
     assert run("predict", model, recordings)[0] == 0
+
+
+class TestDemo:
+    def test_end_to_end(self, run, tmp_path):
+        folder = tmp_path / "deep" / "demo"
+        code, out, err = run("demo --output", folder)
+        assert code == 0
+        assert "Learning pays" in out
+        assert "warning" not in err
+        for name in ("digits.structsvm", "digits.png", "train", "test"):
+            assert str(folder / name) in err
+        assert (folder / "digits.png").stat().st_size > 10_000
+        # The commands it proposes work.
+        commands = [c.split()[1:] for c in err.splitlines() if c.startswith("  structsvm ")]
+        assert [command[0] for command in commands] == ["show", "evaluate", "predict", "fit", "try"]
+        for command in commands[:3]:
+            assert run(" ".join(command))[0] == 0
+
+    def test_json_and_a_second_run(self, run, tmp_path):
+        run("demo --recordings 4 --quiet --output", tmp_path)
+        code, out, _ = run("demo --recordings 2 --json --quiet --force --output", tmp_path)
+        assert code == 0
+        report = json.loads(out)
+        assert report["learned"]["loss"] < report["untrained"]["loss"]
+        assert report["model"] == str(tmp_path / "digits.structsvm")
+        assert len(read_recordings(tmp_path / "test")) == 2

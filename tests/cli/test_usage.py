@@ -1,13 +1,23 @@
 """Help, wrong usage, and the command as a process of its own."""
 
+import argparse
+import io
 import json
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import structsvm
+from structsvm import load
+from structsvm.cli import main
+from structsvm.cli.settings import as_typed
+from structsvm.cli.terminal import Terminal, console, facts
+from structsvm.cli.usage import build_parser, strength
+from structsvm.problems.change_point import ChangePoint
+from structsvm.support.tables import ShortTable
 
 LONG = 300  # seconds after which a subprocess is stuck
 
@@ -104,3 +114,230 @@ class TestProcess:
             program, shell=True, cwd=folder, capture_output=True, timeout=LONG, check=False
         )
         assert (done.stdout, done.stderr) == (b"", b"")
+
+
+@pytest.mark.parametrize("line", [["--help"], ["fit", "--help"], ["fit", "nonsense"]])
+def test_help_and_wrong_usage_need_no_library(line):
+    code = (
+        f"import sys\nfrom structsvm.cli import main\n"
+        f"try: main({line})\nexcept SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'cvxpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_have_few_options():
+    (commands,) = (a for a in build_parser()._actions if a.dest == "command")
+    most = {"fit": 24, "predict": 15, "compare": 16, "try": 15}
+    for name, parser in commands.choices.items():
+        found = [action for action in parser._actions if action.option_strings[1:] != ["--help"]]
+        n = sum(bool(action.option_strings) for action in found)
+        assert n <= most.get(name, 12), name
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("normalized-cut train --label-column y", "--label-column is not for normalized-cut"),
+        ("normalized-cut train --set solver.master=newton", "solvers of normalized-cut have max"),
+        ("clustering train --set problem.segment_count=known", "no setting 'segment_count'"),
+        ("change-point train --set solver=cccp", "solver must be a Solver or one of ['auto', 'cut"),
+        (
+            "change-point train --set files.spam=1",
+            "reading has no such parameter, it has",
+        ),
+        ("change-point train --set files.outside=x", "files.outside=VALUE is for a separate table"),
+        (
+            "change-point train --set files.skip_lines=x",
+            "lines to skip are counted from 1, got 'x'",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(refused, tmp_path, line, message):
+    assert message in refused(f"fit {line} -o {tmp_path / 'm'}")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_command_that_learns_nothing_sets_files_alone(refused):
+    said = refused("predict m.structsvm test --set problem.kappa=1")
+    assert said == "--set problem.kappa is not for predict, which takes files.NAME"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("leave it out, ignore='a b', or", "leave it out, --ignore 'a b', or"),
+        ("ignore=['a', 'b c'] leaves", "--ignore a --ignore 'b c' leaves"),
+        ("(label_column=) is", "(--label-column) is"),
+        ("encoding= names", "--set files.encoding=VALUE names"),
+        ("skip_lines=[1, 2] leaves", "--set files.skip_lines=1,2 leaves"),
+        ("allow more, max_iter= of", "allow more, --set solver.max_iter=VALUE of"),
+        ("cluster_count='unknown', or", "cluster_count='unknown', or"),
+        ("min_length=5", "--set problem.min_length=5"),
+        ("use features=HermiteMoments().", "use --context moments."),
+        ("resume= continues", "--checkpoint continues"),
+        ("PartialLabels(labels=y) says", "PartialLabels(labels=y) says"),
+        ("lam=0.2 (K=3)", "--lam 0.2 (K=3)"),
+    ],
+)
+def test_parameters_in_messages_are_options(text, typed):
+    parser = build_parser()
+    args = parser.parse_args(["fit", "change-point", "x"])
+    args.parser = parser
+    assert as_typed(text, args) == typed
+
+
+def test_a_strength_is_a_number_or_chosen(run, tmp_path):
+    line = "fit change-point train --metric diagonal --set solver.tol=0.1 --lam"
+    code, _, err = run(f"{line} cv -o {tmp_path / 'm'}")
+    assert code == 0, err
+    assert "chosen on held-out recordings" in err
+    assert load(tmp_path / "m").lam in ChangePoint().traits.lams
+    assert run(f"{line[:-5]} -o {tmp_path / 'own'}")[0] == 0
+    assert load(tmp_path / "own").lam is None
+    assert json.loads(run("show --json", tmp_path / "own")[1])["lam"] == ChangePoint().traits.lam
+    with pytest.raises(argparse.ArgumentTypeError):
+        strength("much")
+
+
+COMMAND = (sys.executable, "-m", "structsvm")
+
+
+def ended(arguments, prefix="", **environment):
+    """The exit status of a command line of the shell, what it printed, and what it said."""
+    words = (*COMMAND, *arguments.split())
+    shell = " ".join(f"'{word}'" for word in words) + f" {prefix}"
+    done = subprocess.run(
+        ["sh", "-c", shell],
+        capture_output=True,
+        env=os.environ | environment,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode("latin1"), done.stderr.decode("latin1")
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("names") / "caf\xe9\u65e5.csv"
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 20)
+    rows = [f"{3 * label + x},{label}" for label, x in zip(y, rng.normal(size=40), strict=True)]
+    path.write_text("\n".join(["a,label", *rows]), encoding="utf-8")
+    model = path.parent / "model"
+    status, _, said = ended(f"fit change-point {path} -o {model} -q")
+    assert status == 0, said
+    return model, path
+
+
+def test_letters_that_the_encoding_lacks_are_spelled_out(printed):
+    status, found, said = ended("predict -q {} {}".format(*printed), PYTHONIOENCODING="cp1252")
+    assert (status, said) == (0, "")
+    assert found == "caf\xe9\\u65e5: 20 40\n"
+
+
+def test_nobody_listens(printed):
+    """As for a service that has no stdout."""
+    assert ended("predict -q {} {}".format(*printed), ">&-") == (0, "", "")
+    assert ended("--version", ">&-") == (0, "", "")
+
+
+@pytest.mark.parametrize("arguments", ["--help", "fit --help", "problems"])
+def test_a_full_disk_under_help(arguments):
+    status, _, said = ended(arguments, "> /dev/full")
+    assert status == 1
+    assert said == "error: No space left on device\n"
+
+
+COLUMN = "\x1b[2Jspeed<script>alert(1)</script>\x9b31m"
+HOSTILE = "a\x1b[2Jb\x9b31mc\x1b]0;title\x07d\x00e\x7f.csv"
+LABEL = "\x1b]0;title\x07walk<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """Recordings and a model of them."""
+    folder = tmp_path_factory.mktemp("hostile")
+    rng = np.random.default_rng(0)
+    for i in range(3):
+        rows = [f'"{COLUMN}",b,label']
+        for t in range(30):
+            name = LABEL if t >= 15 else "rest"
+            rows.append(f'{rng.normal() + 3 * (t >= 15)},{rng.normal()},"{name}"')
+        (folder / f"\x1b[31mw{i}<b>.csv").write_text("\n".join(rows), encoding="utf-8")
+    assert main(["fit", "change-point", str(folder), "-o", str(folder / "m"), "--quiet"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit",
+        "show",
+        "show --json",
+        "diagnose",
+        "predict",
+        "predict --json",
+        "evaluate",
+        "evaluate --json",
+    ],
+)
+def test_nothing_commands_the_terminal(hostile, line, capsys):
+    command, *options = line.split()
+    files = sorted(map(str, hostile.glob("*.csv")))
+    typed = {
+        "fit": ["fit", "change-point", *files, "-o", str(hostile / "other"), "--force"],
+        "show": ["show", str(hostile / "m")],
+    }.get(command, [command, str(hostile / "m"), *files])
+    assert main([*typed, *options]) == 0
+    out, err = capsys.readouterr()
+    for control in ("\x1b", "\x9b", "\x07"):
+        assert control not in out + err
+    if command in ("show", "predict"):
+        assert "1b" in out  # the name is there, spelled out
+
+
+def test_the_page_holds_the_names_as_text(hostile, capsys):
+    files = sorted(map(str, hostile.glob("*.csv")))
+    assert (
+        main(["report", str(hostile / "m"), *files, "-o", str(hostile / "r.html"), "--force"]) == 0
+    )
+    page = (hostile / "r.html").read_text(encoding="utf-8")
+    for markup in ("<script>alert", "<img src=x", "<b>.csv", "w0<b>"):
+        assert markup not in page
+    assert "alert(1)" in page  # as text, in the JSON that the page reads
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.fixture
+def terminal():
+    """On a screen with colours, which a program writes by the same kind of sequences."""
+    settings = {"force_terminal": True, "width": 200}
+    return Terminal(
+        out=console(file=io.StringIO(), **settings), err=console(file=io.StringIO(), **settings)
+    )
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        lambda terminal: terminal.report(None, HOSTILE),
+        lambda terminal: terminal.report(None, facts([(HOSTILE, "feature")])),
+        lambda terminal: terminal.report(
+            None, str(ShortTable(HOSTILE, ("feature",), ((HOSTILE,),)))
+        ),
+        lambda terminal: terminal.note(HOSTILE),
+        lambda terminal: terminal.warn(HOSTILE),
+        lambda terminal: terminal.error(HOSTILE),
+    ],
+    ids=["text", "facts", "table", "note", "warning", "error"],
+)
+def test_control_characters_are_spelled_out(terminal, tell):
+    tell(terminal)
+    written = terminal.out.file.getvalue() + terminal.err.file.getvalue()
+    for command in ("\x1b[2J", "\x9b", "\x1b]", "\x07", "\x00", "\x7f"):
+        assert command not in written
+    assert r"a\x1b[2Jb\x9b31mc\x1b]0;title" in written
