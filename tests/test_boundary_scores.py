@@ -110,3 +110,17 @@ def test_settings_that_it_cannot_have_are_refused():
         scores(standardize="rows").fit(recordings(2), [ENDS] * 2)
     with pytest.raises(SettingsError, match="widths"):
         BoundaryScores("logistic", widths=()).fit(recordings(2), [ENDS] * 2)
+
+
+def test_a_classifier_that_is_told_the_number_of_segments_takes_the_highest_peaks():
+    rng, T = np.random.default_rng(0), 30
+    levels = np.repeat([0.0, 5.0, 0.0], T // 3)[:, None]
+    Xs = [levels + rng.normal(scale=0.1, size=(T, 1)) for _ in range(4)]
+    baseline = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [[10, 20, T]] * 4)
+    for K in (1, 2, 3, 7, T):
+        for y in baseline.predict(Xs, K):
+            assert y.max() + 1 == np.unique(y).size == K
+    assert baseline.predict_breakpoints(Xs, 3) == [[10, 20, T]] * 4
+    assert baseline.predict_breakpoints(Xs[:2], [1, 3]) == [[T], [10, 20, T]]
+    with pytest.raises(DataError, match="cannot have 31 segments"):
+        baseline.predict(Xs[:1], T + 1)

@@ -43,12 +43,6 @@ class TestDigits:
         assert len(test) > 700  # of 768
         assert not train & test
 
-    def test_images_are_different_within_a_run(self):
-        for recording in digits_recordings(20, random_state=3):
-            for start, length in zip(*runs(recording.y), strict=True):
-                shown = {x.tobytes() for x in recording.X[start : start + length]}
-                assert len(shown) == length
-
     def test_seeded(self):
         first, again, other = (digits_recordings(2, random_state=seed) for seed in (5, 5, 6))
         for a, b in zip(first, again, strict=True):

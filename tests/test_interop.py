@@ -173,11 +173,6 @@ class TestScikitLearn:
         back = asked.set_output(transform="default").transform(NEW)
         assert all(isinstance(X, np.ndarray) for X in back)
 
-    def test_set_output_of_samples_that_are_lists(self, learner):
-        asked = pickle.loads(pickle.dumps(learner)).set_output(transform="pandas")
-        (found,) = asked.transform([NEW[0].tolist()])
-        assert found.equals(asked.transform(NEW[0]))
-
     def test_set_output_of_graphs(self):
         y = np.repeat([0, 1], 6)
         rng = np.random.default_rng(0)
@@ -189,14 +184,6 @@ class TestScikitLearn:
         assert np.array_equal(asked.transform(graph), plain)
         assert np.array_equal(asked.transform([graph])[0], plain)
 
-    def test_the_choice_for_all_of_scikit_learn(self, learner):
-        with sklearn.config_context(transform_output="polars"):
-            assert isinstance(learner.transform(NEW)[0], pl.DataFrame)
-
-    def test_another_output_is_refused(self, learner):
-        with pytest.raises(SettingsError, match=r"must be one of .*, got 'spam'"):
-            learner.set_output(transform="spam")
-
     def test_a_pipeline_learns_transforms_and_is_told_its_output(self):
         centre = FunctionTransformer(lambda Xs: [X - X.mean(axis=0) for X in Xs])
         steps = [("centre", centre), ("metric", MetricLearner(standardize=None))]
@@ -206,11 +193,6 @@ class TestScikitLearn:
         assert Z.shape == (200, pipeline["metric"].metric_.factor.T.shape[0])
         pipeline["metric"].set_output(transform="pandas")
         assert isinstance(pipeline.transform(NEW)[0], pd.DataFrame)
-
-    def test_columns_that_are_one_feature_keep_its_name(self, learner, diagonal):
-        assert set(diagonal.get_feature_names_out()) <= set(NAMES)
-        full = list(learner.get_feature_names_out())
-        assert full == [f"metric{i}" for i in range(len(full))]
 
 
 class TestMetricLearn:
@@ -249,11 +231,6 @@ class TestMetricLearn:
         np.testing.assert_array_equal(by_metric, by_transform)
         assert len(set(by_metric)) > 1
 
-    @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 3), (4, 2, 2)])
-    def test_what_is_no_pair_is_refused(self, learner, shape):
-        with pytest.raises(DataError, match=r"expected \(n, 2, 3\)"):
-            learner.pair_distance(np.zeros(shape))
-
 
 class TestBreakpoints:
     @pytest.mark.parametrize("breakpoints", [[7], [1, 7], [2, 3, 7], [1, 2, 3, 4, 5, 6, 7]])
@@ -263,13 +240,6 @@ class TestBreakpoints:
         labels = interop.breakpoints_to_labels(breakpoints)
         np.testing.assert_array_equal(labels, changepoints_to_labels(changes, T))
         assert interop.labels_to_breakpoints(labels) == breakpoints
-
-    def test_the_chain_from_a_prediction_to_skchange(self, learner):
-        (ends,), (labels,) = learner.predict_breakpoints(NEW[:1]), learner.predict(NEW[:1])
-        np.testing.assert_array_equal(changepoints_to_labels(ends[:-1], len(NEW[0])), labels)
-
-    def test_labels_that_come_back_are_new_segments(self):
-        assert interop.labels_to_breakpoints(["rest", "run", "run", "rest"]) == [1, 3, 4]
 
     @pytest.mark.parametrize(
         ("labels", "complaint"),
@@ -289,10 +259,6 @@ class TestBreakpoints:
         assert interop.labels_to_breakpoints([1, "1", 1]) == [1, 2, 3]
         with pytest.raises(DataError, match="several kinds do not compare: int, str"):
             EquivalenceMatrix.from_labels([1, "1", 1])
-
-    def test_labels_must_be_a_vector(self):
-        with pytest.raises(DataError, match="non-empty vector"):
-            interop.labels_to_breakpoints([[0], [1]])
 
 
 class TestFrames:
@@ -338,12 +304,8 @@ class TestFrames:
         assert found.columns == ["feature", *NAMES]
         assert found["feature"].to_list() == NAMES
         np.testing.assert_array_equal(found.drop("feature").to_numpy(), B)
-        with pytest.raises(SettingsError, match="'pandas' or 'polars'"):
+        with pytest.raises(SettingsError, match="container must be one of"):
             interop.metric_frame(learner, "arrow")
-
-    def test_nameless_features_are_numbered(self):
-        learner = MetricLearner().fit(XS, YS)
-        assert interop.metric_frame(learner).columns.tolist() == ["x0", "x1", "x2"]
 
 
 class TestExport:
@@ -373,6 +335,6 @@ class TestExport:
     def test_what_cannot_be_written_is_refused(self, learner, tmp_path):
         with pytest.raises(SettingsError, match=r"must end with one of \.csv, \.npz"):
             interop.export_metric(learner, tmp_path / "m.xlsx")
-        with pytest.raises(SettingsError, match="'metric' or 'components'"):
+        with pytest.raises(SettingsError, match="what must be one of"):
             interop.export_metric(learner, tmp_path / "m.csv", "everything")
         assert not list(tmp_path.iterdir())

@@ -4,7 +4,6 @@ import networkx as nx
 import numpy as np
 import pytest
 from skimage import graph as region_graph
-from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from structsvm import MetricLearner, NormalizedCut
@@ -76,13 +75,6 @@ def test_scikit_image_cuts_where_the_learner_does(learner, pictures):
         truth, region_graph.cut_normalized(regions, plain, thresh=0.1, num_cuts=30, rng=0).ravel()
     )
     assert theirs == 1.0 > without
-
-
-def test_scikit_learn_clusters_by_them(learner, pictures):
-    rag, side = pictures[2][2:]
-    affinity = nx.to_numpy_array(weighted_graph(learner, rag)) + np.eye(len(rag))
-    model = SpectralClustering(2, affinity="precomputed", random_state=0).fit(affinity)
-    assert adjusted_rand_score([side[k] for k in rag], model.labels_) == 1.0
 
 
 def test_what_is_no_networkx_graph(learner):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from structsvm import DataError, MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
+from structsvm import DataError, MetricLearner, NormalizedCut, evaluate
 from structsvm.cli.evaluate import state_table
 from structsvm.graphs import as_graph, from_networkx
 from structsvm.learner.steps import prepare
@@ -98,15 +98,6 @@ def test_names_of_regions_are_counted_in_superpixels(scenes):
     assert titles == ["region (region-forest)", "superpixels", "named right", "taken for"]
     nodes = prepare(learner, images[2:])[0].n_samples
     assert result.confusion["region-forest"].counts.sum() == nodes
-
-
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_a_verdict_of_choosing_is_about_images_too(scenes):
-    images, masks, _, _ = scenes
-    search = MetricLearnerCV(
-        NormalizedCut(), ("untrained", "diagonal"), lams=(0.1,), cv=3, random_state=0
-    ).fit(images, masks)
-    assert "On 3 images, each held out once" in str(search.verdict_)
 
 
 def people(n, rng):

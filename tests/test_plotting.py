@@ -96,13 +96,6 @@ class TestSegmentation:
         dashed = [line.get_xdata()[0] + 0.5 for line in ax.lines[2:]]
         assert dashed == truth.breakpoints[:-1]
 
-    def test_labels_are_written_where_there_is_room(self, learner, ax):
-        words = np.array(["abcdefghij"[label] for label in YS[0]])
-        plot_segmentation(learner, XS[0], words, ax=ax)
-        written = [text.get_text() for text in ax.texts]
-        assert written
-        assert written == [w for w in dict.fromkeys(words) if (words == w).sum() >= 7]
-
     def test_breakpoints_have_no_labels_to_write(self, learner, ax):
         plot_segmentation(learner, XS[0], [50, 200], ax=ax)
         assert not ax.texts
@@ -112,10 +105,6 @@ class TestSegmentation:
         plot_segmentation(learner, XS[0], n_clusters=3, n_traces=1, ax=ax)
         assert rows(ax)[1:] == ["learned\n3 segments", "untrained\n3 segments"]
         assert len(ax.lines) == 1
-
-    def test_number_of_segments_of_the_truth(self, learner, ax):
-        plot_segmentation(learner, XS[0], YS[0], n_clusters="true", ax=ax)
-        assert {row.partition("\n")[2] for row in rows(ax)[-3:]} == {f"{YS[0][-1] + 1} segments"}
 
     def test_features_of_largest_weight_as_measured(self, learner, ax):
         frame = pd.DataFrame(XS[0], columns=NAMES)
@@ -150,14 +139,6 @@ class TestSegmentation:
             named = features.replace("\n", " ").split(", ")
             weights = np.abs(learner.metric_.factor.T[heaviest])
             assert named == [NAMES[j] for j in np.argsort(-weights)[:2]]
-
-    def test_on_a_figure_of_its_own(self, learner, tmp_path):
-        from matplotlib import pyplot
-
-        drawn = plot_segmentation(learner, XS[0], YS[0])
-        drawn.figure.savefig(tmp_path / "figure.png")
-        pyplot.close(drawn.figure)
-        assert (tmp_path / "figure.png").stat().st_size > 10_000
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -246,11 +227,6 @@ class TestWeights:
         assert "4 largest of 6" in ax.get_xlabel()
         assert not any(isinstance(c, LineCollection) for c in ax.collections)
 
-    def test_relevant_features_count_more_than_untrained(self, learner):
-        weights = feature_weights(learner)
-        assert set(np.argsort(weights)[-2:]) == {0, 1}
-        assert weights[:2].min() > max(1.0, 3 * weights[2:].max())
-
     def test_the_untrained_metric_weighs_one(self, learner):
         untrained = MetricLearner().set_params(**learner.get_params())
         untrained.__dict__.update(vars(learner))
@@ -266,20 +242,6 @@ class TestMetric:
         np.testing.assert_allclose(shown, scaled_metric(learner)[np.ix_(top, top)])
         assert rows(ax) == [NAMES[j] for j in top]
         assert "of 6" in ax.get_xlabel()
-
-    @pytest.mark.parametrize("largest", [0.5, 1.0, 2.2, 9.0])
-    def test_numbers_of_the_scale_do_not_overlap(self, learner, largest, monkeypatch):
-        B = scaled_metric(learner)
-        B = B * (largest / np.abs(B).max())
-        monkeypatch.setattr("structsvm.plotting.metric.scaled_metric", lambda learner: B)
-        plot_metric(learner, ax=(ax := Figure(figsize=(9, 4.3)).subplots()))
-        ax.figure.draw_without_rendering()
-        scale = ax.figure.axes[1]
-        ticks = [t for t in scale.yaxis.get_major_ticks() if t.label2.get_text()]
-        boxes = sorted((t.label2.get_window_extent() for t in ticks), key=lambda box: box.y0)
-        inside = [box for box in boxes if scale.bbox.y0 <= (box.y0 + box.y1) / 2 <= scale.bbox.y1]
-        assert len(inside) >= 3
-        assert all(below.y1 <= above.y0 for below, above in pairwise(inside))
 
     def test_units_are_those_of_the_weights(self, learner):
         B = scaled_metric(learner)
@@ -310,12 +272,6 @@ class TestLearning:
         assert [text.get_text() for text in ax.get_legend().texts] == ["cutting-plane", "one-slack"]
         marks = {(line.get_marker(), line.get_linestyle()) for line in ax.lines}
         assert len(marks) == 2
-
-    def test_what_has_no_gap(self, ax):
-        with pytest.raises(SettingsError, match="expected a fitted learner"):
-            plot_gap(3, ax=ax)
-        with pytest.raises(SettingsError, match="against must be one of"):
-            plot_gap({}, against="luck", ax=ax)
 
     @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
     def test_path(self, ax):
@@ -407,10 +363,6 @@ class TestClusters:
         assert [text.get_text() for text in ax.get_legend().texts] == sorted(set(names))
         assert ax.get_xlabel().startswith("direction 1: ")
 
-    def test_a_legend_numbers_clusters_without_labels(self, iris, ax):
-        plot_clusters(iris, load_iris().data, n_clusters=2, ax=ax)
-        assert [text.get_text() for text in ax.get_legend().texts] == ["cluster 0", "cluster 1"]
-
     def test_numbers_of_classes_are_in_their_order(self, rng, ax):
         y = np.repeat([10, 2, 1], 8)
         X = np.c_[y, y**2] + 0.1 * rng.normal(size=(24, 2))
@@ -449,10 +401,6 @@ class TestClusters:
         assert told[:3] == ["0", "1", "2"]
         assert len(told) == 20
 
-    def test_a_single_cluster_is_one(self, iris, ax):
-        plot_clusters(iris, load_iris().data, n_clusters=1, ax=ax)
-        assert ax.get_title(loc="left") == "1 cluster"
-
 
 def test_names_of_runs_methods_and_features_are_as_they_are(ax):
     learner = MetricLearner(metric="diagonal").fit(XS, YS)
@@ -473,12 +421,6 @@ def test_numbers_of_what_is_drawn(count, ax):
 
 
 class TestWords:
-    def test_spectrum(self, learner):
-        words = spectrum_in_words(learner)
-        rank = learner.metric_.factor.T.shape[0]
-        assert words.startswith(f"rank {rank} of 6; ")
-        assert words.endswith("90 %")
-
     def test_spectrum_of_one_direction(self, learner):
         line = MetricLearner().set_params(**learner.get_params())
         line.__dict__.update(vars(learner))
@@ -509,10 +451,6 @@ class TestWords:
         assert titles == {"loss": "loss", "f1": "F1 (within 3), of 1 recording", "purity": "purity"}
         assert perfect_in_words(titles) == "Perfect: 0 for loss; 1 for F1."
         assert perfect_in_words({"purity": "purity"}) == ""
-
-    def test_unnamed_features(self):
-        learner = MetricLearner(metric="diagonal").fit(XS[:2], YS[:2])
-        assert learner.metric_feature_names_ == [f"x{j}" for j in range(6)]
 
 
 def test_without_matplotlib_it_says_what_to_install(learner, monkeypatch):

@@ -154,12 +154,6 @@ class TestDownload:
                 _sets.fetch_mocap6(data_home=tmp_path / "home")
         assert files_in(tmp_path / "home") == []
 
-    def test_the_console_stays_empty(self, upstream, tmp_path, monkeypatch, capfd):
-        with serving(upstream) as server:
-            monkeypatch.setenv(public.MIRROR_VARIABLE, server.url)
-            _sets.fetch_mocap6(data_home=tmp_path / "home")
-        assert capfd.readouterr() == ("", "")
-
 
 class TestConversions:
     """From the form in which a set is published, written here, to the shared recording."""

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from structsvm import MetricLearner, load, save
+from structsvm import MetricLearner, save
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, LearningError, ModelFileError, SettingsError
-from structsvm.features import Lags, OfWindows, Rows, Series, Union, windows
+from structsvm.features import Lags, OfWindows, Series, Union, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import arrays_and_labels
 
@@ -93,15 +93,6 @@ class TestWindows:
         with pytest.raises(error, match=message):
             windows(np.arange(50.0), **{"rate": 10, "window": 1.0, **given})
 
-    def test_what_does_not_fit(self):
-        found = windows(np.arange(50.0), 10, 1.0)
-        with pytest.raises(DataError, match="50 samples but labels of shape"):
-            found.labels([1, 2])
-        with pytest.raises(DataError, match="9 windows but values of shape"):
-            found.spread([1, 2])
-        with pytest.raises(DataError, match="breakpoints must increase from 1 to 9"):
-            found.breakpoints([3, 12])
-
 
 class Differences(BaseEstimator):
     """As a transformer of series in sktime: a row for each sample, data frames come out."""
@@ -185,14 +176,6 @@ class TestTransformersOfOthers:
         assert len(learner.metric_feature_names_) == len(learner.metric_.factor)
         with pytest.raises(ModelFileError, match="which a model file cannot hold"):
             save(learner, tmp_path / "m")
-
-    def test_those_of_scikit_learn_can_be_stored(self, tmp_path):
-        from sklearn.preprocessing import StandardScaler
-
-        stage = Union(Rows(StandardScaler()), Series(StandardScaler()))
-        learner = MetricLearner(metric="diagonal", features=stage).fit(XS, YS)
-        save(learner, tmp_path / "m")
-        assert load(tmp_path / "m").predict_breakpoints(XS) == learner.predict_breakpoints(XS)
 
     def test_what_cannot_be(self):
         class Broken(Summary):

@@ -13,17 +13,15 @@ import pandas as pd
 import pytest
 from PIL import Image
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError
 from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.steps import prepare
 from structsvm.plotting import feature_weights, overlay, report_page
-from structsvm.plotting.report.traces import envelope
+from structsvm.plotting.report.pictures import envelope
 
 TRAIN, TEST = (
     relevant_changes(6, n_samples=200, n_features=5, n_relevant=2, jump=2.5, random_state=s)
@@ -125,22 +123,6 @@ def test_a_model_without_baselines_says_so():
     assert set(page.data["gains"]) == {"untrained", "equal-segments", "fixed-times"}
 
 
-def test_a_single_recording_needs_no_list(learner):
-    page = Page(report_page(learner, TEST[0].X, TEST[0].y))
-    (recording,) = page.data["recordings"]
-    assert recording["labels"] == [str(k) for k in dict.fromkeys(TEST[0].y)]
-
-
-def test_not_fitted():
-    with pytest.raises(NotFittedError):
-        page_of(MetricLearner(), TEST)
-
-
-def test_names_of_another_number(learner):
-    with pytest.raises(DataError, match="6 recordings but 1 name"):
-        page_of(learner, TEST, names=["a"])
-
-
 def test_long_recordings_make_a_small_page(learner):
     rng = np.random.default_rng(0)
     changes = np.repeat([0.0, 3.0, 0.0, 3.0], 10_000)
@@ -165,12 +147,6 @@ def test_envelopes_keep_every_extreme(T):
         assert max(drawn["high"]) == 999
     assert T == 1 or min(drawn["low"]) == 0
     assert (drawn["min"], drawn["max"]) == (values.min(), values.max())
-
-
-@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e308])
-def test_envelopes_of_wild_scales(scale):
-    drawn = envelope(np.array([-1.0, 0.0, 1.0]) * scale, 10)
-    assert drawn["low"] == ([499] * 3 if scale == 0 else [0, 500, 999])
 
 
 def test_tables():
@@ -224,12 +200,6 @@ def test_images(cutter):
     assert (first["size"], first["T"]) == ([24, 24], 576)
     weights = [row["weight"] for row in page.data["metric"]["weights"]]
     np.testing.assert_allclose(weights, sorted(feature_weights(cutter))[::-1], rtol=1e-4)
-
-
-def test_an_image_alone_needs_no_list(cutter):
-    (image,), (mask,) = discs(np.random.default_rng(1), 1)
-    alone, listed = (report_page(cutter, *data) for data in ((image, mask), ([image], [mask])))
-    assert alone == listed
 
 
 def test_graphs_that_are_no_images_are_points(cutter):

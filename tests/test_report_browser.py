@@ -215,12 +215,6 @@ def test_tab_reaches_everything(page):
     assert names | set(NAMES) <= seen
 
 
-def test_features_as_measured(page):
-    by_id(page, "show").send_keys("features")
-    named = texts(page, "#picture svg > g > text")
-    assert {"relevant_0", "relevant_1"} <= set(named)
-
-
 def luminance(color: str) -> float:
     parts = [int(color.lstrip("#")[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
@@ -365,11 +359,6 @@ def test_the_confusion_of_states_is_shown_for_each_metric(named):
     assert "Accuracy over all of them: 0." in by_id(named, "confusion-words").text
 
 
-def test_a_page_without_states_has_no_confusion(page):
-    assert not by_id(page, "states").is_displayed()
-    assert texts(page, "#legend li") == []
-
-
 @pytest.fixture
 def on_a_phone(browser):
     """Show pages as a phone does, 390 pixels wide."""
@@ -395,16 +384,6 @@ def test_a_phone_shows_a_score_of_the_baseline_with_the_longest_name(on_a_phone,
         assert right <= 390, name
 
 
-def test_the_name_of_a_row_is_smaller_on_a_phone_instead_of_losing_its_middle(on_a_phone, address):
-    on_a_phone.get(address)
-    script = (
-        "return [...named(30, arguments[0], 2).querySelectorAll('text')].map((t) => t.outerHTML)"
-    )
-    lines = on_a_phone.execute_script(script, "boundary classifier (boosting), 6")
-    assert "boosting" in lines[-1]
-    assert not [line for line in lines if "…" in line or 'font-size="10"' not in line]
-
-
 def test_a_legend_names_the_classes_that_clusters_go_with(browser, tmp_path):
     X, y = load_iris(return_X_y=True)
     names = load_iris().target_names[y]
@@ -417,21 +396,6 @@ def test_a_legend_names_the_classes_that_clusters_go_with(browser, tmp_path):
     assert first.get_attribute("textContent").startswith("row 0: cluster setosa, true setosa")
 
 
-def test_names_of_axes_cover_no_row_of_a_table(browser, tmp_path):
-    X, y = load_iris(return_X_y=True)
-    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [y])
-    (tmp_path / "iris.html").write_text(report_page(learner, [X], [y]), encoding="utf-8")
-    browser.get((tmp_path / "iris.html").as_uri())
-    script = (
-        "const bounds = (what) => [...document.querySelectorAll(what)]"
-        ".map((e) => e.getBoundingClientRect());"
-        "const dots = bounds('#picture svg > g circle, #picture svg > g path');"
-        "return bounds('#picture svg > text.soft').map((name) => dots.filter((d) => d.bottom > "
-        "name.top && d.top < name.bottom).length)"
-    )
-    assert browser.execute_script(script) == [0, 0]
-
-
 def test_long_names_that_differ_in_their_middle_are_told_apart(page):
     """Features of the weights and states of a table were the same letters each."""
     end = "in metres per second squared, filtered below 20 Hz as the sensor gives it"
@@ -440,20 +404,6 @@ def test_long_names_that_differ_in_their_middle_are_told_apart(page):
     assert written[0] == "x1"
     assert len(set(written)) == len(names)
     assert max(map(len, written)) <= 20
-
-
-def test_a_name_of_several_words_takes_several_lines_instead_of_losing_its_middle(page):
-    script = (
-        "return [...named(30, arguments[0], 3).querySelectorAll('text')].map((t) => t.textContent)"
-    )
-    long = "direction 1: phone.y_gyro:mean, phone.x_gyro:mean"
-    page.execute_script("LEFT = 210")
-    lines = page.execute_script(script, long)
-    assert len(lines) == 3
-    assert " ".join(lines) == long
-    assert page.execute_script(script, "x1") == ["x1"]
-    (clipped,) = page.execute_script(script, "x" * 80)
-    assert "…" in clipped
 
 
 def test_the_best_value_of_each_score_is_bold_whoever_has_it(page, learner):
@@ -476,13 +426,6 @@ def test_how_sure_each_change_is_stands_below_the_segments(page, learner):
     for words, change in zip(told, changes, strict=True):
         assert words.startswith(f"change at sample {change['start']}: margin ")
         assert float(words.rpartition(" ")[2]) == pytest.approx(change["margin"], rel=5e-3)
-
-
-def test_iterations_and_eigenvalues_are_counted_in_whole_numbers(page):
-    for place in ("spectrum", "bounds"):
-        ticks = page.find_elements(By.CSS_SELECTOR, f"#{place} g text")
-        assert ticks
-        assert all(tick.get_attribute("textContent").isdigit() for tick in ticks)
 
 
 @pytest.fixture(scope="module")
@@ -527,14 +470,6 @@ def test_a_figure_of_the_site_does_not_glare_on_a_dark_page(browser, of_the_site
     assert filtered == ("brightness(0.8)" if is_dark else "none")
 
 
-def test_a_long_call_in_a_table_of_the_site_leaves_room_for_sentences(browser, of_the_site):
-    browser.get(of_the_site)
-    cells = browser.find_elements(By.TAG_NAME, "td")
-    call, words = (cell.size["width"] for cell in cells)
-    assert words > call >= 170
-    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
-
-
 @pytest.fixture(scope="module")
 def scenes():
     """Images whose mask follows hue, and a learner of the first three; the last has three parts."""
@@ -570,33 +505,6 @@ def test_the_smallest_distance_is_bold_and_what_does_not_apply_comes_last(
     for _ in ("ascending", "descending"):
         browser.find_element(By.CSS_SELECTOR, "th[data-key=jaccard] button").click()
         assert shown(browser)[-1] == "3"  # with three parts, it has no such distance
-
-
-@pytest.mark.parametrize("mean", [1.79, -1.79, 0.4, 0.021, 31.0])
-def test_the_axis_of_gains_has_a_scale_beside_the_longest_name(page, mean):
-    """With the tick at 0 alone nobody could read how much is gained."""
-    script = (
-        "byId('gains').replaceChildren(); DATA.gains = {'consensus of the metric and classifiers': "
-        "{mean: arguments[0], low: null, high: null, won: 4, lost: 0}}; drawGains();"
-        "return [...document.querySelectorAll('#gains svg > g text')].map((t) => {"
-        "const b = t.getBoundingClientRect(); return [b.left, b.right]; })"
-    )
-    written = page.execute_script(script, mean)
-    assert len(written) >= 2
-    assert all(right + 3 < left for (_, right), (left, _) in pairwise(written))
-
-
-def test_a_long_name_leaves_room_for_scores_and_numbers_in_names_are_sorted(
-    browser, learner, tmp_path
-):
-    names = ["walk 10", "walk 9", "x" * 200, "walk 2", "walk 1", "a"]
-    page = report_page(learner, XS, YS, names=names)
-    (tmp_path / "names.html").write_text(page, encoding="utf-8")
-    browser.get((tmp_path / "names.html").as_uri())
-    wide = "const box = document.getElementById('table'); return box.scrollWidth <= box.clientWidth"
-    assert browser.execute_script(wide)
-    browser.find_element(By.CSS_SELECTOR, "th[data-key=name] button").click()
-    assert shown(browser) == ["a", "walk 1", "walk 2", "walk 9", "walk 10", "x" * 200]
 
 
 def labels_of_the_axis(page):

@@ -1,7 +1,6 @@
 """The report shows the wrong labellings that weigh most."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,13 +50,6 @@ def test_without_a_support_there_is_no_such_part():
     learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs[:5], YS[:5])
     assert support_section(learner) == ""
     assert 'id="support"' not in report_page(learner, Xs[5:], YS[5:])
-
-
-def test_a_single_one_is_spoken_of_as_one(learner):
-    solution = learner.solution_
-    alone = MetricLearner(metric="diagonal").fit(Xs[:5], YS[:5])
-    alone.solution_ = replace(solution, support=solution.support[:1])
-    assert "1 wrong segmentation holds the metric" in " ".join(support_section(alone).split())
 
 
 def test_clusters_are_counted_against_each_other():

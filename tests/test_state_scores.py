@@ -73,13 +73,6 @@ def test_scores_know_states_and_are_the_same_each_time(estimator, rng):
     assert right.mean() > 0.8
 
 
-def test_the_classifier_is_boosting_unless_said_otherwise(rng):
-    usual, named = StateScores().fit(recordings(2, rng), [NAMES] * 2), StateScores("boosting")
-    named.fit(recordings(2, rng), [NAMES] * 2)
-    own, other = usual.model_.models, named.model_.models
-    assert [repr(m.classifier) for m in own] == [repr(m.classifier) for m in other]
-
-
 def test_other_recordings_are_scored_by_the_mean_of_the_folds_and_of_all(rng):
     Xs, new, ys = recordings(4, rng), recordings(2, rng), [NAMES] * 4
     scores = StateScores("logistic", lags=(0,), n_folds=2, standardize=None)
@@ -123,14 +116,6 @@ def test_samples_without_a_name_teach_nothing_but_are_scored(missing, rng):
     L = scores.transform(Xs)[0]
     assert not L[5:9].any()
     assert (np.abs(np.delete(L, slice(5, 9), axis=0)).max(axis=1) > 1).all()
-
-
-def test_minus_one_among_numbers_is_no_name(rng):
-    y = np.repeat([0, -1, 1], 10)
-    scores = StateScores("logistic", lags=(0,)).fit(
-        [rng.normal(size=(30, 1)) for _ in range(2)], [y, y]
-    )
-    assert scores.classes_.tolist() == [0, 1]
 
 
 def test_columns_are_those_of_all_states_where_a_fold_has_not_seen_one(rng):
@@ -247,19 +232,6 @@ def test_one_recording_cannot_be_cross_fitted_but_fitted(rng):
     with pytest.raises(DataError, match="only one recording: label another recording"):
         StateScores("logistic").fit_transform(Xs, [NAMES])
     assert StateScores("logistic").fit(Xs, [NAMES]).transform(Xs)[0].shape == (30, 3)
-
-
-def test_groups_of_one_are_the_same_as_none(rng):
-    Xs = recordings(4, rng)
-    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 4)
-    found = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 4, [0, 1, 2, 3])
-    np.testing.assert_array_equal(found[3], expected[3])
-
-
-def test_lags_longer_than_the_shortest_recording_are_refused(rng):
-    Xs = [X[:3] for X in recordings(3, rng)]
-    with pytest.raises(DataError, match="recording 0 has 3 samples, too few for a lag of -4"):
-        StateScores("logistic").fit_transform(Xs, [["a", "b", "a"]] * 3)
 
 
 def test_pandas_categories_and_missing_values_are_names(rng):

@@ -10,8 +10,7 @@ from matplotlib.colors import to_hex
 from structsvm import MetricLearner
 from structsvm.features import StateScores
 from structsvm.plotting import plot_segmentation
-from structsvm.plotting.states import COLORS, HATCHES, NO_STATE, state_marks
-from structsvm.plotting.style import LEARNED
+from structsvm.plotting.style import COLORS, HATCHES, LEARNED, NO_STATE, state_marks
 
 NAMES = np.repeat(["rest", "$walk$", "turn", "rest"], [20, 22, 14, 10])
 LEVELS = {"rest": (0.0, 0.0), "$walk$": (2.0, 0.0), "turn": (0.0, 2.0)}

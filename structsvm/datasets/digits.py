@@ -55,12 +55,8 @@ def digits_recordings(
 
     Notes
     -----
-    Licence: CC BY 4.0, that of the UCI Machine Learning Repository; scikit-learn ships the images.
-
-    References
-    ----------
     Alpaydin and Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning
-    Repository.
+    Repository; licence CC BY 4.0. scikit-learn ships the images.
 
     Examples
     --------
@@ -82,24 +78,26 @@ def digits_recordings(
     pool = pools[split]
     decks = [_Deck(rng, pool[digits[pool] == digit]) for digit in range(10)]
     most = min(deck.images.size for deck in decks)
-    if not 1 <= n_runs[0] <= n_runs[1]:
-        raise SettingsError(f"n_runs must be (fewest, most) with 1 <= fewest <= most, got {n_runs}")
-    if not 1 <= run_length[0] <= run_length[1] <= most:
-        raise SettingsError(
-            f"run_length must be (fewest, most) with 1 <= fewest <= most <= {most}, got "
-            f"{run_length}"
-        )
+    for name, (least, largest), limit in (
+        ("n_runs", n_runs, np.inf),
+        ("run_length", run_length, most),
+    ):
+        if not 1 <= least <= largest <= limit:
+            raise SettingsError(
+                f"{name} must be (fewest, most) with 1 <= fewest <= most <= {limit}, got "
+                f"{(least, largest)}"
+            )
     inked = images.max(axis=0) > 0
     names = np.array([f"pixel_{r}_{c}" for r in range(SIDE) for c in range(SIDE)])
     features = tuple(names[inked].tolist())
     recordings = []
     for i in range(n_recordings):
-        shown = np.concatenate(
-            [
-                decks[digit].deal(int(rng.integers(run_length[0], run_length[1] + 1)))
-                for digit in _digits_of_runs(rng, int(rng.integers(n_runs[0], n_runs[1] + 1)))
-            ]
-        )
+        # Each digit is drawn uniformly among those that differ from the one before.
+        steps = rng.integers(1, 10, size=int(rng.integers(n_runs[0], n_runs[1] + 1)))
+        runs = (rng.integers(10) + np.cumsum(steps)) % 10
+        lengths = (int(rng.integers(run_length[0], run_length[1] + 1)) for _ in runs)
+        pairs = zip(runs.tolist(), lengths, strict=True)
+        shown = np.concatenate([decks[digit].deal(length) for digit, length in pairs])
         X, y = images[np.ix_(shown, inked)], digits[shown].astype(np.int64)
         recordings.append(Recording(f"digits_{split}_{i:02d}", X, y, features))
     return recordings
@@ -117,9 +115,3 @@ class _Deck:
             self.left = self.rng.permutation(self.images)
         dealt, self.left = self.left[:n], self.left[n:]
         return dealt
-
-
-def _digits_of_runs(rng: np.random.Generator, n_runs: int) -> list[int]:
-    """Digits drawn uniformly among those that differ from the one before."""
-    steps = rng.integers(1, 10, size=n_runs)
-    return [int(digit) for digit in (rng.integers(10) + np.cumsum(steps)) % 10]

@@ -66,13 +66,9 @@ def fetch_har_spsw(
     Notes
     -----
     Phone and watch are put on a common grid of 50 Hz by linear interpolation; labels are those of
-    the phone's file. Licence: CC BY 4.0.
-
-    References
-    ----------
-    Matey-Sanz, Casteleyn and Granell (2023), Dataset of inertial measurements of smartphones and
-    smartwatches for human activity recognition, Data in Brief 51, 109809;
-    doi:10.5281/zenodo.8398688.
+    the phone's file. Licence: CC BY 4.0. Matey-Sanz, Casteleyn and Granell (2023), Dataset of
+    inertial measurements of smartphones and smartwatches for human activity recognition, Data in
+    Brief 51, 109809; doi:10.5281/zenodo.8398688.
 
     Examples
     --------
@@ -112,12 +108,8 @@ def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None)
 
     Notes
     -----
-    Licence: GPL-3.0 (of the repository, data included).
-
-    References
-    ----------
-    Katser and Kozitsin (2020), Skoltech Anomaly Benchmark (SKAB), Kaggle,
-    doi:10.34740/KAGGLE/DSV/1693952.
+    Licence: GPL-3.0 (of the repository, data included). Katser and Kozitsin (2020), Skoltech
+    Anomaly Benchmark (SKAB), Kaggle, doi:10.34740/KAGGLE/DSV/1693952.
 
     Examples
     --------

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import prepare
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
@@ -29,26 +27,19 @@ def ruptures_cost(learner: MetricLearner) -> MetricCost:
     >>> from ruptures import Dynp
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.interop import distance_function, prepare, ruptures_cost, ruptures_detector
+    >>> from structsvm.interop import ruptures_cost
     >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> X, y = arrays_and_labels(recordings)
+    >>> X, y = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=1))
     >>> learner = MetricLearner(metric="diagonal").fit(X, y)
     >>> search = Dynp(custom_cost=ruptures_cost(learner), min_size=1, jump=1)
     >>> search.fit(X[0]).predict(n_bkps=4) == learner.predict_breakpoints(X[:1], 5)[0]
     True
-    >>> found = ruptures_detector(learner).fit(X[0]).predict()
-    >>> found == learner.predict_breakpoints(X[:1])[0]
-    True
-    >>> points = prepare(learner, X)[0].X
-    >>> distance_function(learner)(points[0], points[0])
-    0.0
     """
     require("ruptures", "ruptures", "a cost of ruptures")
     from structsvm.interop.detectors import MetricCost
 
     check_is_fitted(learner)
-    return MetricCost(learner.metric_, learner.problem_, partial(prepare, learner))
+    return MetricCost(learner)
 
 
 def ruptures_detector(learner: MetricLearner) -> MetricDetector:
@@ -64,18 +55,16 @@ def ruptures_detector(learner: MetricLearner) -> MetricDetector:
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.interop import ruptures_detector
     >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> X, y = arrays_and_labels(recordings)
+    >>> X, y = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=1))
     >>> learner = MetricLearner(metric="diagonal").fit(X, y)
-    >>> found = ruptures_detector(learner).fit(X[0]).predict()
-    >>> found == learner.predict_breakpoints(X[:1])[0]
+    >>> ruptures_detector(learner).fit(X[0]).predict() == learner.predict_breakpoints(X[:1])[0]
     True
     """
     require("ruptures", "ruptures", "a detector of ruptures")
     from structsvm.interop.detectors import MetricDetector
 
     check_is_fitted(learner)
-    return MetricDetector(learner.metric_, learner.problem_, partial(prepare, learner))
+    return MetricDetector(learner)
 
 
 def distance_function(learner: MetricLearner) -> Callable[..., float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,50 +9,41 @@ from ruptures.base import BaseEstimator
 from ruptures.costs import CostMl
 from ruptures.detection import KernelCPD
 
-from structsvm.data.sample import Sample
 from structsvm.data.samples import centred
 from structsvm.errors import DataError
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.steps import prepare
 from structsvm.oracles import SequentialOracle
-from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import asked
 
-Prepare = Callable[[Any], Sequence[Sample]]
-"""Signals to standardised samples, as a learner prepares them."""
-
 
 class MetricCost(CostMl):  # type: ignore[misc]
-    """The Mahalanobis cost of ruptures with the learned metric, on standardised signals.
-
-    For ``ruptures.Dynp``, ``Pelt``, ``Binseg``, ... as ``custom_cost``, with ``min_size=1`` and
-    ``jump=1`` for the answers of the learner.
-    """
+    """The Mahalanobis cost of ruptures with the learned metric, on standardised signals."""
 
     model = "structsvm"
 
-    def __init__(self, metric: Metric, problem: PartitionProblem, prepare: Prepare) -> None:
-        super().__init__(metric=metric.matrix)
-        self.problem, self.prepare = problem, prepare
+    def __init__(self, learner: MetricLearner) -> None:
+        super().__init__(metric=learner.metric_.matrix)
+        self.learner = learner
         self.min_size = 1
 
     def fit(self, signal: Any) -> MetricCost:
         """Standardise the signal (T, P) as the learner does, and prepare its costs."""
-        super().fit(_signal(self.problem, self.prepare, signal))
+        super().fit(_signal(self.learner, signal))
         return self
 
 
 class MetricDetector(BaseEstimator):  # type: ignore[misc]
     """``ruptures.KernelCPD`` with a linear kernel on the transformed signal: exact, and in C."""
 
-    def __init__(self, metric: Metric, problem: PartitionProblem, prepare: Prepare) -> None:
-        self.metric = metric
-        self.problem, self.prepare = problem, prepare
+    def __init__(self, learner: MetricLearner) -> None:
+        self.learner, self.metric = learner, learner.metric_
         self.n_samples: int | None = None
 
     def fit(self, signal: Any) -> MetricDetector:
         """Transform a signal (T, P) into the metric and hand it to the detector."""
-        Z = self.metric.transform(_signal(self.problem, self.prepare, signal))
+        Z = self.metric.transform(_signal(self.learner, signal))
         self.n_samples = Z.shape[0]
         self.detector = KernelCPD(kernel="linear", min_size=1, jump=1).fit(np.ascontiguousarray(Z))
         return self
@@ -75,11 +65,12 @@ class MetricDetector(BaseEstimator):  # type: ignore[misc]
         return self.fit(signal).predict(n_bkps, pen)
 
 
-def _signal(problem: PartitionProblem, prepare: Prepare, signal: Any) -> Floats:
+def _signal(learner: MetricLearner, signal: Any) -> Floats:
     """One standardised signal, (T, P), whose sums keep their digits; a vector is univariate."""
     if isinstance(signal, np.ndarray) and signal.ndim == 1:
         signal = signal[:, None]
-    (sample,) = prepare([signal])
+    (sample,) = prepare(learner, [signal])
+    problem = learner.problem_
     with asked(problem, "decoder"):
         oracle = problem.decoder(sample)
     if not isinstance(oracle, SequentialOracle):

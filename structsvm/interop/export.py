@@ -14,6 +14,7 @@ from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.extras import require
 from structsvm.support.frames import data_frame
 from structsvm.support.plain import cell
@@ -40,17 +41,15 @@ def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
     >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.interop import metric_frame
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=1))
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
     >>> metric_frame(learner).shape
     (4, 4)
     """
     names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
+    refuse_unlisted("container", container, ("pandas", "polars"))
     if container == "pandas":
         return data_frame("pandas", B, names, names)
-    if container != "polars":
-        raise SettingsError(f"container must be 'pandas' or 'polars', got {container!r}")
     polars = require("polars", "polars", "a polars frame")
     return data_frame("polars", B, names).insert_column(0, polars.Series("feature", names))
 
@@ -81,21 +80,17 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str =
     >>> from pathlib import Path
     >>> from structsvm import MetricLearner
     >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.interop import export_metric, metric_frame
+    >>> from structsvm.interop import export_metric
     >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
+    >>> Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=1))
     >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> metric_frame(learner).shape
-    (4, 4)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     export_metric(learner, Path(folder) / "metric.csv")
     ...     print((Path(folder) / "metric.csv").read_text().splitlines()[0])
     feature,x0,x1,x2,x3
     """
     file = Path(path)
-    if what not in ("metric", "components"):
-        raise SettingsError(f"what must be 'metric' or 'components', got {what!r}")
+    refuse_unlisted("what", what, ("metric", "components"))
     if file.suffix.lower() not in FORMATS:
         raise SettingsError(f"{file}: the name must end with one of {', '.join(FORMATS)}")
     content = _npz(learner) if file.suffix.lower() == ".npz" else _csv(learner, what)

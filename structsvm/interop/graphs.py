@@ -64,24 +64,16 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
         )
     found = replace(sample.side, X=sample.X)
     similarity = Similarity.of(found)(learner.metric_.factor).matrix
-    made = _copied(graph) if isinstance(graph, networkx.Graph) else _bare(found)
-    pairs = list(made.edges())
+    if not isinstance(graph, networkx.Graph):
+        weighted = networkx.Graph()
+        weighted.add_nodes_from((node, {"labels": [node]}) for node in range(found.n_samples))
+        edges = np.triu_indices(found.n_samples, 1) if found.edges is None else found.edges
+        weighted.add_edges_from(np.transpose(edges).tolist())
+    else:  # parallel edges would count twice
+        weighted = networkx.Graph(graph) if graph.is_multigraph() else graph.copy()
+    pairs = list(weighted.edges())
     place = {node: i for i, node in enumerate(found.nodes or range(found.n_samples))}
     i, j = ([place[pair[end]] for pair in pairs] for end in (0, 1))
     weights = np.asarray(similarity[i, j]).ravel().tolist() if pairs else []
-    networkx.set_edge_attributes(made, dict(zip(pairs, weights, strict=True)), "weight")
-    return made
-
-
-def _copied(graph: networkx.Graph) -> networkx.Graph:
-    """A copy with one edge between two nodes, because parallel edges would count twice."""
-    return networkx.Graph(graph) if graph.is_multigraph() else graph.copy()
-
-
-def _bare(graph: FeatureGraph) -> networkx.Graph:
-    """The nodes and edges of a graph."""
-    made = networkx.Graph()
-    made.add_nodes_from((node, {"labels": [node]}) for node in range(graph.n_samples))
-    edges = np.triu_indices(graph.n_samples, 1) if graph.edges is None else graph.edges
-    made.add_edges_from(np.transpose(edges).tolist())
-    return made
+    networkx.set_edge_attributes(weighted, dict(zip(pairs, weights, strict=True)), "weight")
+    return weighted

@@ -6,8 +6,8 @@ from structsvm.plotting.learning import plot_label_fraction as plot_label_fracti
 from structsvm.plotting.learning import plot_path as plot_path
 from structsvm.plotting.metric import plot_metric as plot_metric
 from structsvm.plotting.metric import plot_spectrum as plot_spectrum
+from structsvm.plotting.metric import plot_weight_stability as plot_weight_stability
 from structsvm.plotting.metric import plot_weights as plot_weights
 from structsvm.plotting.report.page import report_page as report_page
 from structsvm.plotting.segments import plot_segmentation as plot_segmentation
-from structsvm.plotting.stability import plot_weight_stability as plot_weight_stability
 from structsvm.plotting.words import feature_weights as feature_weights

@@ -55,10 +55,9 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     """
     from scipy.ndimage import binary_dilation
 
-    pixels, parts = _pixels(image), _parts(labels)
-    if parts.shape != pixels.shape[:2]:
-        raise DataError(f"labels of shape {parts.shape} for an image of {pixels.shape[:2]} pixels")
-    colours = np.array([_rgb(colour) for colour in OKABE_ITO])
+    pixels = _pixels(image)
+    parts = _parts(labels, pixels)
+    colours = np.array([list(bytes.fromhex(colour[1:])) for colour in OKABE_ITO])
     inner = _border(parts)
     outer = binary_dilation(inner)
     seen = np.empty((*parts.shape, 3), dtype=np.uint8)
@@ -96,9 +95,7 @@ def plot_cut(image: Any, labels: Any = None, *, ax: Axes | None = None) -> Axes:
     True
     """
     pixels = _pixels(image)
-    parts = None if labels is None else _parts(labels)
-    if parts is not None and parts.shape != pixels.shape[:2]:
-        raise DataError(f"labels of shape {parts.shape} for an image of {pixels.shape[:2]} pixels")
+    parts = None if labels is None else _parts(labels, pixels)
     H, W = pixels.shape[:2]
     step = int(np.ceil(np.sqrt(H * W / MOST_PIXELS))) or 1
     seen = pixels[::step, ::step]
@@ -118,11 +115,13 @@ def _pixels(image: Any) -> NDArray[Any]:
     return pixels
 
 
-def _parts(labels: Any) -> NDArray[np.int64]:
+def _parts(labels: Any, pixels: NDArray[Any]) -> NDArray[np.int64]:
     """The part of each pixel, (H, W); large values are numbered, which would share colours."""
     parts = label_map_of(labels) if is_picture(labels) else label_values(labels)
     if parts.dtype.kind not in "iub":
         raise DataError(f"labels of {parts.dtype} values: give integers 0, 1, ... for the parts")
+    if parts.shape != pixels.shape[:2]:
+        raise DataError(f"labels of shape {parts.shape} for an image of {pixels.shape[:2]} pixels")
     parts = parts.astype(np.int64)
     if parts.max(initial=0) < len(OKABE_ITO):
         return parts
@@ -135,11 +134,6 @@ def _as_rgb(image: NDArray[Any]) -> NDArray[np.float64]:
     if channels.shape[2] < 3:
         channels = np.repeat(channels[:, :, :1], 3, axis=2)
     return np.asarray(255.0 * channels[:, :, :3], dtype=np.float64)
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    value = int(colour.lstrip("#"), 16)
-    return value >> 16, value >> 8 & 255, value & 255
 
 
 def _border(parts: NDArray[Any]) -> NDArray[np.bool_]:

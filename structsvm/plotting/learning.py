@@ -14,6 +14,7 @@ from structsvm.evaluation.sentences import baseline_in_words
 from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import legend_text, line_styles, new_axes, plain, text_color
 from structsvm.solution import Solution
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def plot_gap(
     Raises
     ------
     SettingsError
-        For anything else, and for solutions of which only some have a gap.
+        For solutions of which only some have a gap.
 
     Examples
     --------
@@ -63,10 +64,14 @@ def plot_gap(
     >>> axes.has_data()
     True
     """
-    if not isinstance(against, str) or against not in GAP_AXES:
-        raise SettingsError(f"against must be one of {sorted(GAP_AXES)}, got {against!r}")
-    solutions = _solutions(runs)
-    local = _without_gap(solutions)
+    refuse_unlisted("against", against, sorted(GAP_AXES))
+    solutions = runs if isinstance(runs, Mapping) else {"": getattr(runs, "solution_", runs)}
+    local = [name for name, solution in solutions.items() if solution.stationarity is not None]
+    if local and len(local) < len(solutions):
+        raise SettingsError(
+            f"run {local[0]!r} is of an objective that is not convex and has no certified gap, "
+            "others have one: draw them apart"
+        )
     styles = line_styles(solutions)
     ax = plain(new_axes(ax, width=6.4, height=3.6))
     for name, solution in solutions.items():
@@ -82,20 +87,17 @@ def plot_gap(
     if against == "iteration":
         ax.locator_params(axis="x", integer=True)
     elif not local:
-        _logarithmic(ax)
+        # Ticks at 1, 2 and 5 on a short axis, at powers of ten on a long one; plain numbers.
+        ax.set_xscale("log")
+        least, most = ax.get_xlim()
+        ticker = require("matplotlib.ticker", "plot", "plotting")
+        places = ticker.LogLocator(subs=(1, 2, 5) if most < 100 * least else (1,))
+        ax.xaxis.set_major_locator(places)
+        ax.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+        ax.xaxis.set_minor_formatter(ticker.NullFormatter())
     if list(solutions) != [""]:
         ax.legend()
     return ax
-
-
-def _without_gap(solutions: Mapping[str, Solution]) -> bool:
-    local = [name for name, solution in solutions.items() if solution.stationarity is not None]
-    if local and len(local) < len(solutions):
-        raise SettingsError(
-            f"run {local[0]!r} is of an objective that is not convex and has no certified gap, "
-            "others have one: draw them apart"
-        )
-    return bool(local)
 
 
 def plot_gap_twice(runs: Mapping[str, Solution], figure: Figure) -> NDArray[Any]:
@@ -107,16 +109,6 @@ def plot_gap_twice(runs: Mapping[str, Solution], figure: Figure) -> NDArray[Any]
     pair[1].set_ylabel("")
     figure.legend(*pair[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return pair
-
-
-def _logarithmic(ax: Axes) -> None:
-    """Ticks at 1, 2 and 5 on a short axis, at powers of ten on a long one; plain numbers."""
-    ax.set_xscale("log")
-    least, most = ax.get_xlim()
-    ticker = require("matplotlib.ticker", "plot", "plotting")
-    ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if most < 100 * least else (1,)))
-    ax.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
-    ax.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
@@ -133,15 +125,6 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
         Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
         learned candidate that was taken is ringed.
 
-    Raises
-    ------
-    SettingsError
-        If ``search`` is no MetricLearnerCV.
-    sklearn.exceptions.NotFittedError
-        If it has not been fitted.
-    MissingExtraError
-        If matplotlib is not installed.
-
     Examples
     --------
     >>> from structsvm import MetricLearnerCV
@@ -155,8 +138,6 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     >>> axes.get_ylabel()
     'mean held-out loss'
     """
-    if not hasattr(search, "choose_from"):
-        raise SettingsError(f"plot_path draws a MetricLearnerCV, got a {type(search).__name__}")
     check_is_fitted(search, "cv_results_")
     table = search.cv_results_
     rows = list(zip(*(table[k] for k in ("candidate", "lam", "mean_loss", "se_loss")), strict=True))
@@ -238,41 +219,20 @@ def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = N
     return ax
 
 
-def _solutions(runs: Any) -> Mapping[str, Solution]:
-    """Runs by name; the only one has none."""
-    if isinstance(runs, Mapping):
-        for name, run in runs.items():
-            if not isinstance(run, Solution):
-                raise SettingsError(
-                    f"run {name!r} has no certified gap: expected a Solution, got a "
-                    f"{type(run).__name__}"
-                )
-        return runs
-    solution = getattr(runs, "solution_", runs)
-    if not isinstance(solution, Solution):
-        raise SettingsError(
-            f"expected a fitted learner, a Solution or a mapping of them, got {type(runs).__name__}"
-        )
-    return {"": solution}
-
-
 def _fraction_rows(table: Any) -> list[tuple[str, float, float, float]]:
-    """(method, fraction, mean, standard error) of each row."""
+    """(method, fraction, mean, standard error) of each row; 0 where there is no error."""
     names = ("method", "fraction", "mean", "se")
-    rowwise = isinstance(table, list | tuple)
-    columns = {}
-    for name in names:
-        try:
-            columns[name] = [row[name] for row in table] if rowwise else list(table[name])
-        except (KeyError, LookupError) as error:
-            raise DataError(f"a table of label fractions needs a column {name!r}") from error
-    rows = [
-        (str(method), float(fraction), float(mean), float(se) if se is not None else np.nan)
-        for method, fraction, mean, se in zip(*columns.values(), strict=True)
-    ]
-    if not rows:
-        raise DataError("a table of label fractions has no rows")
-    for _, fraction, _, _ in rows:
+    rows = table if isinstance(table, list | tuple) else None
+    try:
+        columns = [[row[k] for row in rows] if rows is not None else list(table[k]) for k in names]
+    except LookupError as error:
+        raise DataError(f"a table of label fractions needs a column {error}") from error
+    found = []
+    for method, fraction, mean, se in zip(*columns, strict=True):
         if not 0 < fraction <= 1:
             raise DataError(f"a fraction of the labels must be in (0, 1], got {fraction}")
-    return [(m, f, mean, 0.0 if np.isnan(se) else se) for m, f, mean, se in rows]
+        deviation = 0.0 if se is None or np.isnan(se) else float(se)
+        found.append((str(method), float(fraction), float(mean), deviation))
+    if not found:
+        raise DataError("a table of label fractions has no rows")
+    return found

@@ -1,13 +1,15 @@
-"""What a metric looks at: weights, heat map, spectrum."""
+"""What a metric looks at: weights and how stable they are, heat map, spectrum."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from structsvm.learner.learner import MetricLearner
+from structsvm.model_selection.stability import WeightStability
 from structsvm.plotting.style import (
     LEARNED,
     LONGEST,
@@ -18,6 +20,7 @@ from structsvm.plotting.style import (
     shortened,
 )
 from structsvm.plotting.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.extras import require
 
@@ -64,24 +67,27 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
     ax.text(
         1.0, top.size - 0.4, " untrained", color=UNTRAINED, ha="left", va="top", fontsize="small"
     )
-    ax.set_yticks(
-        range(top.size), list(map(plain_text, shortened((names[j] for j in top), LONGEST)))
-    )
+    _write_names(ax, names, top)
     ax.set_ylim(top.size + 0.3, -0.6)
     ax.set_xlim(0.0, max(1.3, 1.05 * float(weights[top].max(initial=0.0))))
     more = "" if top.size == weights.size else f", {top.size} largest of {weights.size}"
     ax.set_xlabel(f"weight against {unit_in_words(learner)}{more}")
-    ax.tick_params(axis="y", length=0)
     return ax
+
+
+def _write_names(ax: Axes, names: Sequence[str], which: Ints) -> None:
+    """The names of features, a row each."""
+    shown = shortened((names[j] for j in which), LONGEST)
+    ax.set_yticks(range(which.size), list(map(plain_text, shown)))
+    ax.tick_params(axis="y", length=0)
 
 
 def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None = None) -> Axes:
     """Draw the matrix of the metric as a heat map, the features of largest weight first.
 
-    Entries are in units of the untrained metric, which has ones on its diagonal, as in
-    ``scaled_metric``. Off the diagonal, a positive entry says that two
-    features rising together separate more than each by itself, a negative one that they
-    separate less. Colours are on a logarithmic scale, linear around zero.
+    Entries are in units of the untrained metric, which has ones on its diagonal. Off the diagonal,
+    a positive entry says that two features rising together separate more than each by itself, a
+    negative one that they separate less. Colours are on a logarithmic scale, linear around zero.
 
     Parameters
     ----------
@@ -116,9 +122,9 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
     powers = range(math.ceil(math.log10(largest / 30)), math.floor(math.log10(largest)) + 1)
     ticks = [0.0, *(sign * 10.0**power for power in powers for sign in (-1, 1))]
     ax.figure.colorbar(image, ax=ax, label="times the untrained metric", ticks=ticks)
-    told = (
-        [] if top.size == B.shape[0] else [f"{top.size} features of largest weight of {B.shape[0]}"]
-    )
+    told = []
+    if top.size < len(B):
+        told.append(f"{top.size} features of largest weight of {len(B)}")
     if top.size <= READABLE:
         inches = float(ax.figure.get_window_extent().height / ax.figure.dpi)
         size = min(10.0, 0.9 * 0.85 * 72 * inches / max(top.size, 1))  # of a row, in points
@@ -170,4 +176,45 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
     ax.set_xlabel("direction, heaviest first")
     ax.set_ylabel("eigenvalue")
     ax.locator_params(axis="x", integer=True, min_n_ticks=1)
+    return ax
+
+
+def plot_weight_stability(
+    stability: WeightStability, *, n_features: int = 15, ax: Axes | None = None
+) -> Axes:
+    """Draw the largest shares of features in the metric, and their variation over resamples.
+
+    A dot is the share in the metric of all recordings, the bar the range from the 5 % to the 95 %
+    quantile over the resamples; the dashed line is the share of every feature without learning.
+
+    Parameters
+    ----------
+    stability : WeightStability
+        From :func:`structsvm.weight_stability`.
+    n_features : int
+        How many at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.model_selection import WeightStability
+    >>> from structsvm.plotting import plot_weight_stability
+    >>> shares = np.array([[0.8, 0.2], [0.9, 0.1]])
+    >>> axes = plot_weight_stability(WeightStability(("a", "b"), shares, shares.mean(axis=0)))
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['a', 'b']
+    """
+    refuse_below(1, "n_features", n_features)
+    P = len(stability.features)
+    top = np.argsort(-stability.share, kind="stable")[:n_features]
+    ax = plain(new_axes(ax, height=0.28 * top.size + 1.1))
+    rows = np.arange(top.size)
+    ax.hlines(rows, stability.low[top], stability.high[top], color=LEARNED, linewidth=5, alpha=0.35)
+    ax.plot(stability.share[top], rows, "o", color=LEARNED)
+    ax.axvline(1.0 / P, color=UNTRAINED, linewidth=1.5, linestyle=(0, (3, 2)))
+    _write_names(ax, stability.features, top)
+    ax.set_ylim(top.size - 0.4, -0.6)
+    ax.set_xlim(left=0.0)
+    more = "" if top.size == P else f", {top.size} of {P}"
+    ax.set_xlabel(f"share of the metric in {len(stability.shares)} resamples{more}")
     return ax

@@ -23,15 +23,17 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.states import names_by_metric
 from structsvm.learner.steps import decode_with, encode
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.plotting.states import NO_STATE, StateMark, state_marks
 from structsvm.plotting.style import (
     LEARNED,
+    NO_STATE,
     TRACE,
     UNTRAINED,
+    StateMark,
     legend_text,
     new_axes,
     plain_text,
     shortened,
+    state_marks,
     text_color,
 )
 from structsvm.plotting.traces import check_drawable, traces
@@ -189,10 +191,7 @@ def plot_segmentation(
     for lane, trace in enumerate(values):
         _draw_trace(ax, places, _in_lane(lane, trace))
     for lane, strip in enumerate(strips, start=len(names)):
-        if strip.states is None:
-            _draw_strip(ax, lane, strip, edges)
-        else:
-            _draw_states(ax, lane, strip, marks, edges)
+        _draw_strip(ax, lane, strip, marks, edges)
     if truth is not None:
         for change in truth.breakpoints[:-1]:
             at = edges[change]
@@ -299,39 +298,21 @@ def _in_lane(lane: int, values: Floats) -> Floats:
     return np.asarray(lane - LANE * middle)
 
 
-def _draw_strip(ax: Axes, lane: int, strip: _Strip, edges: Floats) -> None:
-    for k, (start, end) in enumerate(strip.segments):
-        ax.barh(
-            lane,
-            edges[end] - edges[start],
-            left=edges[start],
-            height=LANE / 1.6,
-            color=strip.color,
-            alpha=SHADES[k % 2],
-            linewidth=0,
-        )
-
-
-def _draw_states(
+def _draw_strip(
     ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, StateMark], edges: Floats
 ) -> None:
-    """Segments in the colours of their states, their names where there is room."""
-    paper = ax.get_facecolor()
-    for (start, end), name in zip(strip.segments, strip.states or (), strict=True):
-        mark = marks.get(name, NO_STATE)
-        ax.barh(
-            lane,
-            edges[end] - edges[start],
-            left=edges[start],
-            height=LANE / 1.6,
-            color=mark.color,
-            hatch=mark.hatch,
-            edgecolor=paper,
-            linewidth=0.8,
-        )
+    """Segments, in the colours of their states if they have some, with names if there is room."""
+    whole = edges[-1] - edges[0]
+    for k, (start, end) in enumerate(strip.segments):
+        name = None if strip.states is None else strip.states[k]
+        mark, wide = marks.get(name, NO_STATE), edges[end] - edges[start]
+        look: dict[str, Any] = {"color": strip.color, "alpha": SHADES[k % 2], "linewidth": 0}
+        if strip.states is not None:
+            look = {"color": mark.color, "hatch": mark.hatch, "linewidth": 0.8}
+            look["edgecolor"] = ax.get_facecolor()
+        ax.barh(lane, wide, left=edges[start], height=LANE / 1.6, **look)
         written = "" if name is None else plain_text(name)
-        wide, whole = edges[end] - edges[start], edges[-1] - edges[0]
-        if wide >= whole * max(LEGIBLE, LETTER * len(written)):
+        if written and wide >= whole * max(LEGIBLE, LETTER * len(written)):
             ax.text(
                 (edges[start] + edges[end]) / 2,
                 lane,

@@ -1,10 +1,12 @@
-"""Colours, marks and axes that all pictures share."""
+"""Colours, marks and axes that all pictures share, and the mark of each named state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from structsvm.learner.learner import MetricLearner
 from structsvm.support.extras import require
 
 if TYPE_CHECKING:
@@ -22,6 +24,12 @@ LONGEST = 40
 
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":")
+
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#F0E442")
+"""Okabe and Ito's colours but black, neighbours far apart in hue and in lightness."""
+
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
+"""What tells states apart once the colours are used up, as matplotlib spells it."""
 
 
 def mark_colors() -> tuple[Any, ...]:
@@ -76,8 +84,11 @@ def legend_text(name: Any) -> str:
 
 def shortened(names: Iterable[Any], most: int) -> list[str]:
     """Long names without their middle: what tells sensors apart is often at the end."""
-    whole = [str(name) for name in names]
-    short = {name: _without_middle(name, most) for name in whole}
+    whole, end = [str(name) for name in names], (most - 1) // 2
+    short = {
+        name: name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
+        for name in whole
+    }
     _tell_apart(short, most)
     return [short[name] for name in whole]
 
@@ -89,23 +100,44 @@ def _tell_apart(short: dict[str, str], most: int) -> None:
         groups.setdefault(written, []).append(name)
     for alike in groups.values():
         if len(alike) > 1:
-            start = _same_letters(min(alike), max(alike))
-            told = {name: _from_letter(name, start, most) for name in alike}
-            _tell_apart(told, most)
-            short.update(told)
+            pairs = enumerate(zip(min(alike), max(alike), strict=False))
+            start = next((i for i, (a, b) in pairs if a != b), len(min(alike)))
+            first = most // 3
+            stop = start + most - first - 1
+            anew = {name: f"{name[:first]}…{name[start:stop]}" for name in alike}
+            _tell_apart(anew, most)
+            short.update(anew)
 
 
-def _same_letters(name: str, other: str) -> int:
-    pairs = enumerate(zip(name, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(name), len(other)))
+@dataclass(frozen=True)
+class StateMark:
+    """What a state looks like."""
+
+    color: str
+    hatch: str
+    ink: str
+    """The colour of what is written on it."""
 
 
-def _without_middle(name: str, most: int) -> str:
-    end = (most - 1) // 2
-    return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
+NO_STATE = StateMark("#8C8C8C", "", "#000000")
+"""Of items without a name, and of states that the model has not learned."""
 
 
-def _from_letter(name: str, start: int, most: int) -> str:
-    """Its first letters, and as many of those from ``start`` on as there is room for."""
-    first = most // 3
-    return f"{name[:first]}…{name[start : start + most - first - 1]}"
+def state_marks(learner: MetricLearner) -> dict[Any, StateMark]:
+    """The mark of each state that a learner knows, by name; empty if it knows none."""
+    own = [learner.classes_, *(getattr(r, "classes_", None) for r in learner.baselines_.values())]
+    known = next((classes for classes in own if classes is not None), None)
+    states: Sequence[Any] = () if known is None else known.tolist()
+    found = {}
+    for k, name in enumerate(states):
+        color = COLORS[k % len(COLORS)]
+        found[name] = StateMark(color, HATCHES[k // len(COLORS) % len(HATCHES)], _ink(color))
+    return found
+
+
+def _ink(color: str) -> str:
+    """Black or white, whichever is read better on a colour."""
+    channels = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#FFFFFF"

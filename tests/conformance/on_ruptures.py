@@ -62,7 +62,7 @@ class Cost(MetricCost):
 
     def fit(self, signal: np.ndarray) -> Cost:
         fitted = learner(width(signal))
-        super().__init__(fitted.metric_, fitted.problem_, fitted.prepare)
+        super().__init__(fitted)
         self.min_size = 2
         super().fit(signal)
         if self.given is not None:

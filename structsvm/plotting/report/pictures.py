@@ -22,9 +22,9 @@ from structsvm.partitions.states import matched_labels
 from structsvm.plotting.clusters import cluster_names
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
-from structsvm.plotting.report.traces import envelope
-from structsvm.plotting.states import HATCHES, NO_STATE, StateMark, state_marks
+from structsvm.plotting.style import HATCHES, NO_STATE, StateMark, state_marks
 from structsvm.plotting.words import feature_weights, heaviest_directions
+from structsvm.support.arrays import Floats
 from structsvm.support.extras import require
 
 TRACES = 3
@@ -41,6 +41,8 @@ KNOTS = 600
 """Times that are kept of a recording that was sampled irregularly."""
 FULL = 50
 """Images up to which they are drawn as large as that."""
+LEVELS = 999
+"""Values of a trace are 0 to 999, its minimum to its maximum: finer than any screen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +69,14 @@ class Pictures:
             views = [("marked", "parts marked")]
             hint = "Arrows up and down move, too. "
             return cls("images", IMAGES, views, _images(held_out), hint)
-        if held_out.learner.problem_.traits.contiguous:
+        if traits.contiguous:
             views = [
                 ("components", "directions of the metric"),
                 ("features", "features as measured"),
             ]
             states = _States.of(held_out)
-            return cls(
-                "recordings", words, views, _recordings(held_out, states), states=states.marks
-            )
+            each = _recordings(held_out, states)
+            return cls("recordings", words, views, each, states=states.marks)
         views = [("predicted", f"predicted {words.part}s"), ("true", f"true {words.part}s")]
         return cls("tables", words, views, _points(held_out))
 
@@ -123,9 +124,9 @@ def _mark(name: Any, learned: Mapping[Any, StateMark]) -> dict[str, Any]:
 def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
     """Traces, segment ends and states of each recording."""
     learner = held_out.learner
-    names, weights = learner.metric_feature_names_, feature_weights(learner)
+    names = learner.metric_feature_names_
     titles, directions = heaviest_directions(learner, TRACES)
-    heaviest = np.argsort(-weights, kind="stable")[:TRACES]
+    heaviest = np.argsort(-feature_weights(learner), kind="stable")[:TRACES]
     n_traces = heaviest.size + len(directions)
     bins = int(np.clip(VALUES / (2 * n_traces * len(held_out.samples)), *BINS))
     as_measured = unscaled(learner, held_out.measured)
@@ -208,15 +209,10 @@ def _points(held_out: HeldOut) -> list[dict[str, Any]]:
         wrong = guess.labels != true
         T = sample.n_samples
         drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS)).astype(int))
+        numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])[drawn].tolist()
         points = [
-            [
-                *map(float, places[t].round(4)),
-                int(guess.labels[t]),
-                int(true[t]),
-                int(wrong[t]),
-                int(t),
-            ]
-            for t in drawn
+            [*place, *own]
+            for place, own in zip(places[drawn].round(4).tolist(), numbers, strict=True)
         ]
         items = held_out.learner.problem_.learning.item_labels(y, sample)
         names = cluster_names(guess, partition_of(truth), items)
@@ -269,3 +265,26 @@ def _drawn(image: NDArray[Any], labels: NDArray[Any] | None, side: int) -> str:
     buffer = io.BytesIO()
     pillow.fromarray(seen).save(buffer, format="jpeg", quality=88)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def envelope(values: Floats, n_bins: int) -> dict[str, Any]:
+    """A trace as a page draws it: ``low``, and ``high`` if there are more values than bins."""
+    T, there = values.size, values[~np.isnan(values)]
+    if not there.size:
+        return {"min": 0.0, "max": 0.0, "low": [None] * min(T, n_bins), "high": None}
+    least, most, lows, high = float(there.min()), float(there.max()), values, None
+    if T > 2 * n_bins:
+        starts = np.arange(n_bins) * T // n_bins
+        lows = np.fmin.reduceat(values, starts)
+        high = _quantised(np.fmax.reduceat(values, starts), least, most)
+    return {"min": least, "max": most, "low": _quantised(lows, least, most), "high": high}
+
+
+def _quantised(values: Floats, least: float, most: float) -> list[int | None]:
+    """Halved before they are subtracted, so that the largest floats do not overflow."""
+    span = most / 2 - least / 2
+    if span == 0:
+        levels = np.where(np.isnan(values), np.nan, LEVELS // 2)
+    else:
+        levels = np.rint((values / 2 - least / 2) / span * LEVELS)
+    return [None if np.isnan(level) else int(level) for level in levels.tolist()]
