@@ -40,11 +40,10 @@ def test_networkx_graphs_are_read_and_never_changed():
     graph.add_edge("end", 3)
     graph.nodes["end"]["x"] = (9, 9)
     before = nx.to_dict_of_dicts(graph), dict(graph.nodes(data=True))
-    found = from_networkx(graph, spatial=[1])
+    found = from_networkx(graph)
     assert found.nodes == (0, 1, 2, 3, "end")
     np.testing.assert_array_equal(found.edges, [[0, 1, 2, 3], [1, 2, 3, 4]])
     np.testing.assert_array_equal(found.X[-1], [9, 9])
-    np.testing.assert_array_equal(found.spatial, [False, True])
     assert (nx.to_dict_of_dicts(graph), dict(graph.nodes(data=True))) == before
     found.X[:] = 0
     assert graph.nodes[1]["x"] == [1.0, 1.0]
@@ -106,8 +105,6 @@ def uneven():
             r"has -1 in row 0, column 1 \(2 below 0 in all\)",
         ),
         (lambda: from_adjacency(np.full((2, 2), "a"), np.ones((2, 1))), "holds no numbers"),
-        (lambda: from_adjacency(np.ones((2, 2)), np.ones((2, 1)), [1]), "from 0 to 0, got 1"),
-        (lambda: from_networkx(path(), spatial=["x"]), "from 0 to 1, got 'x'"),
         (lambda: from_networkx(signed()), "between 1 and 2 has the weight -0.5"),
         (
             lambda: as_graph(FeatureGraph(np.eye(3), np.array([[0, 1, 0], [1, 2, 1]]))),

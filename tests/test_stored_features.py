@@ -48,7 +48,7 @@ NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 
 STAGES = [
     Columns((1, 0)),
-    Lags((-1, 0), "reflect"),
+    Lags((-1, 0)),
     MovingStatistics((3, 6), ("mean", "slope")),
     HermiteMoments(3),
     Rows(StandardScaler(with_mean=False)),

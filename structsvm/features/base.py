@@ -166,7 +166,7 @@ class Stage(RecordingTransformer):
         return np.asarray(self._names(names), dtype=object)
 
     @hook
-    def _fit(self, arrays: list[Floats]) -> None:
+    def _fit(self, arrays: list[Floats]) -> Any:
         """Check the settings and learn."""
 
     @abstractmethod

@@ -85,13 +85,10 @@ class BoundaryScores(LearnsBoundaries, CrossFitted):
     ----------
     estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
         As for :class:`StateScores`; "boosting" by default.
-    widths, tolerance : as for :class:`structsvm.baselines.BoundaryClassifier`
-    n_folds : int
-        Lowered to the number of groups, or of recordings where there are no groups.
-    standardize : {"recording", "training", None}
-        How the columns are centred and scaled before the classifier sees them.
-    random_state : int, optional
-        Of the folds, and of an estimator whose ``random_state`` is None.
+    widths, tolerance
+        As for :class:`structsvm.baselines.BoundaryClassifier`.
+    n_folds, standardize, random_state
+        As for :class:`StateScores`.
 
     Attributes
     ----------

@@ -59,8 +59,7 @@ class Components(Stage):
     ) -> list[Floats]:
         """Find the components of all recordings, and return them, (T_i, n_components) each."""
         arrays = read_recordings(Xs)
-        Zs = self._scaled(arrays)
-        self._find(Zs)
+        Zs = self._fit(arrays)
         self.n_features_in_ = int(arrays[0].shape[1])
         return [np.asarray(Z @ self.components_.T) for Z in Zs]
 
@@ -70,19 +69,15 @@ class Components(Stage):
         """What makes the components of each recording: itself, as no labels are learned from."""
         return [self.fit(Xs)] * len(Xs)
 
-    def _fit(self, arrays: list[Floats]) -> None:
-        self._find(self._scaled(arrays))
-
-    def _scaled(self, arrays: list[Floats]) -> list[Floats]:
-        self.standardizer_ = Standardizer.fit(self.standardize, arrays)
-        return [self.standardizer_(X) for X in arrays]
-
-    def _find(self, Zs: list[Floats]) -> None:
+    def _fit(self, arrays: list[Floats]) -> list[Floats]:
+        """Find the components, and return the features as they are scaled for it."""
         n = self.n_components
         if not (is_whole(n) and n >= 1) and not (is_number(n) and 0 < n < 1):
             raise SettingsError(
                 f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
             )
+        self.standardizer_ = Standardizer.fit(self.standardize, arrays)
+        Zs = [self.standardizer_(X) for X in arrays]
         T = sum(len(Z) for Z in Zs)
         mean = np.sum([Z.sum(axis=0) for Z in Zs], axis=0) / T
         scatter = np.zeros((mean.size, mean.size))
@@ -97,6 +92,7 @@ class Components(Stage):
         kept = vectors[:, :count]
         kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
         self.components_, self.share_ = kept.T.copy(), float(shares[kept.shape[1] - 1])
+        return Zs
 
     def _features(self, X: Floats) -> Floats:
         return np.asarray(self.standardizer_(X) @ self.components_.T)

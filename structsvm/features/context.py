@@ -9,11 +9,8 @@ import numpy as np
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import Stage, integers
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import refuse_unlisted
 from structsvm.support.compiled import compiled
 from structsvm.support.plain import counted
-
-EDGES = ("repeat", "reflect")
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
 
@@ -81,8 +78,9 @@ class Lags(Stage):
     """The columns of a recording at several lags, side by side.
 
     A metric on them compares stretches of samples instead of single ones. Row ``t`` holds the
-    samples ``t + lag``, lag by lag: -2 is two samples earlier. A recording that is shorter than
-    the lags can be predicted on, but not learned from.
+    samples ``t + lag``, lag by lag: -2 is two samples earlier, and the first and the last sample
+    stand for those beyond the ends. A recording that is shorter than the lags can be predicted on,
+    but not learned from.
 
     The features of T samples and P columns take ``8 T P`` bytes for each lag, 1.28 GB for
     T = 1,000,000, P = 32 and five lags; nothing else of that size is held meanwhile.
@@ -91,9 +89,6 @@ class Lags(Stage):
     ----------
     lags : sequence of int
         In samples; 0 is the sample itself.
-    edges : {"repeat", "reflect"}
-        What stands beyond the ends of a recording: its first and last samples again and again, or
-        the recording in reverse, the end sample itself not doubled.
 
     Examples
     --------
@@ -107,13 +102,11 @@ class Lags(Stage):
     takes_gaps = True
     learns = False
 
-    def __init__(self, lags: Sequence[int] = (-4, -2, 0, 2, 4), edges: str = "repeat") -> None:
+    def __init__(self, lags: Sequence[int] = (-4, -2, 0, 2, 4)) -> None:
         self.lags = lags
-        self.edges = edges
 
     def _fit(self, arrays: list[Floats]) -> None:
         lags = integers("lags", self.lags)
-        refuse_unlisted("edges", self.edges, EDGES)
         longest = max(lags, key=abs)
         shortest = min(range(len(arrays)), key=lambda i: len(arrays[i]))
         T = len(arrays[shortest])
@@ -130,22 +123,12 @@ class Lags(Stage):
         for k, lag in enumerate(self.lags_.tolist()):
             part = found[:, k * P : (k + 1) * P]
             start, stop = min(max(-lag, 0), T), max(min(T - lag, T), 0)
+            part[:start], part[stop:] = X[0], X[-1]
             part[start:stop] = X[start + lag : stop + lag]
-            for beyond in (np.arange(start), np.arange(max(stop, start), T)):
-                part[beyond] = X[_inside(beyond + lag, T, self.edges)]
         return found
 
     def _names(self, columns: list[str]) -> list[str]:
         return [f"{name} lag {lag:+d}" if lag else name for lag in self.lags_ for name in columns]
-
-
-def _inside(t: Ints, T: int, edges: str) -> Ints:
-    """The samples that stand for those beyond the ends."""
-    if edges == "repeat" or T == 1:
-        return np.asarray(np.clip(t, 0, T - 1))
-    period = 2 * (T - 1)
-    folded = np.abs(t) % period
-    return np.asarray(np.minimum(folded, period - folded))
 
 
 class MovingStatistics(Stage):

@@ -213,26 +213,19 @@ class RegionScores(NamedScores):
 
     For images and graphs whose labels mean the same in all of them, such as a mask of the
     foreground, or the numbers of sky, road and house: a node has the name of most of its pixels.
-    The score of a region is ``log(p + smoothing)``, minus the mean of that over the regions, where
-    ``p`` is its probability. As :class:`StateScores` does, :meth:`fit_transform` cross-fits: no
-    training image is scored by a classifier that has seen it, nor another image of its group.
+    Scores are those of :class:`StateScores`, and cross-fitted as these are.
 
     Parameters
     ----------
     estimator : "forest", "boosting", "logistic" or a classifier of scikit-learn, optional
-        It needs ``predict_proba`` and is cloned. "forest", the default, is
+        As for :class:`StateScores`. "forest", the default, is
         ``RandomForestClassifier(n_estimators=100, min_samples_leaf=5)``.
     relative : bool
         Whether the classifier also sees how each feature differs from its mean over the image
         (:class:`Deviations`). On photographs of horses that lowered the loss of a forest by 0.1
         (docs/results.md); means over neighbouring superpixels gained nothing.
-    n_folds : int
-        Lowered to the number of groups, or of images where there are no groups.
-    smoothing : float
-        Added to a probability before its logarithm is taken; the smaller, the more a sure
-        classifier weighs.
-    random_state : int, optional
-        Of the folds, and of an estimator whose ``random_state`` is None.
+    n_folds, smoothing, random_state
+        As for :class:`StateScores`.
 
     Examples
     --------

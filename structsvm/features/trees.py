@@ -31,14 +31,14 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     classes_: NDArray[Any]
     roots: Ints
-    """The root of each tree, (trees,); of boosted trees one a class, (rounds, classes)."""
+    """The root of each tree, (trees,)."""
     feature: Ints
     """Of each node, -1 for a leaf."""
     left: Ints
     right: Ints
     threshold: Floats
     value: Floats
-    """Of each node: what it adds to the score; in a forest the shares of the classes, (n, C)."""
+    """What each node adds to each score, (n, scores); in a forest the shares of the classes."""
     baseline: Floats | None = None
     """The scores that boosting starts from; None for a forest."""
 
@@ -72,26 +72,20 @@ class Trees(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         single = np.float64 if self.baseline is not None else np.float32
         rows = np.asarray(X, dtype=single).astype(np.float64)
         self._check(rows)
+        start = np.zeros(self.value.shape[1]) if self.baseline is None else self.baseline
+        total = np.tile(start, (len(rows), 1))
+        for root in self.roots.tolist():
+            leaves = _arrivals(rows, root, self.feature, self.left, self.right, self.threshold)
+            total += self.value[leaves]
         if self.baseline is None:
-            total = np.zeros((len(rows), self.value.shape[1]))
-            for root in self.roots.tolist():
-                total += self._values(rows, root)
             return total / self.roots.size
-        raw = np.tile(self.baseline, (len(rows), 1))
-        for trees in self.roots.tolist():
-            for k, root in enumerate(trees):
-                raw[:, k] += self._values(rows, root)
-        if raw.shape[1] > 1:
-            return np.asarray(softmax(raw, axis=1))
-        return np.hstack([1 - expit(raw), expit(raw)])
+        if total.shape[1] > 1:
+            return np.asarray(softmax(total, axis=1))
+        return np.hstack([1 - expit(total), expit(total)])
 
     def predict(self, X: Floats) -> NDArray[Any]:
         """The most probable class of each row, (n,), for finite rows (n, P)."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-
-    def _values(self, rows: Floats, root: int) -> Floats:
-        leaves = _arrivals(rows, root, self.feature, self.left, self.right, self.threshold)
-        return np.asarray(self.value[leaves])
 
     def _check(self, rows: Floats) -> None:
         """Refuse trees that lead out of their arrays, or never to a leaf, and other columns."""
@@ -127,16 +121,20 @@ def _arrivals(
 
 def _boosted(fitted: Any) -> tuple[Any, ...]:
     trees = [tree.nodes for row in fitted._predictors for tree in row]
+    n_scores = fitted.n_trees_per_iteration_
     flat, first, offset = np.concatenate(trees), *_places([len(tree) for tree in trees])
     if flat["is_categorical"].any():
         raise ValueError("it has categorical features")
+    value = np.zeros((len(flat), n_scores))
+    of = np.repeat(np.arange(len(trees)) % n_scores, [len(tree) for tree in trees])
+    value[np.arange(len(flat)), of] = flat["value"]
     return (
-        first.reshape(len(fitted._predictors), -1),
+        first,
         np.where(flat["is_leaf"].astype(bool), -1, flat["feature_idx"]).astype(np.int64),
         flat["left"].astype(np.int64) + offset,
         flat["right"].astype(np.int64) + offset,
         flat["num_threshold"].astype(np.float64),
-        flat["value"].astype(np.float64),
+        value,
         np.asarray(fitted._baseline_prediction, dtype=np.float64).ravel(),
     )
 

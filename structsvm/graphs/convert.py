@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from structsvm.data.values import refuse_hidden
 from structsvm.errors import DataError
@@ -17,7 +16,6 @@ from structsvm.graphs.graph import FeatureGraph, unique_edges
 from structsvm.graphs.image_files import is_picture, pixels_of
 from structsvm.graphs.images import GraphOfImage, from_image
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")
 """Names under which the nodes of a networkx graph are looked at for their feature vector; the last
@@ -68,9 +66,7 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
     )
 
 
-def from_networkx(
-    graph: Any, features: str | Sequence[str] | None = None, spatial: Sequence[int] = ()
-) -> FeatureGraph:
+def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> FeatureGraph:
     """Convert a networkx graph whose nodes have features.
 
     Weights of edges are ignored: similarity is what is learned. The region adjacency graphs of
@@ -84,8 +80,6 @@ def from_networkx(
         Name of the node attribute that holds the feature vector, or names of attributes that are
         numbers. By default one of ``features``, ``feature``, ``x`` and ``mean color``, whichever
         the first node has, or else all its attributes but ``label``, in the order of their names.
-    spatial : sequence of int
-        Which features say where a node is.
 
     Returns
     -------
@@ -135,12 +129,11 @@ def from_networkx(
         unique_edges(np.array(pairs, dtype=np.int64).reshape(-1, 2).T),
         sizes=np.array([graph.nodes[node].get(SIZE, 1) for node in nodes], dtype=np.float64),
         features=() if isinstance(key, str) else tuple(key),
-        spatial=_marked(spatial, lengths[0]),
         nodes=nodes,
     )
 
 
-def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -> FeatureGraph:
+def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
     """Convert a symmetric adjacency matrix (T, T), sparse or dense, and features (T, P).
 
     Its values only say where there is an edge; the diagonal is ignored.
@@ -160,7 +153,7 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     [[0, 1], [1, 2]]
     """
     nodes = FeatureGraph(features)
-    T, P = nodes.X.shape
+    T = nodes.n_samples
     refuse_hidden(adjacency, "the adjacency matrix")
     try:
         A = sp.coo_array(adjacency, copy=True)
@@ -168,7 +161,8 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
         raise DataError(f"the adjacency matrix holds no numbers: {error}") from None
     if A.shape != (T, T):
         raise DataError(
-            f"adjacency of shape {A.shape} and features of shape {T, P}: expected (T, T), (T, P)"
+            f"adjacency of shape {A.shape} and features of shape {nodes.X.shape}: expected (T, T), "
+            "(T, P)"
         )
     A.sum_duplicates()
     if A.data.dtype.kind == "f" and not np.isfinite(A.data).all():
@@ -187,7 +181,7 @@ def from_adjacency(adjacency: Any, features: Any, spatial: Sequence[int] = ()) -
     edges = unique_edges(np.vstack([i, j]).astype(np.int64))
     if i.size != 2 * edges.shape[1]:
         raise DataError("the adjacency matrix is not symmetric: give A + A.T")
-    return replace(nodes, edges=edges, spatial=_marked(spatial, P))
+    return replace(nodes, edges=edges)
 
 
 def is_one(Xs: Any) -> bool:
@@ -208,16 +202,6 @@ def as_list(Xs: Any) -> list[Any]:
         return [Xs] if is_one(Xs) else list(Xs)
     except TypeError:
         raise DataError(f"expected a list of graphs or images, got {type(Xs).__name__}") from None
-
-
-def _marked(spatial: Sequence[int], P: int) -> NDArray[np.bool_]:
-    """Which of P features say where a node is."""
-    marked = np.zeros(P, dtype=np.bool_)
-    for j in spatial:
-        if not (is_whole(j) and 0 <= j < P):
-            raise DataError(f"spatial must be numbers of features from 0 to {P - 1}, got {j!r}")
-        marked[j] = True
-    return marked
 
 
 def _feature_key(graph: Any, node: Any) -> str | list[str]:

@@ -47,15 +47,12 @@ def plot_weights(learner: MetricLearner, *, n_features: int = 15, ax: Axes | Non
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_weights
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> axes = plot_weights(learner, n_features=3)
-    >>> axes.has_data()
+    >>> X, y = np.repeat([[0.0, 1.0], [3.0, 1.5]], 20, axis=0), np.repeat([0, 1], 20)
+    >>> learner = MetricLearner(metric="diagonal").fit([X, 2 * X], [y, y])
+    >>> plot_weights(learner, n_features=3).has_data()
     True
     """
     refuse_below(1, "n_features", n_features)
@@ -98,15 +95,12 @@ def plot_metric(learner: MetricLearner, *, n_features: int = 30, ax: Axes | None
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_metric
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> axes = plot_metric(learner, n_features=3)
-    >>> axes.has_data()
+    >>> X, y = np.repeat([[0.0, 1.0], [3.0, 1.5]], 20, axis=0), np.repeat([0, 1], 20)
+    >>> learner = MetricLearner(metric="diagonal").fit([X, 2 * X], [y, y])
+    >>> plot_metric(learner, n_features=3).has_data()
     True
     """
     refuse_below(1, "n_features", n_features)
@@ -151,15 +145,12 @@ def plot_spectrum(learner: MetricLearner, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_spectrum
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> axes = plot_spectrum(learner)
-    >>> axes.has_data()
+    >>> X, y = np.repeat([[0.0, 1.0], [3.0, 1.5]], 20, axis=0), np.repeat([0, 1], 20)
+    >>> learner = MetricLearner(metric="diagonal").fit([X, 2 * X], [y, y])
+    >>> plot_spectrum(learner).has_data()
     True
     """
     values = eigenvalues(learner)

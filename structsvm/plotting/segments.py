@@ -152,15 +152,12 @@ def plot_segmentation(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import plot_segmentation
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> axes = plot_segmentation(learner, Xs[0], ys[0], show="features", n_traces=2)
-    >>> axes.has_data()
+    >>> X, y = np.repeat([[0.0, 1.0], [3.0, 1.5]], 20, axis=0), np.repeat([0, 1], 20)
+    >>> learner = MetricLearner(metric="diagonal").fit([X, 2 * X], [y, y])
+    >>> plot_segmentation(learner, X, y, show="features", n_traces=2).has_data()
     True
     """
     measured, sample = check_drawable(learner, X, "plot_segmentation", in_order=True)

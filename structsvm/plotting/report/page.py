@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from structsvm.data.sample import Sample
 from structsvm.diagnosis import Diagnosis
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.evaluation.verdict import Verdict
@@ -47,7 +46,6 @@ def report_page(
     title: str = "What the metric is worth",
     n_clusters: int | str | None = None,
     tolerance: int = 5,
-    measured: Sequence[Sample] | None = None,
     times: Sequence[Any] | None = None,
     unseen_states: str = "refuse",
     groups: Any = None,
@@ -70,8 +68,6 @@ def report_page(
         What to call the samples; their own names, or else their numbers, otherwise.
     title : str
         Heading of the page.
-    measured : sequence of Sample, optional
-        The same samples as ``learner.measured`` has them, if they have been checked already.
     times : sequence, optional
         Of each recording when its samples were measured: a :class:`~structsvm.io.TimeAxis`,
         numbers or dates of shape (T_i,), or None.
@@ -101,7 +97,15 @@ def report_page(
     True
     """
     held_out = HeldOut.of(
-        learner, Xs, ys, names, n_clusters, tolerance, measured, times, unseen_states, groups
+        learner,
+        Xs,
+        ys,
+        names,
+        n_clusters,
+        tolerance,
+        times=times,
+        unseen_states=unseen_states,
+        groups=groups,
     )
     return page_of(held_out, title)
 
