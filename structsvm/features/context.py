@@ -8,8 +8,7 @@ import numpy as np
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import Stage, integers
-from structsvm.support.arrays import Floats, Ints
-from structsvm.support.compiled import compiled
+from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
@@ -206,51 +205,18 @@ class MovingStatistics(Stage):
 
 def _moving_statistics(x: Floats, width: int, names: set[str]) -> dict[str, Floats]:
     """Statistics of the windows of one width, (T,) each."""
+    from structsvm.features.moving import window_moments  # loads the compiler
+
     T, t, found = len(x), np.arange(len(x)), {}
     if names & {"mean", "spread", "slope"}:
         start, end = np.maximum(t - (width - 1) // 2, 0), np.minimum(t + width // 2 + 1, T)
-        mean, scatter, rise = _window_moments(x, start, end, width)
+        mean, scatter, rise = window_moments(x, start, end, width)
         n = (end - start).astype(np.float64)
         slope = rise / np.where(n > 1, n * (n * n - 1) / 12, 1.0)
         found = {"mean": mean, "spread": np.sqrt(scatter / n), "slope": slope}
     if names & {"before", "after", "before_minus_after"}:
-        after = _window_moments(x, t, np.minimum(t + width, T), width)[0]
-        before = _window_moments(x, np.maximum(t - width, 0), np.maximum(t, 1), width)[0]
+        after = window_moments(x, t, np.minimum(t + width, T), width)[0]
+        before = window_moments(x, np.maximum(t - width, 0), np.maximum(t, 1), width)[0]
         before[0] = after[0]
         found |= {"before": before, "after": after, "before_minus_after": before - after}
     return found
-
-
-@compiled()
-def _window_moments(x: Floats, start: Ints, end: Ints, width: int) -> tuple[Floats, Floats, Floats]:
-    """The mean, ``sum (x - mean)^2`` and ``sum k (x - mean)`` of each window, (T,) each.
-
-    The window of t holds the samples ``start[t], ..., end[t] - 1``, of which one enters and one
-    leaves from t to t + 1. Sums are of ``x - x_0`` and begun anew every ``width`` samples, with
-    x_0 in the window: what is rounded then stays small beside them.
-    """
-    T = len(x)
-    mean, scatter, rise = np.empty(T), np.empty(T), np.empty(T)
-    a, b = 0, 0
-    total, squares, products, first = 0.0, 0.0, 0.0, 0.0
-    for t in range(T):
-        if t % width == 0:
-            a = b = start[t]
-            total, squares, products, first = 0.0, 0.0, 0.0, x[a]
-        while a < start[t]:
-            value = x[a] - first
-            total -= value
-            squares -= value * value
-            products -= total  # every sample that is left has a number that is one less
-            a += 1
-        while b < end[t]:
-            value = x[b] - first
-            total += value
-            squares += value * value
-            products += (b - a) * value
-            b += 1
-        n = b - a
-        mean[t] = first + total / n
-        scatter[t] = max(squares - total * total / n, 0.0)
-        rise[t] = products - (n - 1) / 2 * total
-    return mean, scatter, rise

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LEGEND = 20
 """Clusters that a legend has room for."""
-IN_LEGEND = 26
+NAME_IN_LEGEND = 26
 """Letters of a name in it."""
 
 
@@ -110,7 +110,7 @@ def plot_clusters(
     listed = _listed(titles[: found.n_clusters], found, truth)
     ax.legend(
         [dots[k] for k in listed],
-        list(map(legend_text, shortened((titles[k] for k in listed), IN_LEGEND))),
+        list(map(legend_text, shortened((titles[k] for k in listed), NAME_IN_LEGEND))),
         title=f"{LEGEND} of {found.n_clusters}" if found.n_clusters > LEGEND else None,
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
