@@ -9,7 +9,8 @@ import pytest
 from local_server import serving
 
 from structsvm import datasets
-from structsvm.datasets import conversions, public
+from structsvm.datasets import fetch as conversions
+from structsvm.datasets import public
 from structsvm.datasets.fetch import HAR_SPSW, SKAB
 from structsvm.errors import DownloadError, SettingsError
 from structsvm.io import read_recording

@@ -8,7 +8,7 @@ from recording_cases import recordings
 
 from structsvm import Clustering, MetricLearner, load, save
 from structsvm.plotting import report_page
-from structsvm.plotting.report.support import support_section
+from structsvm.plotting.report.page import support_section
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
 
 Xs, YS = recordings(8, T=60)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from structsvm.datasets.conversions import around, segments, single, table
+from structsvm.datasets.fetch import around, segments, single, table
 from structsvm.datasets.public import Fetch
 from structsvm.io.recording import Recording
 

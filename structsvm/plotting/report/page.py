@@ -1,4 +1,4 @@
-"""A report as one HTML page that loads nothing."""
+"""A report as one HTML page that loads nothing: what is on it, and the page itself."""
 
 from __future__ import annotations
 
@@ -6,18 +6,44 @@ import html
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
+from structsvm.data.words import Words
 from structsvm.diagnosis import Diagnosis
+from structsvm.errors import PluginError
 from structsvm.evaluation.contrast import MIN_UNITS
+from structsvm.evaluation.evaluate import (
+    SCORES,
+    meanings_in_words,
+    perfect_in_words,
+    score_titles,
+)
+from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
-from structsvm.plotting.report.content import content, notes
+from structsvm.partitions.equivalence import KeptPartition
+from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
-from structsvm.plotting.report.support import support_section
-from structsvm.support.plain import counted
+from structsvm.plotting.words import (
+    certificate_in_words,
+    eigenvalues,
+    feature_weights,
+    heaviest_directions,
+    question_in_words,
+    scaled_metric,
+    spectrum_in_words,
+    training_in_words,
+    unit_in_words,
+)
+from structsvm.plugins import problem_name
+from structsvm.solution import SupportLabelling
+from structsvm.support.plain import counted, finite
 from structsvm.support.version import __version__
 
 SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
@@ -177,3 +203,238 @@ def _embedded(data: Any) -> str:
     """JSON that no HTML parser can take for markup."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+# ---- everything the page of a report shows, as plain values
+
+
+WEIGHTS, CELLS = 20, 40
+"""Features that are listed, and rows of the heat map."""
+
+
+def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
+    learner, evaluation, words = held_out.learner, held_out.evaluation, pictures.words
+    titles = score_titles(evaluation)
+    plain: dict[str, Any] = finite(
+        {
+            "kind": pictures.kind,
+            "whole": words.whole,
+            "item": words.item,
+            "items": f"{words.item}s",
+            "named": words.named,
+            "bearers": words.bearers,
+            "part": words.part,
+            "parts": f"{words.part}s",
+            "scores": list(titles.items()),
+            "measure": evaluation.measure,
+            "perfect": perfect_in_words(titles),
+            "meanings": meanings_in_words(titles, words),
+            "ideals": {name: SCORES[name].perfect for name in titles if name in SCORES},
+            "views": list(pictures.views),
+            "axes": heaviest_directions(learner, 2)[0],
+            "titles": {name: baseline_title(name) for name in evaluation.scores},
+            "means": evaluation.scores,
+            "gains": {name: asdict(c.told) for name, c in evaluation.verdict.contrasts.items()},
+            "states": pictures.states,
+            "confusion": {
+                name: {"states": list(map(str, of.states)), "counts": of.counts.tolist()}
+                for name, of in evaluation.confusion.items()
+            },
+            "metric": _metric(learner),
+            "facts": _facts(learner),
+            "history": [
+                {"lower": entry.lower, "upper": entry.upper}
+                for entry in learner.solution_.history.entries
+            ],
+            "recordings": [
+                {
+                    "name": scored.name,
+                    "K": scored.n_clusters,
+                    "found": {name: Ms[i].n_clusters for name, Ms in held_out.guesses.items()},
+                    "scores": {name: dict(scores) for name, scores in scored.scores.items()},
+                    **pictures.each[i],
+                }
+                for i, scored in enumerate(evaluation.samples)
+            ],
+        }
+    )
+    return plain
+
+
+def notes(held_out: HeldOut) -> list[str]:
+    learner, found = held_out.learner, []
+    if held_out.evaluation.seen:
+        found.append(
+            f"The metric was learned from {held_out.evaluation.seen} of these: the figures are "
+            "better than on new ones."
+        )
+    question = question_in_words(learner)
+    if question:
+        found.append(f"The metric was {question}.")
+    baselines = learner.problem_.traits.baselines
+    missing = [baseline_in_words(name) for name in baselines if name not in learner.baselines_]
+    if missing:
+        were, are = ("was", "it is") if len(missing) == 1 else ("were", "they are")
+        who = " and ".join(missing)
+        found.append(
+            f"{who[0].upper()}{who[1:]} {were} not tuned when this metric was learned, so {are} "
+            "not compared."
+        )
+    if not learner.converged_:
+        found.append(f"Learning did not converge: {learner.solution_.status.value}.")
+    return found
+
+
+def _metric(learner: MetricLearner) -> dict[str, Any]:
+    weights, names = feature_weights(learner), learner.metric_feature_names_
+    order = np.argsort(-weights, kind="stable")
+    cells = order[:CELLS]
+    return {
+        "n_features": len(names),
+        "unit": f"Weight of a feature against {unit_in_words(learner)}",
+        "words": spectrum_in_words(learner).capitalize() + ".",
+        "weights": [{"name": names[j], "weight": _short(weights[j])} for j in order[:WEIGHTS]],
+        "matrix": {
+            "names": [names[j] for j in cells],
+            "rows": [
+                [_short(v) for v in row] for row in scaled_metric(learner)[np.ix_(cells, cells)]
+            ],
+        },
+        "eigenvalues": [_short(value) for value in eigenvalues(learner)],
+    }
+
+
+def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
+    solution, traits = learner.solution_, learner.problem_.traits
+    solver = learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
+    lam = traits.lam if learner.lam is None else learner.lam
+    facts = [
+        ("status", solution.status.value),
+        ("certificate" if traits.convex else "what was found", certificate_in_words(solution)),
+        (
+            "solver",
+            f"{solver}, {counted(solution.n_iter, 'iteration')}, "
+            f"{counted(solution.oracle_calls, 'oracle call')}, "
+            f"{solution.seconds:.1f} s",
+        ),
+        ("problem", _name(learner.problem_)),
+        ("metric", f"{learner.metric}, regularizer {learner.regularizer}, lam {lam:g}"),
+        ("learned on", training_in_words(learner.training_data_, traits.words)),
+    ]
+    if traits.convex:
+        facts[2:2] = [
+            ("lower bound", f"{solution.lower:.8g}"),
+            ("upper bound", f"{solution.upper:.8g}"),
+            ("relative gap", f"{solution.gap:.2g}"),
+        ]
+    if learner.metric_.price is not None:
+        facts.append((f"price of a {traits.words.part}", f"{learner.metric_.price:.6g}"))
+    if learner.inputs_.features is not None:
+        facts.append(("features", str(learner.inputs_.features)))
+    return facts
+
+
+def _name(problem: PartitionProblem) -> str:
+    """The name of its entry point, or of its class where it has none."""
+    with suppress(PluginError):
+        return problem_name(problem)
+    return type(problem).__name__
+
+
+def _short(value: float) -> float:
+    """Five digits are enough for a picture."""
+    return float(f"{value:.5g}")
+
+
+# ---- the wrong labellings that weigh most in a metric, each next to the true one
+
+
+SHOWN = 3
+"""Labellings on a page."""
+WIDTH, STRIP, NAMES = 640, 22, 60
+"""Of a picture, of the segments of a labelling in it, and of what they are called, in pixels."""
+MOST_SEGMENTS = 400
+"""Segments that are drawn; of more, none would be wider than two pixels."""
+MOST_CELLS = 12
+"""Clusters of either labelling up to which a table shows what they share."""
+
+
+def support_section(learner: MetricLearner) -> str:
+    """The labellings that weigh most, as a part of a page; nothing where none is known."""
+    support = learner.solution_.support or ()
+    known = [found for found in support if found.labelling is not None]
+    if not known:
+        return ""
+    traits, total = learner.problem_.traits, sum(found.multiplier for found in support)
+    words, one = traits.words, "segmentation" if traits.contiguous else "partition"
+    figures = [_figure(found, total, words) for found in known[:SHOWN]]
+    number = counted(len(support), f"wrong {one}")
+    return (
+        '<section id="support" aria-labelledby="supporting">\n'
+        f'<h2 id="supporting">Which {one}s define it</h2>\n'
+        f"<p>Learning keeps the true {one} of each {words.whole} ahead of all others. "
+        f"{number[0].upper()}{number[1:]} {'holds' if len(support) == 1 else 'hold'} the metric "
+        "where it is, and every other one could be left out. Those that weigh most:</p>\n"
+        + "\n".join(figures)
+        + "\n</section>"
+    )
+
+
+def _figure(found: SupportLabelling, total: float, words: Words) -> str:
+    """One labelling next to the truth, with what it weighs."""
+    share = 100.0 * found.multiplier / total
+    caption = (
+        f"{words.whole.capitalize()} {found.sample} of those learned from, counted from 0: "
+        f"{counted(found.labelling.n_clusters, words.part)} where {found.truth.n_clusters} are "
+        f"true, {share:.1f} % of the weight of all (multiplier {found.multiplier:.3g}, loss "
+        f"{found.loss:.3g})."
+    )
+    segments = found.labelling.is_contiguous and found.truth.is_contiguous
+    drawn = _strips(found, caption) if segments else _table(found)
+    return f"<figure>{drawn}<figcaption>{html.escape(caption)}</figcaption></figure>"
+
+
+def _strips(found: SupportLabelling, caption: str) -> str:
+    """The segments of the truth above those of the wrong labelling."""
+    rows = (("true", found.truth, "true"), ("wrong", found.labelling, "untrained"))
+    parts = [
+        f'<text x="0" y="{STRIP * row + STRIP / 2:g}" dominant-baseline="middle">{name}</text>'
+        + "".join(_segments(partition, STRIP * row, f"var(--{color})", name))
+        for row, (name, partition, color) in enumerate(rows)
+    ]
+    label = html.escape(caption, quote=True)
+    return (
+        f'<svg width="{WIDTH}" height="{2 * STRIP}" viewBox="0 0 {WIDTH} {2 * STRIP}" role="img" '
+        f'aria-label="{label}">{"".join(parts)}</svg>'
+    )
+
+
+def _segments(partition: KeptPartition, top: int, color: str, name: str) -> list[str]:
+    """Rectangles, every other one paler, so that neighbours differ."""
+    ends = partition.values.tolist()
+    if len(ends) > MOST_SEGMENTS:
+        return [f'<text x="{NAMES}" y="{top + STRIP / 2:g}">{len(ends)} segments</text>']
+    scale, start, found = (WIDTH - NAMES) / ends[-1], 0, []
+    for k, end in enumerate(ends):
+        x, width = NAMES + scale * start, max(scale * (end - start), 0.5)
+        found.append(
+            f'<rect x="{x:.1f}" y="{top + 3}" width="{width:.1f}" height="{STRIP - 6}" '
+            f'fill="{color}" opacity="{0.45 if k % 2 else 1}">'
+            f"<title>{name}: samples {start} to {end - 1}</title></rect>"
+        )
+        start = end
+    return found
+
+
+def _table(found: SupportLabelling) -> str:
+    if max(found.truth.n_clusters, found.labelling.n_clusters) > MOST_CELLS:
+        return ""
+    counts = found.truth.matrix.contingency(found.labelling.matrix).tolist()
+    head = "".join(f'<th scope="col">wrong {k + 1}</th>' for k in range(len(counts[0])))
+    rows = "".join(_row(k, row) for k, row in enumerate(counts))
+    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _row(k: int, counts: Sequence[int]) -> str:
+    cells = "".join(f"<td>{n or '·'}</td>" for n in counts)
+    return f'<tr><th scope="row">true {k + 1}</th>{cells}</tr>'

@@ -19,9 +19,9 @@ from structsvm.features.names import read_names
 from structsvm.learner.columns import partition_of, unscaled
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.states import matched_labels
-from structsvm.plotting.clusters import cluster_names
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
+from structsvm.plotting.samples import cluster_names
 from structsvm.plotting.style import HATCHES, NO_STATE, StateMark, state_marks
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
