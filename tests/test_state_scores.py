@@ -215,7 +215,7 @@ OTHERS = np.where(NAMES == "walk", "rest", NAMES)
         ([NAMES, [8, 18, 25, 30], NAMES], None, "recording 1 has 30 samples and 4 labels"),
         ([NAMES, OTHERS, OTHERS], None, "walk only in recording 0.*Label that state in another"),
         ([NAMES, NAMES, OTHERS], list("uuv"), "walk only in group 'u'"),
-        ([NAMES] * 3, list("uuu"), "there is only one group: label another group"),
+        ([NAMES] * 3, list("uuu"), "there is only one group, 'u': label another group"),
         ([NAMES] * 3, list("uv"), r"3 recordings but groups of shape \(2,\)"),
         ([["rest"] * 30] * 3, None, r"needs at least 2 states, and the labels name \['rest'\]"),
         ([[None] * 30] * 3, None, r"needs at least 2 states, and the labels name \[\]"),

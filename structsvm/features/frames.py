@@ -254,9 +254,10 @@ class FrameRecipe:
             names, units = [names[k] for k in units[first]], apart
         n_units, noun = len(names), self.words.whole if groups is None else "group"
         if n_units < 2:
+            called = "" if groups is None else f", {names[0]!r}"
             raise AloneError(
                 f"{self.owner} scores each {noun} by a model that has not seen it, and there is "
-                f"only one {noun}: label another {noun}"
+                f"only one {noun}{called}: label another {noun}"
             )
         occurs = np.zeros((n_units, states.n_classes), dtype=bool)
         np.logical_or.at(occurs, units, states.occurs())

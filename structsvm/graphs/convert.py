@@ -49,7 +49,7 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
     (3, 3)
     """
     if isinstance(x, FeatureGraph):
-        x.refuse_repeated()
+        _refuse_repeated(x)
         return x
     if hasattr(x, "nodes") and hasattr(x, "edges"):
         return from_networkx(x)
@@ -64,6 +64,19 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
         "expected a networkx graph, a pair (adjacency, features), a FeatureGraph, an image of "
         f"shape (H, W) or (H, W, C), one of Pillow or the path of one, got {found}"
     )
+
+
+def _refuse_repeated(graph: FeatureGraph) -> None:
+    """DataError for an edge or a name that is there twice, which would count twice."""
+    if graph.edges is not None:
+        i, j = graph.edges
+        keys, counts = np.unique(i * graph.n_samples + j, return_counts=True)
+        if keys.size < i.size:
+            pair = divmod(int(keys[counts.argmax()]), graph.n_samples)
+            raise DataError(f"the edge {pair} is given {counts.max()} times: give it once")
+    if graph.nodes is not None and len(set(graph.nodes)) < graph.n_samples:
+        twice = next(name for name in graph.nodes if graph.nodes.count(name) > 1)
+        raise DataError(f"two nodes are called {twice!r}: give each a name of its own")
 
 
 def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> FeatureGraph:

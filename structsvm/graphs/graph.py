@@ -148,18 +148,6 @@ class FeatureGraph:
         made = np.array([name not in own for name in names])
         return replace(self, X=X, features=tuple(names), spatial=spatial, made=made)
 
-    def refuse_repeated(self) -> None:
-        """DataError for an edge or a name that is there twice, which would count twice."""
-        if self.edges is not None:
-            i, j = self.edges
-            keys, counts = np.unique(i * self.n_samples + j, return_counts=True)
-            if keys.size < i.size:
-                pair = divmod(int(keys[counts.argmax()]), self.n_samples)
-                raise DataError(f"the edge {pair} is given {counts.max()} times: give it once")
-        if self.nodes is not None and len(set(self.nodes)) < self.n_samples:
-            twice = next(name for name in self.nodes if self.nodes.count(name) > 1)
-            raise DataError(f"two nodes are called {twice!r}: give each a name of its own")
-
     def at(self, nodes: Ints) -> FeatureGraph:
         """Return the graph of some of the nodes and the edges between them, without pixels."""
         place = np.full(self.n_samples, -1, dtype=np.int64)
