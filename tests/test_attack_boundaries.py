@@ -24,7 +24,7 @@ def test_an_unknown_name_is_no_boundary(unknown, holder):
 def test_windows_have_no_label_that_nobody_gave():
     found = windows(X, rate=1.0, window=2.0, hop=2.0)
     assert found.labels(["a", "a", "", "", "b", "b"]).tolist() == ["a", "", "b"]
-    with pytest.raises(DataError, match=r"labels do not compare .* blank where unknown"):
+    with pytest.raises(DataError, match=r"labels do not compare .* for unknown ones"):
         found.labels(["a", "a", np.nan, np.nan, "b", "b"])
 
 
