@@ -37,26 +37,22 @@ class ChangePoint(SegmentProblem):
     Parameters
     ----------
     segment_count : {"unknown", "known"}
-        Whether the number of segments is given to learning. Prediction works with and without a
-        number in either case, and "unknown" was measured to be no worse in both.
+        Whether the number of segments is given to learning; prediction works with and without.
     penalty : {"learned", "fixed"}
         For an unknown number of segments: learn the price of a segment together with the metric, or
-        fix it as in the paper. A fixed price can make the metric zero on noisy data. In both cases
-        the penalty is calibrated on the training labels afterwards.
+        fix it as in the paper. Afterwards it is calibrated on the training labels.
     kappa : float from 1e-12 to 1
         The weight of the loss. Above 1 the loss would reward a segment by more than a fixed penalty
         costs, and the best metric would be zero.
     min_length, max_length : int, int or None
-        Least and greatest number of samples of a segment. A recording shorter than ``min_length``
-        is one segment. With other values than the defaults, the time of a segmentation grows with
-        the square of T.
+        Least and greatest number of samples of a segment; a recording shorter than ``min_length``
+        is one. With these, the time of a segmentation grows with the square of T.
     missing : {"error", "interpolate", "mask"}
-        Treatment of missing values: NaN, NA of a data frame, and masked values of an array. "error"
-        raises an error that says where they are. "interpolate" replaces them by linear
-        interpolation in time. "mask" leaves them out: the mean of a feature in a segment is that of
-        the values it has there, and a missing value adds nothing to the distortion. The answer is
-        exact, and the time of a segmentation grows with the square of T. "mask" needs
-        ``metric="diagonal"``, because a full metric mixes features, and allows the features
+        Treatment of missing values: NaN, NA of a data frame, and masked values of an array.
+        "error" says where they are, "interpolate" replaces them linearly in time. "mask" leaves
+        them out: the mean of a feature in a segment is that of the values it has there. The answer
+        is exact, and its time grows with the square of T. "mask" needs ``metric="diagonal"``,
+        because a full metric mixes features, and allows the features
         :class:`~structsvm.features.Lags` and :class:`~structsvm.features.Columns` only. Classifiers
         to compare with learn from interpolated values.
 
@@ -154,13 +150,7 @@ class ChangeLearning(Learning):
     """Learning of recordings with changes."""
 
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that there is a change; warn of a single recording, and of changes everywhere.
-
-        Raises
-        ------
-        DataError
-            When nothing changes anywhere.
-        """
+        """Check that there is a change; warn of a single recording, and of changes everywhere."""
         if all(truth.n_clusters == 1 for truth in truths):
             lengths = [truth.n_samples for truth in truths]
             what = f"the recording has no change (T is {lengths[0]})"

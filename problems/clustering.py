@@ -114,11 +114,10 @@ class Clustering(PartitionProblem):
         number in either case.
     oracle : {"auto", "relaxed", "rounded", "semidefinite"}
         How learning searches for the most violated labelling. "relaxed" is the spectral relaxation
-        of the compressed table; its cost does not depend on T, and its bounds are certified for the
-        relaxation. "rounded" searches partitions; its lower bound is certified for the true
-        objective, and its upper bound is the best value found. "semidefinite" is exact if its
-        relaxation is tight, for at most 100 rows. "auto" relaxes tables of up to 3 clusters and
-        rounds the others.
+        of the compressed table, whose cost does not depend on T and for which bounds are certified.
+        "rounded" searches partitions: the lower bound is certified, the upper one the best value
+        found. "semidefinite" is exact if its relaxation is tight, for at most 100 rows. "auto"
+        relaxes tables of up to 3 clusters and rounds the others.
     penalty : {"learned", "fixed"}
         For an unknown number of clusters: learn the price of a cluster together with the metric, or
         fix it as in the paper.
@@ -239,11 +238,7 @@ class TableLearning(Learning):
         truths: Sequence[EquivalenceMatrix],
         weights: Floats | None = None,
     ) -> float | None:
-        """With K known, the scatter within the true clusters for each change of cluster.
-
-        There is no price then that would have to suit the labels. With K unknown, the calibrated
-        one.
-        """
+        """With K known, the scatter within the true clusters for each change of cluster."""
         if self.problem.traits.given_k:
             changes = [(M.n_clusters - 1) / M.n_samples for M in truths]
             found = of_each("measuring the tables", _scatter, [x.data for x in samples], truths)
@@ -273,13 +268,7 @@ class TableLearning(Learning):
         return Calibration(penalties, losses, criterion=-agreements)
 
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that some table has two clusters and, if K is given, some cluster two rows.
-
-        Raises
-        ------
-        DataError
-            If none has.
-        """
+        """Check that some table has two clusters and, if K is given, some cluster two rows."""
         if self.problem.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
             raise DataError(
                 "every row has its own label, and any metric clusters them correctly: labels "
@@ -341,8 +330,7 @@ class TableComparison(Comparison):
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """Minus the loss for as many clusters as the truth, else the adjusted Rand index.
 
-        One single cluster has a loss of K - 1, often less than any other partition: where it is
-        possible, the loss would choose it.
+        One single cluster has a loss of K - 1, often less than any other partition.
         """
         if self.problem.traits.given_k:
             return super().agreement(truth, guess)

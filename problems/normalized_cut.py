@@ -127,8 +127,6 @@ class NormalizedCut(PartitionProblem):
         }
         for name, allowed in choices.items():
             refuse_unlisted(name, getattr(self, name), allowed)
-        if not isinstance(self.image, GraphOfImage):
-            raise SettingsError(f"image must be a GraphOfImage, got {self.image!r}")
         kappa, plain = self.loss_weight, self.objective_kind == "plain"
         refuse_kappa(kappa, most=np.inf)
         refuse_bad_seed(self.random_state)
@@ -195,7 +193,7 @@ class NormalizedCut(PartitionProblem):
         Raises
         ------
         DataError
-            If there are no graphs, one cannot be made, or their features differ.
+            If there are none, or their features differ.
         """
         graphs = []
         for i, x in stage("graphs", list(enumerate(as_list(Xs)))):
@@ -297,13 +295,7 @@ class CutLearning(Learning):
         return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
 
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that at least one graph has two labels.
-
-        Raises
-        ------
-        DataError
-            If none has.
-        """
+        """Check that at least one graph has two labels."""
         if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(NOTHING_TO_CUT)
 
@@ -337,16 +329,9 @@ class CutLearning(Learning):
     ) -> Calibration:
         """The threshold whose numbers of clusters agree best with the truth, by adjusted Rand.
 
-        None where the number of clusters is known: then the usual number is kept. Not by the loss,
-        for which one single cluster, at K - 1, often is the best. Between two eigenvalues of the
-        training graphs nothing changes, so their midpoints are all there is to try; of several as
-        good as each other, the middle one. Thresholds that count more than twice as many clusters
-        as any training graph has, and two, are not tried.
-
-        Raises
-        ------
-        DataError
-            If the number of clusters is learned and no label tells it, because all are links.
+        Not by the loss, for which one single cluster, at K - 1, often is the best. Between two
+        eigenvalues of the training graphs nothing changes, so their midpoints are all there is to
+        try, up to those that count more than twice as many clusters as any of them has, and two.
         """
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         if self.problem.traits.given_k:
@@ -411,11 +396,7 @@ class CutComparison(Comparison):
         return candidates_of_graphs(samples, labels, features, self.problem.traits.candidates)
 
     def agreement(self, truth: Any, guess: Any) -> float:
-        """What model selection maximises: minus the loss, or the adjusted Rand index.
-
-        The index where the number of clusters is unknown: one single cluster has a loss of K - 1,
-        less than most cuts of an image into two.
-        """
+        """Minus the loss, or the adjusted Rand index where the number of clusters is unknown."""
         given_k = self.problem.traits.given_k
         if isinstance(guess, NodeLabels):  # the truth itself
             return 0.0 if given_k else 1.0
@@ -436,11 +417,7 @@ class CutComparison(Comparison):
     def _grid(
         self, samples: Sequence[Sample], truths: Sequence[Any], weights: Floats | None
     ) -> Floats:
-        """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs.
-
-        On the features as they are. That is what cross-validation over graphs gives, because a
-        pair has nothing to fit.
-        """
+        """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs."""
         spatial = samples[0].side.spatial
         places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
         best, least = None, np.inf
@@ -578,14 +555,6 @@ class CutRisk(CompositeRisk):
             is_model=True,
         )
 
-    def regularized(self, regularizer: Regularizer) -> CutRisk:
-        """Return the same risk with another regularizer."""
-        return replace(self, regularizer=regularizer)
-
-    def started(self, start: Floats) -> CutRisk:
-        """Return the same risk with another start, (d,)."""
-        return replace(self, start=start)
-
     def part(self, which: Sequence[int]) -> CutRisk:
         """Some of the graphs, with their shares in the mean."""
         hinges = [self.hinges[i] for i in which]
@@ -637,9 +606,8 @@ class Tangent:
 class TangentModel(Problem):
     """The structured SVM that is left when similarities are replaced by their tangents.
 
-    Labellings are known by the tangents they give: a cut ``V`` contributes
-    ``Tr(V^T C V) - a`` with ``C`` and ``a`` linearised, the true labelling nothing.
-    A sample is a hinge and its value at ``w``.
+    A labelling is the tangent that it gives: a cut ``V`` contributes ``Tr(V^T C V) - a`` with ``C``
+    and ``a`` linearised, the truth nothing. A sample is a hinge and its value at ``w``.
     """
 
     risk: CutRisk

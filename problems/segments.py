@@ -61,14 +61,13 @@ class SegmentProblem(PartitionProblem):
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """Segmentation of T samples from a label for each, or from breakpoints.
 
-        A vector of length T holds labels: every change of label is a change-point, whatever the
-        labels are. Anything else is a list of segment ends as in ruptures: sorted, without 0, the
-        last being T. (A recording whose T segments all have one sample reads the same both ways.)
+        A vector of length T holds labels: every change of label is a change-point. Anything else is
+        a list of segment ends as in ruptures: sorted, without 0, the last being T.
 
         Raises
         ------
         DataError
-            When it is neither, or has a segment that is not allowed.
+            When a segment is not allowed.
         """
         from structsvm.oracles.allowed_segments import rule_says
 

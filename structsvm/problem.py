@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -59,18 +59,14 @@ def _is_cone(found: Any, *_: Any) -> str:
 class Problem(Contract):
     """Declares the joint feature map, the loss and loss-augmented inference.
 
-    The score of a labelling is ``<w, joint_feature(x, y)>``; the structured hinge loss of a sample
-    is ``L(w) = max_y' loss(y, y') + <w, joint_feature(x, y') - joint_feature(x, y)>`` (margin
-    rescaling; Lajugie et al., section "Large-margin structured output learning").
+    The structured hinge loss of a sample is ``L(w) = max_y' loss(y, y') + <w, joint_feature(x, y')
+    - joint_feature(x, y)>`` (Lajugie et al., section "Large-margin structured output learning").
     """
 
     @property
     @hook
     def signed_losses(self) -> bool:
-        """Whether a loss may be negative, because it includes something else, such as a price.
-
-        Solvers refuse a negative loss of any other problem.
-        """
+        """Whether a loss may be negative, because it includes something else, such as a price."""
         return False
 
     @promises(_is_cone)
@@ -96,10 +92,7 @@ class Problem(Contract):
 
     @hook
     def sized(self, xs: Sequence[Any], ys: Sequence[Any]) -> Problem:
-        """The problem of these training samples, with the sizes that its settings leave open.
-
-        Such as the number of features or of classes; by default the problem itself.
-        """
+        """The problem with the sizes that its settings leave open, such as that of features."""
         return self
 
     @property
@@ -110,10 +103,9 @@ class Problem(Contract):
 
     @hook
     def kept(self, y: Any) -> Any:
-        """What is kept of a labelling, small and written to by nobody; None for nothing.
+        """What :attr:`structsvm.solution.SupportLabelling.labelling` shows; None for nothing.
 
-        What :attr:`structsvm.solution.SupportLabelling.labelling` shows. By default the labelling
-        itself, or a copy of an array or a list.
+        By default the labelling itself, or a copy of an array or a list.
         """
         return copy(y) if isinstance(y, np.ndarray | list) else y
 
@@ -126,9 +118,8 @@ class Problem(Contract):
     def separate_all(self, w: Floats, samples: Iterable[tuple[Any, Any]]) -> Iterator[Separation]:
         """Loss-augmented inference for samples ``(x, y)`` in turn: what solvers call.
 
-        By default :meth:`separate` of one after another. A problem that derives something from the
-        weight, such as a factor of a metric, does so here once, and one that is faster for many
-        samples at once takes as many as it likes before it yields their answers.
+        A problem that derives something from the weight, such as a factor of a metric, does so here
+        once, and one may take as many samples as it likes before it yields their answers.
         """
         return (self.separate(w, x, y) for x, y in samples)
 
@@ -152,6 +143,14 @@ class Regularized:
     def quadratic(self) -> Quadratic | None:
         """Omega as a separable quadratic, whatever the constraints; None if it is not one."""
         return self.regularizer.as_quadratic(self.space)
+
+    def regularized(self, regularizer: Regularizer) -> Self:
+        """Return the same with another regularizer."""
+        return replace(self, regularizer=regularizer)  # type: ignore[type-var]
+
+    def started(self, start: Floats) -> Self:
+        """Return the same with another start, (d,)."""
+        return replace(self, start=start)  # type: ignore[type-var]
 
     @cached_property
     def nonnegative(self) -> Bools | None:
@@ -213,11 +212,7 @@ class Outline(Regularized):
 
 
 class CompletableProblem(Problem):
-    """A problem whose labellings may be known in part: it completes them.
-
-    :class:`structsvm.StructuredSVM` learns from the full ones first, then completes the others and
-    learns from all, in turns.
-    """
+    """A problem whose labellings may be known in part: it completes them."""
 
     @abstractmethod
     def is_complete(self, y: Any) -> bool:
@@ -317,11 +312,10 @@ class RegularizedRisk(Regularized):
     def as_cvxpy(self, solution: Solution) -> cp.Problem:
         """The problem over the support labellings of a solution, as an ordinary problem of cvxpy.
 
-        Anybody's solver solves it, and its value is between ``solution.lower`` and
-        ``solution.upper``: a check of both that needs no oracle. ``var_dict`` has its variables by
-        name: the weight as its users see it (``B`` and ``beta`` of a metric and its price), and
-        ``slacks``, (N,), the hinge losses. Its constraints are those of the cone, then those of the
-        labellings, whose dual values are the multipliers, then those of ``constraints``.
+        Its value is between ``solution.lower`` and ``solution.upper``: a check of both that needs
+        no oracle. Its variables are the weight as users see it (``B`` and ``beta`` of a metric and
+        its price), and ``slacks``, (N,), the hinge losses. Its constraints are those of the cone,
+        of the labellings, whose dual values are the multipliers, and of ``constraints``.
 
         Raises
         ------
@@ -388,20 +382,13 @@ class RegularizedRisk(Regularized):
         away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
         return float(problem.loss(truth, y)), away
 
-    def regularized(self, regularizer: Regularizer) -> RegularizedRisk:
-        """Return the same risk with another regularizer."""
-        return replace(self, regularizer=regularizer)
-
-    def started(self, start: Floats) -> RegularizedRisk:
-        """Return the same risk with another start, (d,)."""
-        return replace(self, start=start)
-
 
 class CompositeRisk(Regularized, Contract):
     """``F(w) = Omega(w) + sum_i h_i(c_i(w))``: each ``h_i`` convex, each ``c_i`` smooth.
 
     The hinge losses of a similarity that is not linear in the metric are of this kind: convex in
-    the similarity matrix, but not in the metric. There is no certified lower bound.
+    the similarity matrix, but not in the metric. There is no certified lower bound. Subclasses are
+    frozen dataclasses.
     """
 
     constraints = None
@@ -421,14 +408,6 @@ class CompositeRisk(Regularized, Contract):
     @abstractmethod
     def part(self, which: Sequence[int]) -> CompositeRisk:
         """The sum over some of the samples alone, without Omega: what a worker evaluates."""
-
-    @abstractmethod
-    def regularized(self, regularizer: Regularizer) -> CompositeRisk:
-        """Return the same risk with another regularizer."""
-
-    @abstractmethod
-    def started(self, start: Floats) -> CompositeRisk:
-        """Return the same risk with another start, (d,)."""
 
     @abstractmethod
     def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:

@@ -283,7 +283,6 @@ def test_settings_are_checked(rng, settings, message):
         ({"oracle": "exact"}, "oracle must be one of"),
         ({"rounding": "sweep"}, "rounding must be one of"),
         ({"decoding": "ratio"}, "decoding must be one of"),
-        ({"image": "pixels"}, "image must be a GraphOfImage, got 'pixels'"),
         ({"kappa": 0.0}, "kappa must be at least 1e-12, got 0.0"),
         ({"objective_kind": "plain", "kappa": 0.5}, "from 0.5 on the best metric is zero"),
     ],

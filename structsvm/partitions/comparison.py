@@ -32,11 +32,10 @@ LEARNED: dict[str, dict[str, Any]] = {
 class Baseline:
     """A method to compare with that is not a metric: an estimator that is not fitted.
 
-    It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns one
-    label for each item of each sample. ``Xs`` are the features of the samples as they were
-    measured, (T_i, P) each, ``ys`` their labels as :meth:`Learning.item_labels` has them, and
-    ``n_clusters`` a number for each sample, for all, or None. One that has ``classes_`` and
-    ``predict_states``, with the same parameters, names what it finds: the names are its labels.
+    It has ``fit(Xs, ys, groups=None)`` and ``predict(Xs, n_clusters=None)``, which returns a label
+    for each item. ``Xs`` are the samples as measured, (T_i, P) each, ``ys`` their labels as
+    :meth:`Learning.item_labels` has them, ``n_clusters`` a number for each sample, for all, or
+    None. One that has ``classes_`` and ``predict_states``, too, names what it finds.
 
     Examples
     --------
@@ -165,14 +164,8 @@ class Comparison(Contract):
     ) -> Sequence[Baseline]:
         """Estimators to compare with that are no metrics, as far as they apply to these labels.
 
-        Parameters
-        ----------
-        samples : sequence of Sample
-            As they were measured.
-        labels : sequence of labels of each sample, as :meth:`Learning.item_labels` has them
-        features : RecordingTransformer, optional
-            The features that the metric is learned from, not fitted: baselines see the same
-            context.
+        ``samples`` are as measured, ``labels`` as :meth:`Learning.item_labels` has them, and
+        ``features``, not fitted, are what the metric is learned from.
         """
         return ()
 
@@ -184,11 +177,10 @@ class Comparison(Contract):
         features: Any = None,
         parts: bool = False,
     ) -> Sequence[Candidate]:
-        """What model selection chooses from, the untrained metric among them.
+        """What model selection chooses from: by default the candidates that the traits name.
 
-        Parameters are those of :meth:`baselines`; where features are given, every candidate sees
-        them unless it has its own. ``parts`` says whether rows, clusters or named states are held
-        out rather than samples. By default the candidates that the traits name.
+        Parameters are those of :meth:`baselines`; ``parts`` says whether rows, clusters or named
+        states are held out rather than samples.
         """
         return [named_candidate(name) for name in self.problem.traits.candidates]
 

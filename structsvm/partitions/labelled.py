@@ -74,8 +74,7 @@ class Scoring:
 class LabelledSample(Contract):
     """Samples ``X`` (T, P) and their true labelling, in the form for separation.
 
-    Made once per fit by :meth:`PartitionProblem.sample`. Its labellings, the true one and those
-    that :meth:`separate` returns, are projectors of one type, known by ``n_clusters`` and
+    Made once per fit. Its labellings are projectors of one type, known by ``n_clusters`` and
     ``inner``; only the sample knows what more there is to them.
 
     Examples
@@ -114,21 +113,10 @@ class LabelledSample(Contract):
 
     @abstractmethod
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
-        """Maximise ``Tr(A M)``, ``A = X B X^T - c M_i + d I``.
+        """Maximise ``Tr(A M)``, ``A = X B X^T - c M_i + d I``; the slack is that of ``Tr(A M)``.
 
-        One that declares another loss or feature map maximises ``T (<w, phi(x, M)> + loss)``.
-
-        Parameters
-        ----------
-        scoring : Scoring
-            ``B``, ``c`` and ``d``.
-        given_k : bool
-            Whether only labellings with as many clusters as the truth are allowed.
-
-        Returns
-        -------
-        Separation
-            Its slack is that of ``Tr(A M)``.
+        ``given_k``: over labellings with as many clusters as the truth. One that declares another
+        loss or feature map maximises ``T (<w, phi(x, M)> + loss)``.
         """
 
 

@@ -95,11 +95,7 @@ class Learning(Contract):
     def part(
         self, sample: Sample, rows: Ints, truth: EquivalenceMatrix
     ) -> tuple[Sample, EquivalenceMatrix]:
-        """Some labelled items of a sample and their partition, as :meth:`calibrate` takes them.
-
-        By default those items alone; the sample as a whole where the price of its parts is
-        another one.
-        """
+        """Some labelled items of a sample and their partition, as :meth:`calibrate` takes them."""
         return sample.at(rows), truth
 
     @hook
@@ -142,8 +138,7 @@ class Learning(Contract):
     ) -> float | None:
         """The price in whose units learning sees the metric; None for the calibrated one.
 
-        ``lam`` has no unit as long as the identity divided by this is a sensible metric. A sample
-        of weight 2 counts as if it were there twice; ``weights`` (N,), None for all alike.
+        A sample of weight 2 counts as if it were there twice; ``weights`` (N,), None for all alike.
         """
         return None
 

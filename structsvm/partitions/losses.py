@@ -1,8 +1,4 @@
-"""Losses and scores between two partitions of the same samples.
-
-Pure functions of two :class:`EquivalenceMatrix`. Those of segmentations (Hausdorff, margin F1) need
-contiguous partitions.
-"""
+"""Losses and scores between two partitions of the same samples."""
 
 from __future__ import annotations
 

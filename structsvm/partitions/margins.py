@@ -129,7 +129,7 @@ class MarginRates:
         Raises
         ------
         DataError
-            When there are none.
+            If n is 0.
         """
         n, n_right = right.size, int(right.sum())
         if n == 0:

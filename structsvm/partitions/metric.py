@@ -165,10 +165,8 @@ def calibrate(
 ) -> Calibration:
     """Decode the training samples for every penalty of a geometric grid, exactly.
 
-    The grid spans the range in which a penalty matters: its scale is the mean over samples of the
-    total scatter for each true change, its ends 1e-4 and 10 times that. Two penalties with the same
-    optimal partition share it with all penalties between them (the optimal value is a maximum of
-    functions affine in the penalty), so that most of the grid needs no decoding.
+    Two penalties with the same optimal partition share it with all between them (the optimal value
+    is a maximum of functions affine in the penalty), so that most of the grid needs no decoding.
     """
     penalties = penalties_for(Zs, truths, weights)
     if penalties is None:
@@ -260,9 +258,7 @@ def _batches(
 
 
 def metric_factor(B: Floats) -> Floats:
-    """``L`` (P, r) with ``B = L L^T``, for a diagonal (a vector) or a matrix; r is the rank of
-    B.
-    """
+    """``L`` (P, r) with ``B = L L^T`` of rank r, for a diagonal (a vector) or a matrix."""
     if B.ndim == 1:
         kept = np.flatnonzero(B > 0)
         L = np.zeros((B.size, kept.size))

@@ -75,9 +75,8 @@ class MetricObjective(Objective, Problem):
     problem (Lajugie et al., section "Structured prediction for metric learning"; ``beta = 1``
     there), the loss is ``kappa`` times that of the problem, divided by T.
 
-    Training samples ``x`` are :class:`LabelledSample`; their labellings are what they make them.
-    With a known number of clusters the weight is ``B``; otherwise it is ``B``, or ``(B, beta)``
-    when the price is learned.
+    Training samples ``x`` are :class:`LabelledSample`. The weight is ``B``, or ``(B, beta)`` where
+    the number of clusters is not known and the price is learned.
 
     Examples
     --------
@@ -212,9 +211,8 @@ class MetricObjective(Objective, Problem):
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
         """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
 
-        For samples in units in which ``B = I`` is a sensible metric. ``1 / P`` makes ``lam`` free
-        of the number of features: Omega(I) is P or P / 2. A diagonal metric, which has (P + 1) / 2
-        times fewer parameters than a full one, is shrunk so much less.
+        ``1 / P`` makes ``lam`` free of the number of features: Omega(I) is P or P / 2. A diagonal
+        metric has (P + 1) / 2 times fewer parameters, and is shrunk so much less.
         """
         P = self.n_features
         share = metric_space(self.metric, P).dim / PSD(P).dim
@@ -233,9 +231,7 @@ class MetricObjective(Objective, Problem):
     ) -> RegularizedRisk:
         """The objective, in units of the mean loss of one single cluster: F(0) is about 2.
 
-        Both means are weighted, if there are weights, (N,). Solvers try the identity first, which
-        is the untrained metric. Where nothing but single clusters is left, which only happens while
-        labels are completed, that loss is 0 and the unit is 1.
+        Where labels are completed to nothing but single clusters, that loss is 0 and the unit 1.
         """
         self._refuse_another_score()
         weights = np.ones(len(truths)) if weights is None else weights

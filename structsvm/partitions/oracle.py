@@ -88,20 +88,9 @@ class Region:
 class Constraint:
     """A constraint on partitions.
 
-    Parameters
-    ----------
-    n_clusters : int, optional
-        Exactly this many clusters; None lets the objective decide.
-    forced, forbidden : tuple of int
-        For segmentations: positions ``t`` in ``1..T-1`` where a segment must, or must not, end (a
-        boundary at ``t`` separates sample ``t-1`` from sample ``t``).
-    regions : tuple of Region
-        For segmentations: numbers of boundaries. "At least" counts to 1 only; of two regions that
-        overlap and count exactly, one holds the other and counts the same.
-    together : tuple of tuples of int
-        For clusterings: disjoint groups of samples, each inside one cluster.
-    apart : tuple of pairs of int
-        For clusterings: pairs of samples in different clusters.
+    Boundaries and regions are for segmentations, links for clusterings. "At least" in a region
+    counts to 1 only; of two regions that overlap and count exactly, one holds the other and counts
+    the same.
 
     Examples
     --------
@@ -115,11 +104,16 @@ class Constraint:
     """
 
     n_clusters: int | None = None
+    """Exactly this many clusters; None lets the objective decide."""
     forced: tuple[int, ...] = ()
+    """Positions ``t`` in ``1..T-1`` where a segment ends: sample ``t-1`` is its last one."""
     forbidden: tuple[int, ...] = ()
+    """Positions where none ends."""
     regions: tuple[Region, ...] = ()
     together: tuple[tuple[int, ...], ...] = ()
+    """Disjoint groups of samples, each inside one cluster."""
     apart: tuple[tuple[int, int], ...] = ()
+    """Pairs of samples in different clusters."""
 
     @property
     def says_nothing(self) -> bool:
@@ -189,8 +183,7 @@ class Constraint:
     def boundary_masks(self, n_samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """``(allowed, forced)`` over positions ``0..T``; both ends always are boundaries.
 
-        Regions without a change are among what is not allowed. Regions that count changes are not
-        in the masks: an oracle that keeps them reads :attr:`regions`.
+        Regions without a change are not allowed; those that count are not in the masks.
         """
         allowed = np.ones(n_samples + 1, dtype=np.bool_)
         forced = np.zeros(n_samples + 1, dtype=np.bool_)
@@ -202,10 +195,7 @@ class Constraint:
         return allowed, forced
 
     def violation(self, M: EquivalenceMatrix) -> str | None:
-        """What of this ``M`` does not keep, in words; None if it keeps everything.
-
-        Of a projector that is no partition only the number of clusters is looked at.
-        """
+        """What of this ``M`` does not keep, in words; of a relaxation the number alone."""
         if self.n_clusters not in (None, M.n_clusters):
             return f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
         if M.labels is None or not (self.has_boundaries or self.has_links):
@@ -326,10 +316,7 @@ class Oracle(Contract):
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the partitions that ``constraint`` allows.
 
-        Raises
-        ------
-        OracleError
-            When the constraint cannot be satisfied or the objective is not finite.
+        OracleError where there is none.
         """
 
     def ask(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
@@ -383,10 +370,7 @@ class Oracle(Contract):
 
     @property
     def answers_many(self) -> bool:
-        """Whether it answers many questions faster than one after another.
-
-        Equal instances then answer alike, and are hashable, as frozen dataclasses are.
-        """
+        """Whether it answers many questions at once; equal instances then answer alike."""
         return overrides(type(self), "maximize_all", Oracle)
 
     @hook
@@ -412,8 +396,7 @@ class Oracle(Contract):
     def at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
         """The best partition of each of N short recordings in the metric, at a price of a cluster.
 
-        None stands for one that has to be asked about alone: where :meth:`maximize` is another
-        matter, or where rounding may have hidden a better answer.
+        None for one to ask about alone, as where rounding may have hidden a better answer.
         """
         answers = self.ask_all([TraceObjective(Z, shift=-price) for Z in Zs.arrays()])
         return [answer.y if answer.upper_bound <= answer.value else None for answer in answers]
@@ -424,7 +407,7 @@ class Oracle(Contract):
         Raises
         ------
         PluginError
-            As :meth:`ask`.
+            When they are others.
         """
         with asked(self, "at_price"), nothing_written(f"{type(self).__name__}.at_price"):
             found = self.at_price(Zs, price)
@@ -438,13 +421,7 @@ class Oracle(Contract):
 
     @hook
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
-        """The best partition of samples (T, r) in the metric at every price of a cluster.
-
-        Parameters
-        ----------
-        prices : array of shape (n,)
-            Positive and increasing.
-        """
+        """The best partition of samples (T, r) at each of n positive, increasing prices."""
         return decode_between(lambda p: self.ask(TraceObjective(Z, shift=-p, gaps=True)).y, prices)
 
     @hook

@@ -46,8 +46,8 @@ class PartitionProblem(Contract):
     """Base of partition problems. Subclasses are frozen dataclasses that hold settings only.
 
     Three definitions make a problem: :attr:`traits`, :meth:`decoder`, which partitions there are,
-    and :meth:`encode`, how labels are written. All others have defaults, which are those of a
-    problem whose score is ``<B, X^T M X> / T``. :class:`structsvm.MetricLearner` does the rest.
+    and :meth:`encode`, how labels are written. The defaults of all others are those of the score
+    ``<B, X^T M X> / T``.
 
     Examples
     --------
@@ -110,11 +110,10 @@ class PartitionProblem(Contract):
     @property
     @hook
     def loss(self) -> Loss:
-        """What predicting one partition costs when another is true, before ``kappa``.
+        """What predicting one partition costs when another is true: ``|M - M_i|_F^2`` by default.
 
-        By default ``|M - M_i|_F^2``. Prices are calibrated, scores are computed and models are
-        selected by it, too. Another one needs a :meth:`training_sample` that maximises it and
-        declares it in ``losses``; so does another feature map.
+        Another one needs a :meth:`training_sample` that declares it in ``losses``; so does another
+        feature map. Prices, scores and selection use it, too.
         """
         return partition_loss
 
@@ -124,11 +123,7 @@ class PartitionProblem(Contract):
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
     ) -> tuple[list[Sample], list[str] | None]:
-        """Samples as users hold them, checked, and the names of their features if they have any.
-
-        Arrays or data frames of shape (T, P), or pairs of one and of what else :meth:`decoder` and
-        :meth:`encode` have to know of it.
-        """
+        """Samples as users hold them, (T, P) each, checked, and the names of their features."""
         return read_arrays(Xs, feature_names, n_features, self.traits.words)
 
     @hook
@@ -170,9 +165,8 @@ class PartitionProblem(Contract):
     def partitions_at_once(
         self, samples: Sequence[Sample], metric: Metric, step: Step | None = None
     ) -> tuple[dict[int, EquivalenceMatrix], dict[int, Sample]]:
-        """Partitions by the price in one call of decoders that can, by numbers of samples.
-
-        And what ``step`` made of the samples whose decoder takes one at a time.
+        """Partitions by the price of what decoders take at once, by number, and the other samples
+        as ``step`` made them.
         """
         if type(self).partition is not PartitionProblem.partition or metric.price is None:
             return {}, {}

@@ -24,27 +24,7 @@ class TraceObjective:
     With ``Z = X L`` and ``B = L L^T`` this is ``T A_i = X B X^T - 2 kappa M_i + (kappa - beta) I``
     of Lajugie et al., section "Loss-augmented inference problem" (``c = 2 kappa``,
     ``d = kappa - beta``); without a truth it is the objective of plain decoding. ``S`` is a
-    diagonal of signs, so that every symmetric matrix has such a form.
-
-    Parameters
-    ----------
-    Z : array of shape (T, r)
-        The samples in the metric; ``r = 0`` is the null metric.
-    truth : EquivalenceMatrix, optional
-        ``M_i``, the labelling the loss is measured against.
-    truth_weight : float
-        ``c >= 0``.
-    shift : float
-        ``d``: reward (or, negative, price) of one more cluster.
-    signs : array of shape (r,), optional
-        +1 or -1 for each column of ``Z``; all +1 by default.
-    gaps : bool
-        Whether a NaN in ``Z`` is a value that is missing, which adds nothing: the part of a cluster
-        and a column is then the squared sum of the values there are over their number. There is
-        no matrix ``A`` of that. The attribute says whether there is one.
-
-    The arrays are held as read-only views: an oracle that wrote to them would change what it is
-    asked.
+    diagonal of signs. The arrays are held as read-only views.
 
     Examples
     --------
@@ -58,11 +38,18 @@ class TraceObjective:
     """
 
     Z: Floats
+    """The samples in the metric, (T, r); ``r = 0`` is the null metric."""
     truth: EquivalenceMatrix | None = None
+    """``M_i``, the labelling the loss is measured against."""
     truth_weight: float = 0.0
+    """``c >= 0``."""
     shift: float = 0.0
+    """``d``: reward (or, negative, price) of one more cluster."""
     signs: Floats | None = None
+    """+1 or -1 for each column of ``Z``, (r,); all +1 by default."""
     gaps: bool = False
+    """Whether NaN in ``Z`` are values that are missing: of a cluster and a column the squared sum
+    of the values there are counts, over their number. There is no matrix ``A`` of that."""
 
     def __post_init__(self) -> None:
         within = all_within(self.Z, LARGEST)
@@ -114,8 +101,7 @@ class TraceObjective:
     def segment_scores(self) -> Floats:
         """What each segment adds to ``Tr(A M)``, (T + 1, T + 1), in O(T^2 (r + K)).
 
-        Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``, minus infinity where there are
-        none. For oracles of segments: the scores of the segments of M add up to :meth:`value`.
+        Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``, minus infinity for none.
 
         Examples
         --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,6 @@ from structsvm.masters.base import Master, Request, acceptable
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Problem, Regularized, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
-from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
@@ -28,8 +27,9 @@ ACCURACY = 1e-5
 """What cvxpy may be off, for the size of a value."""
 CLASSES, FEATURES = 3, 2
 
-Promises = Iterator[tuple[Any, str]]
-"""Whether each is kept, and what is said if it is not."""
+Weights = Sequence[Floats]
+Require = Callable[[Any, str], None]
+"""Takes whether a promise is kept, and what is said if it is not."""
 
 
 def check_regularizer(
@@ -43,7 +43,6 @@ def check_regularizer(
     spaces : sequence of WeightSpace
         Cones that it is for.
     seed : int
-        Seed of the weights.
 
     Raises
     ------
@@ -56,78 +55,87 @@ def check_regularizer(
     >>> from structsvm.testing import check_regularizer
     >>> check_regularizer(SquaredNorm())
     """
-    _of(Regularizer, regularizer)
+    require = _required(Regularizer, regularizer)
     for space in spaces:
         rng = np.random.default_rng(seed)
         ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
         slopes = rng.standard_normal((4, space.dim))
-        require_all(type(regularizer).__name__, _values(regularizer, space, ws))
-        require_all(type(regularizer).__name__, _forms(regularizer, space, ws))
-        require_all(type(regularizer).__name__, _bounds(regularizer, space, ws, slopes))
+        _check_values(require, regularizer, space, ws)
+        _check_forms(require, regularizer, space, ws)
+        _check_bounds(require, regularizer, space, ws, slopes)
 
 
-def require_all(name: str, promises: Promises) -> None:
-    """Raise at the first promise that is not kept."""
-    for kept, complaint in promises:
+def _required(kind: type, plugin: Any) -> Require:
+    """What raises in the name of a plugin; PluginError if it is none of its kind."""
+    if not isinstance(plugin, kind):
+        raise PluginError(f"{shown(plugin)} is no {kind.__name__}: give an instance of a class")
+
+    def require(kept: Any, complaint: str) -> None:
         if not kept:
-            raise PluginError(f"{name}: {complaint}")
+            raise PluginError(f"{type(plugin).__name__}: {complaint}")
+
+    return require
 
 
-def _values(omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]) -> Promises:
+def _check_values(require: Require, omega: Regularizer, space: WeightSpace, ws: Weights) -> None:
     for w in ws:
         value, held = omega.value(w, space), w.copy()
-        yield np.isfinite(value), f"value is {value!r}: return a finite float"
-        yield np.array_equal(w, held), "value writes to the weight: copy it"
-        yield value >= omega.floor(space) - ROUNDING, f"value {value} is below floor"
+        require(np.isfinite(value), f"value is {value!r}: return a finite float")
+        require(np.array_equal(w, held), "value writes to the weight: copy it")
+        require(value >= omega.floor(space) - ROUNDING, f"value {value} is below floor")
         doubled = omega.scaled(2.0).value(w, space)
-        twice = np.isclose(doubled, 2.0 * value, rtol=ROUNDING)
-        yield twice, f"scaled(2).value is {doubled} where value is {value}: return twice as much"
+        require(
+            np.isclose(doubled, 2.0 * value, rtol=ROUNDING),
+            f"scaled(2).value is {doubled} where value is {value}: return twice as much",
+        )
     for v, w in pairwise(ws):
         ends = (omega.value(v, space) + omega.value(w, space)) / 2
         middle = omega.value((v + w) / 2, space)
-        convex = middle <= ends + ROUNDING * (1.0 + abs(ends))
-        yield convex, f"value is {middle} between weights of the mean {ends}: it is not convex"
+        require(
+            middle <= ends + ROUNDING * (1.0 + abs(ends)),
+            f"value is {middle} between weights of the mean {ends}: it is not convex",
+        )
 
 
-def _forms(omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]) -> Promises:
+def _check_forms(require: Require, omega: Regularizer, space: WeightSpace, ws: Weights) -> None:
     """What cvxpy and fast masters minimise is the value, the latter up to a constant."""
     import cvxpy as cp
 
     B, w_var, _ = space.variable()
     expression: Any = omega.as_cvxpy(B, w_var, space)
-    quadratic, constants = omega.as_quadratic(space), []
+    quadratic, constants = omega.as_quadratic(space), [0.0]
     for w in ws:
         cp.Problem(cp.Minimize(0.0), [w_var == w]).solve(solver="CLARABEL")
         value, reached = omega.value(w, space), float(np.sum(expression.value))
-        same = np.isclose(reached, value, rtol=ACCURACY, atol=ACCURACY)
-        yield same, f"as_cvxpy is {reached} where value is {value}"
+        require(
+            np.isclose(reached, value, rtol=ACCURACY, atol=ACCURACY),
+            f"as_cvxpy is {reached} where value is {value}",
+        )
         if quadratic is not None:
             away = w - quadratic.center
             found = float(quadratic.curvature @ away**2) / 2 + float(quadratic.linear @ w)
             constants.append(value - found)
-    spread = float(np.ptp(constants)) if constants else 0.0
+    spread = float(np.ptp(constants[1:] or constants))
     size = 1.0 + abs(omega.value(ws[-1], space))
-    yield spread <= ROUNDING * size, f"as_quadratic differs from value by {spread:.2g}"
+    require(spread <= ROUNDING * size, f"as_quadratic differs from value by {spread:.2g}")
 
 
-def _bounds(
-    omega: Regularizer, space: WeightSpace, ws: Sequence[Floats], slopes: Floats
-) -> Promises:
+def _check_bounds(
+    require: Require, omega: Regularizer, space: WeightSpace, ws: Weights, slopes: Floats
+) -> None:
     """No weight is below ``minimum``: certificates rest on it."""
     for slope in slopes:
         scale = omega.max_scale(slope, space)
-        yield 0.0 <= scale <= 1.0, f"max_scale is {scale!r}: a number from 0 to 1"
+        require(0.0 <= scale <= 1.0, f"max_scale is {scale!r}: a number from 0 to 1")
         upper = max(omega.value(w, space) for w in ws)
         bound = omega.minimum(scale * slope, space, upper)
-        steps = (space.project(-t * slope) for t in np.geomspace(1e-2, 10.0, 31))
-        for w in (*ws, *steps):
+        for w in (*ws, *(space.project(-t * slope) for t in np.geomspace(1e-2, 10.0, 31))):
             value = omega.value(w, space)
             reached = value + scale * float(slope @ w)
-            least = bound - ROUNDING * (1.0 + abs(value) + abs(reached))
-            complaint = (
-                f"minimum is {bound}, and a weight has {reached}: it has to be a lower bound"
+            require(
+                value > upper or reached >= bound - ROUNDING * (1.0 + abs(value) + abs(reached)),
+                f"minimum is {bound}, and a weight has {reached}: it has to be a lower bound",
             )
-            yield value > upper or reached >= least, complaint
 
 
 def check_master(
@@ -143,7 +151,6 @@ def check_master(
     n_groups : int
         Number of hinge losses.
     seed : int
-        Seed of the cuts.
 
     Raises
     ------
@@ -156,7 +163,7 @@ def check_master(
     >>> from structsvm.testing import check_master
     >>> check_master(NewtonMaster())
     """
-    _of(Master, master)
+    require = _required(Master, master)
     space, rng = space or Nonnegative(4), np.random.default_rng(seed)
     risk = _Restricted(space, SquaredNorm(0.5))
     cuts = WorkingSet(n_groups, space.dim)
@@ -166,7 +173,7 @@ def check_master(
             for group in range(n_groups)
             for _ in range(n_cuts)
         )
-        require_all(type(master).__name__, _restricted(master, risk, cuts))
+        _check_restricted(require, master, risk, cuts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,18 +183,24 @@ class _Restricted(Regularized):
     constraints: Any = None
 
 
-def _restricted(master: Master, risk: _Restricted, cuts: WorkingSet) -> Promises:
+def _check_restricted(
+    require: Require, master: Master, risk: _Restricted, cuts: WorkingSet
+) -> None:
     import cvxpy as cp
 
     request, dim, held = Request(), risk.space.dim, cuts.slopes.copy()
     answer = master.solve(risk, cuts, request)
     w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
-    fit = w.shape == (dim,) and alpha.shape == (len(cuts),)
-    yield fit, f"shapes are {w.shape} and {alpha.shape} for {dim} weights and {len(cuts)} cuts"
-    yield np.array_equal(cuts.slopes, held), "it writes to the cuts: copy them"
+    require(
+        w.shape == (dim,) and alpha.shape == (len(cuts),),
+        f"shapes are {w.shape} and {alpha.shape} for {dim} weights and {len(cuts)} cuts",
+    )
+    require(np.array_equal(cuts.slopes, held), "it writes to the cuts: copy them")
     outside = float(np.abs(w - risk.space.project(w)).max())
-    inside = not answer.is_projected or outside <= ROUNDING
-    yield inside, f"is_projected, but w is {outside:.2g} outside"
+    require(
+        not answer.is_projected or outside <= ROUNDING,
+        f"is_projected, but w is {outside:.2g} outside",
+    )
     B, w_var, cone = risk.space.variable()
     slacks = cp.Variable(cuts.n_groups, nonneg=True)
     rows = [slacks[c.group] >= c.intercept + c.slope @ w_var for c in cuts.cuts()]
@@ -196,19 +209,20 @@ def _restricted(master: Master, risk: _Restricted, cuts: WorkingSet) -> Promises
     w = risk.space.project(w)
     reached = risk.penalty(w) + float(np.maximum(cuts.group_values(w), 0.0).sum())
     within = (acceptable(request.tol) + ACCURACY) * (1.0 + abs(least))
-    yield reached <= least + within, f"it reached {reached}, the minimum is {least}"
+    require(reached <= least + within, f"it reached {reached}, the minimum is {least}")
     sums = np.bincount(cuts.groups, weights=alpha, minlength=cuts.n_groups)
-    feasible = (alpha >= -ACCURACY).all() and (sums <= 1.0 + ACCURACY).all()
-    yield feasible, "multipliers are not negative and sum to at most 1 in each group"
+    require(
+        (alpha >= -ACCURACY).all() and (sums <= 1.0 + ACCURACY).all(),
+        "multipliers are not negative and sum to at most 1 in each group",
+    )
     slope = alpha @ cuts.slopes
     bound = float(alpha @ cuts.intercepts) + risk.regularizer.minimum(slope, risk.space, np.inf)
-    proved = bound >= least - 1e2 * within
-    complaint = f"its multipliers prove {bound}, the minimum is {least}: they are those of the cuts"
-    yield proved, complaint
-    if answer.bound is not None:
-        lower = answer.bound[0]
-        holds = lower <= least + within
-        yield holds, f"it claims the lower bound {lower}, the minimum is {least}"
+    require(
+        bound >= least - 1e2 * within,
+        f"its multipliers prove {bound}, the minimum is {least}: they are those of the cuts",
+    )
+    lower = least if answer.bound is None else answer.bound[0]
+    require(lower <= least + within, f"it claims the lower bound {lower}, the minimum is {least}")
 
 
 @dataclass(frozen=True)
@@ -245,9 +259,7 @@ def check_solver(solver: Solver, n_samples: int = 12, seed: int = 0) -> None:
     ----------
     solver : Solver
     n_samples : int
-        Samples of the risk.
     seed : int
-        Seed of the samples.
 
     Raises
     ------
@@ -260,41 +272,38 @@ def check_solver(solver: Solver, n_samples: int = 12, seed: int = 0) -> None:
     >>> from structsvm.testing import check_solver
     >>> check_solver(CuttingPlane())
     """
-    _of(Solver, solver)
+    require = _required(Solver, solver)
     rng = np.random.default_rng(seed)
     ys = [i % CLASSES for i in range(n_samples)]
     xs = [rng.standard_normal(FEATURES) + np.eye(CLASSES)[y, :FEATURES] for y in ys]
     dim = CLASSES * FEATURES
     shares, null = np.full(n_samples, 1.0 / n_samples), np.zeros(dim)
     risk = RegularizedRisk(_Classes(), xs, ys, SquaredNorm(0.1), shares, null)
+    least, name = _minimum(risk), type(solver).__name__
     try:
         solver.check(risk.outline)
-    except SettingsError as error:
-        raise PluginError(f"{type(solver).__name__} refuses a convex risk: {error}") from error
-    least = _minimum(risk)
-    try:
         solution, again = solver.solve(risk), solver.solve(risk)
-    except (LearningError, AssertionError) as error:
-        raise PluginError(f"{type(solver).__name__} finds no weight: {error}") from error
-    require_all(type(solver).__name__, _solution(solver, risk, least, solution, again))
-
-
-def _solution(
-    solver: Solver, risk: RegularizedRisk, least: float, solution: Solution, again: Solution
-) -> Promises:
+    except (LearningError, SettingsError, AssertionError) as error:
+        raise PluginError(f"{name} finds no weight of a convex risk: {error}") from error
     lower, upper, gap = solution.lower, solution.upper, solution.gap
     reached, slack = _objective(risk, solution.w), ACCURACY * (1.0 + abs(least))
-    yield lower <= least + slack, f"lower is {lower}, the minimum is {least}"
-    tight = abs(upper - reached) <= slack
-    yield tight, f"upper is {upper}, the objective at the weight is {reached}"
-    closed = not solution.status.converged or gap <= solver.stopping.tol + ROUNDING
-    yield closed, f"the status is {solution.status.name} with a gap of {gap:.2g}"
-    yield reached <= _objective(risk, risk.null) + slack, "the weight is worse than no learning"
-    yield np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it"
+    require(lower <= least + slack, f"lower is {lower}, the minimum is {least}")
+    require(
+        abs(upper - reached) <= slack,
+        f"upper is {upper}, the objective at the weight is {reached}",
+    )
+    require(
+        not solution.status.converged or gap <= solver.stopping.tol + ROUNDING,
+        f"the status is {solution.status.name} with a gap of {gap:.2g}",
+    )
+    require(reached <= _objective(risk, risk.null) + slack, "the weight is worse than no learning")
+    require(np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it")
     lowers = [entry.lower for entry in solution.history.entries]
     uppers = [entry.upper for entry in solution.history.entries]
-    rises = lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True)
-    yield rises, "bounds of the history are those of the best so far"
+    require(
+        lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True),
+        "bounds of the history are those of the best so far",
+    )
 
 
 def _worths(risk: RegularizedRisk, x: Any, y: int) -> list[tuple[float, Floats]]:
@@ -320,8 +329,3 @@ def _minimum(risk: RegularizedRisk) -> float:
     for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
         total += omega * cp.max(cp.hstack([a + s @ w for a, s in _worths(risk, x, y)]))
     return float(cp.Problem(cp.Minimize(total), cone).solve(solver="CLARABEL"))
-
-
-def _of(kind: type, given: Any) -> None:
-    if not isinstance(given, kind):
-        raise PluginError(f"{shown(given)} is no {kind.__name__}: give an instance of a class")
