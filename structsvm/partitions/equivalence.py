@@ -216,7 +216,7 @@ class EquivalenceMatrix:
 
     def inner(self, other: EquivalenceMatrix) -> float:
         """``Tr(M M')``: ``sum_kl |A_k n B_l|^2 / (|A_k| |B_l|)`` for two partitions."""
-        self.refuse_another_size(other)
+        refuse_other_sizes(self, other)
         if not (self.is_partition and other.is_partition):
             return float(np.sum(self.project(other.factor()) ** 2))
         if self.n_clusters * other.n_clusters > LARGE_TABLE:
@@ -234,18 +234,12 @@ class EquivalenceMatrix:
 
     def contingency(self, other: EquivalenceMatrix) -> Ints:
         """Return how many samples each pair of clusters shares, ``|A_k n B_l|``, (K, K')."""
-        self.refuse_another_size(other)
+        refuse_other_sizes(self, other)
         mine, theirs = self._partition_labels(), other._partition_labels()
         flat = np.bincount(
             mine * other.n_clusters + theirs, minlength=self.n_clusters * other.n_clusters
         )
         return flat.reshape(self.n_clusters, other.n_clusters).astype(np.int64)
-
-    def refuse_another_size(self, other: EquivalenceMatrix) -> None:
-        if self.n_samples != other.n_samples:
-            raise DataError(
-                f"partitions of {self.n_samples} and of {other.n_samples} samples do not compare"
-            )
 
     def factor(self) -> Floats:
         """Return the factor ``U``, (T, K), of ``M = U U^T``."""
@@ -280,6 +274,13 @@ class EquivalenceMatrix:
         if self.labels is None:
             raise DataError("a relaxed equivalence matrix has no cluster labels")
         return self.labels
+
+
+def refuse_other_sizes(M: EquivalenceMatrix, other: EquivalenceMatrix) -> None:
+    if M.n_samples != other.n_samples:
+        raise DataError(
+            f"partitions of {M.n_samples} and of {other.n_samples} samples do not compare"
+        )
 
 
 def _of_boundaries(boundaries: Ints) -> EquivalenceMatrix:

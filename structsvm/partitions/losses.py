@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from structsvm.errors import DataError
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.equivalence import EquivalenceMatrix, refuse_other_sizes
 from structsvm.support.arrays import Floats, Ints
 
 
@@ -192,7 +192,7 @@ def _matches(a: Ints, b: Ints, tolerance: int) -> int:
 
 def _changes(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> tuple[Ints, Ints]:
     """Where segments begin in each, without the start of the recording."""
-    truth.refuse_another_size(guess)
+    refuse_other_sizes(truth, guess)
     return truth.boundaries[1:-1], guess.boundaries[1:-1]
 
 

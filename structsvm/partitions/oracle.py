@@ -379,7 +379,13 @@ class Oracle(Contract):
         return [self.maximize(objective) for objective in objectives]
 
     def ask_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
-        """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`."""
+        """The answers of :meth:`maximize_all`, verified as those of :meth:`ask`.
+
+        Raises
+        ------
+        PluginError
+            As :meth:`ask`, and when they are not as many as the questions.
+        """
         for objective in objectives:
             _refuse_gaps(self, objective)
         with asked(self, "maximize_all"), nothing_written(f"{type(self).__name__}.maximize_all"):

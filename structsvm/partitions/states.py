@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from structsvm.errors import DataError, SettingsError
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.equivalence import EquivalenceMatrix, refuse_other_sizes
 from structsvm.support.arrays import Bools, Floats, Ints
 
 ERROR_WEIGHTS = {"delay": 0.1, "transition": 0.3, "missing": 0.5, "isolation": 0.8}
@@ -165,5 +165,5 @@ def _depths(labels: Ints) -> Floats:
 def _labels(truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> tuple[Ints, Ints]:
     if truth.labels is None or guess.labels is None:
         raise DataError("a relaxed partition has no states: only partitions are compared by them")
-    truth.refuse_another_size(guess)
+    refuse_other_sizes(truth, guess)
     return truth.labels, guess.labels
