@@ -68,3 +68,22 @@ def protocol(seed, n=12, T=80):
         ys.append([*np.unique(np.clip(at, 1, T - 1)).tolist(), T])
     rng.shuffle(ys)
     return Xs, ys
+
+
+class OnDemand:
+    """Gives one recording at a time, counts how often, and spoils some of them later."""
+
+    def __init__(self, held, broken=None):
+        self.held, self.broken, self.asked = held, broken or {}, 0
+
+    def __len__(self):
+        return len(self.held)
+
+    def __getitem__(self, i):
+        if not 0 <= i < len(self.held):
+            raise IndexError(i)
+        self.asked += 1
+        found = self.held[i]
+        if i in self.broken and self.asked > len(self.held) + 1:
+            return self.broken[i](found)
+        return found.copy() if isinstance(found, np.ndarray) else found

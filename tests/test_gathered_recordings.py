@@ -1,38 +1,44 @@
-"""Features and classifiers that learn from recordings that are read one at a time."""
+"""Recordings read one at a time: features, classifiers, folds, Ctrl-C, recipes for clusters."""
 
 import pickle
+import re
+import sys
 import tracemalloc
-import warnings
+import types
+from pathlib import Path
 
+import distributed
 import numpy as np
 import pytest
+from interrupted import output_of_interrupted
+from recording_cases import OnDemand
+from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.model_selection import GroupKFold
 from spy import Spy
 
-import structsvm
-from structsvm import MetricLearner, MetricLearnerCV, evaluate
+from structsvm import DataError, MetricLearner, MetricLearnerCV, evaluate, load, save
 from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
-from structsvm.errors import CheckpointError, DataError, DataWarning
+from structsvm.errors import CheckpointError, DataWarning
 from structsvm.features import (
     BoundaryScores,
     Chain,
     Columns,
     Components,
     Lags,
-    RecordingTransformer,
     Rows,
     StateScores,
     Union,
 )
-from structsvm.io import arrays_and_labels
+from structsvm.io import RecordingFiles, arrays_and_labels, write_recording
 from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partition_with
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import even_part
 from structsvm.model_selection.search import ChosenBaseline
 from structsvm.parallel import Dask, Serial, Threads
-from structsvm.partitions.comparison import Baseline
+from structsvm.partitions import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage import limits
 
@@ -52,19 +58,6 @@ FEATURES = {
 }
 
 
-class Sequence:
-    """Gives one recording at a time."""
-
-    def __init__(self, held):
-        self.held = held
-
-    def __len__(self):
-        return len(self.held)
-
-    def __getitem__(self, i):
-        return self.held[i].copy()
-
-
 @pytest.fixture
 def backend(request):
     def of(name):
@@ -76,6 +69,10 @@ def backend(request):
 
 def learner_of(features, **settings):
     return MetricLearner(metric="diagonal", features=features, **settings)
+
+
+def read_later(ys=NAMES, groups=None, held=XS):
+    return read_training(MetricLearner(), OnDemand(held), ys, groups=groups)
 
 
 def same(learner, other):
@@ -94,99 +91,114 @@ def same(learner, other):
 def test_the_bits_are_those_of_arrays_in_memory(name, features, backend):
     expected = learner_of(features).fit(XS, NAMES, groups=PEOPLE)
     learner = learner_of(features, backend=backend(name))
-    learner.fit(Sequence(XS), NAMES, groups=PEOPLE)
+    learner.fit(OnDemand(XS), NAMES, groups=PEOPLE)
     assert same(learner, expected)
-    assert learner.predict_breakpoints(Sequence(XS)) == expected.predict_breakpoints(XS)
+    assert learner.predict_breakpoints(OnDemand(XS)) == expected.predict_breakpoints(XS)
     assert learner.metric_feature_names_ == expected.metric_feature_names_
 
 
+@pytest.mark.filterwarnings("ignore:the model was learned from 6 of these")
 @pytest.mark.parametrize("name", ["serial", "dask"])
 def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
     expected = learner_of(None).fit(XS, NAMES, groups=PEOPLE, baselines="quick")
     learner = learner_of(None, backend=backend(name))
-    learner.fit(Sequence(XS), NAMES, groups=PEOPLE, baselines="quick")
+    learner.fit(OnDemand(XS), NAMES, groups=PEOPLE, baselines="quick")
     found = list(estimators_in(learner.baselines_))
     assert found == ["equal-segments", "frame-logistic", "boundary-logistic"]
     assert list(learner.baselines_) == list(expected.baselines_)
     for baseline in found:
         for counts in (None, 3):
-            mine = partition_with(learner, baseline, Sequence(XS), counts)
+            mine = partition_with(learner, baseline, OnDemand(XS), counts)
             theirs = partition_with(expected, baseline, XS, counts)
             assert [M.breakpoints for M in mine] == [M.breakpoints for M in theirs]
-    with pytest.warns(DataWarning, match="learned from 6 of these"):
-        found = evaluate(learner, Sequence(XS), NAMES)
-    with pytest.warns(DataWarning, match="learned from 6 of these"):
-        assert found.scores == evaluate(expected, XS, NAMES).scores
-
-
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_features_and_classifiers_are_chosen_from():
-    """They learn in each fold, and the best one predicts."""
-    names = ("untrained", "frame-logistic", "scores-diagonal")
-    search = {"candidates": names, "lams": (0.1,), "cv": 2, "random_state": 0}
-    mine = MetricLearnerCV(**search).fit(XS, NAMES)
-    theirs = MetricLearnerCV(**search).fit(Sequence(XS), NAMES)
-    assert not np.isnan(mine.losses_).any()
-    assert np.array_equal(mine.losses_, theirs.losses_)
-    assert mine.best_candidate_ == theirs.best_candidate_
-    assert same(mine.best_estimator_, theirs.best_estimator_)
-    for name in ("frame-logistic",):
-        best = [ChosenBaseline(one.best_estimator_, name) for one in (theirs, mine)]
-        assert best[0].predict_breakpoints(Sequence(XS)) == best[1].predict_breakpoints(XS)
+    scores = evaluate(learner, OnDemand(XS), NAMES).scores
+    assert scores == evaluate(expected, XS, NAMES).scores
 
 
 def test_partial_labels_are_learned_from():
     some = [np.where(np.arange(y.size) % 97 < 60, y % 2, -1) for y in CHANGES]
     expected = learner_of(LOGISTIC).fit(XS, some)
-    assert same(learner_of(LOGISTIC).fit(Sequence(XS), some), expected)
+    assert same(learner_of(LOGISTIC).fit(OnDemand(XS), some), expected)
+
+
+# ---- folds and choices
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"cv": 2, "random_state": 4},
+        {"cv": GroupKFold(3)},
+        {"rule": "min", "n_clusters": "true", "standardize": "training"},
+    ],
+    ids=["shuffled", "splitter", "number of segments"],
+)
+def test_folds_choice_and_verdict_are_those_in_memory(settings):
+    search = MetricLearnerCV(
+        **{"candidates": ("untrained", "pca", "diagonal"), "lams": (0.1, 0.3), "cv": 3}
+        | {"random_state": 0}
+        | settings
+    )
+    mine, theirs = clone(search), clone(search)
+    mine.choose(XS, CHANGES, groups=PEOPLE)
+    theirs.choose(OnDemand(list(zip(XS, CHANGES, strict=True))), groups=PEOPLE)
+    assert mine.fold_.tolist() == theirs.fold_.tolist()
+    assert np.array_equal(mine.losses_, theirs.losses_)
+    assert (mine.best_candidate_, mine.best_lam_) == (theirs.best_candidate_, theirs.best_lam_)
+    assert str(mine.verdict_) == str(theirs.verdict_)
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
+def test_features_and_classifiers_are_chosen_from():
+    """They learn in each fold, and the best one is learned again from all and predicts."""
+    names = ("untrained", "frame-logistic", "scores-diagonal")
+    search = MetricLearnerCV(candidates=names, lams=(0.1,), cv=2, random_state=0)
+    mine, theirs = clone(search).fit(XS, NAMES), clone(search).fit(OnDemand(XS), NAMES)
+    assert not np.isnan(mine.losses_).any()
+    assert np.array_equal(mine.losses_, theirs.losses_)
+    assert mine.best_candidate_ == theirs.best_candidate_
+    assert same(mine.best_estimator_, theirs.best_estimator_)
+    one, other = (ChosenBaseline(s.best_estimator_, "frame-logistic") for s in (mine, theirs))
+    assert other.predict_breakpoints(OnDemand(XS)) == one.predict_breakpoints(XS)
+
+
+# ---- more recordings than fit
 
 
 class TestMoreThanFits:
     """Whole recordings are drawn, and whoever learns says of how many."""
 
-    def read(self, ys, groups=None, held=XS):
-        return read_training(MetricLearner(), Sequence(held), ys, groups=groups)
-
-    def test_they_are_drawn_evenly_from_the_groups(self):
-        held, groups = XS * 4, [*"aaaaaaaaaaaaaaaaaaa", *"bbb", *"cc"]
-        data = self.read(CHANGES * 4, groups, held)
-        assert even_part(data, 24 * SIZE).tolist() == list(range(24))
-        for count in (3, 6, 9):
-            part = even_part(data, count * SIZE)
-            assert part.size == count
-            drawn = [groups[i] for i in part]
-            assert [drawn.count(g) for g in "abc"] == {
-                3: [1, 1, 1],
-                6: [2, 2, 2],
-                9: [4, 3, 2],
-            }[count]
+    @pytest.mark.parametrize(
+        ("count", "drawn"), [(3, [1, 1, 1]), (6, [2, 2, 2]), (9, [4, 3, 2]), (24, [19, 3, 2])]
+    )
+    def test_they_are_drawn_evenly_from_the_groups(self, count, drawn):
+        groups = [*"a" * 19, *"bbb", *"cc"]
+        data = read_later(CHANGES * 4, groups, XS * 4)
+        part = even_part(data, count * SIZE)
+        assert [[groups[i] for i in part].count(g) for g in "abc"] == drawn
+        assert np.array_equal(even_part(data, count * SIZE), part), "the same ones each time"
+        assert even_part(read_later(CHANGES * 4, None, XS * 4), count * SIZE).size == count
         assert even_part(data, 1).size == 2
-        assert np.array_equal(even_part(data, 9 * SIZE), part), "the same ones each time"
-        sizes = [even_part(self.read(CHANGES * 4, None, held), n * SIZE).size for n in (3, 6, 9)]
-        assert sizes == [3, 6, 9]
 
     def test_a_rare_state_is_among_them_twice(self):
         names = [y.copy() for y in NAMES * 4]
         for i in (7, 20):
             names[i][:30] = "turn"
-        part = even_part(self.read(names, None, XS * 4), 4 * SIZE)
+        part = even_part(read_later(names, None, XS * 4), 4 * SIZE)
         assert {7, 20} < set(part.tolist())
 
     @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
     def test_others_are_seen_as_new_ones_are(self, features, monkeypatch):
         monkeypatch.setattr(limits, "GATHERED", 4 * SIZE)
-        data = self.read(NAMES)
+        data = read_later()
         part = even_part(data, 4 * SIZE)
         with pytest.warns(DataWarning, match=r"fitted on 4 of 6 recordings.* 25.6 kB.*give arrays"):
             inputs, seen = Inputs.fit(features, None, data)
         others = sorted({*range(6)} - {*part.tolist()})
         for i, sample in zip(others, inputs.seen(data.at(others)).samples, strict=True):
             np.testing.assert_array_equal(seen.samples[i].X, sample.X)
-        alone, of_part = Inputs.fit(
-            features,
-            None,
-            read_training(MetricLearner(), [XS[i] for i in part], [NAMES[i] for i in part]),
-        )
+        held, labels = [XS[i] for i in part], [NAMES[i] for i in part]
+        alone, of_part = Inputs.fit(features, None, read_training(MetricLearner(), held, labels))
         for i, sample in zip(part, of_part.samples, strict=True):
             np.testing.assert_array_equal(seen.samples[i].X, sample.X)
         assert alone.made == inputs.made
@@ -194,15 +206,15 @@ class TestMoreThanFits:
     def test_errors_say_whom_their_numbers_are_of(self, monkeypatch):
         monkeypatch.setattr(limits, "GATHERED", 2 * SIZE)
         names = [np.where(np.arange(y.size) < 100, f"alone {i}", y) for i, y in enumerate(NAMES)]
+        said = r"only in recording 1.*among 2 of 6 recordings, .*: \d, \d;"
         with (
             pytest.warns(DataWarning, match="fitted on 2 of 6"),
-            pytest.raises(
-                DataError, match=r"only in recording 1.*among 2 of 6 recordings, .*: \d, \d;"
-            ),
+            pytest.raises(DataError, match=said),
         ):
-            learner_of(LOGISTIC).fit(Sequence(XS), names)
+            learner_of(LOGISTIC).fit(OnDemand(XS), names)
 
 
+@pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")  # of the part, of constants
 @pytest.mark.parametrize("held", [6, 4], ids=["all fit", "four of six fit"])
 def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeypatch):
     """Those of a person are the same but for a sample: having seen one is having seen all."""
@@ -213,59 +225,46 @@ def test_no_recording_is_scored_by_a_model_that_has_seen_its_group(held, monkeyp
     features = Union(Columns(), Chain(Columns(), scores))
     found = {}
     for kind, groups in (("honest", PEOPLE), ("leaking", None)):
-        data = read_training(MetricLearner(), Sequence(Xs), ys, groups=groups)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # of the part, and of constant features
-            inputs, seen = Inputs.fit(features, None, data)
+        data = read_later(ys, groups, Xs)
+        inputs, seen = Inputs.fit(features, None, data)
         found[kind] = [sample.X[:, 4:] for sample in seen.samples]
     assert not any(map(np.any, found["honest"])), "a spy is sure of nothing but what it has seen"
     assert any(map(np.any, found["leaking"]))
     assert all(np.any(sample.X[:, 4:]) for sample in inputs(data.samples))
 
 
-LARGE = [np.repeat(X, 20, axis=0) for X in XS]
-
-
-def peak_of(n):
-    """The most memory of features and a classifier of so many recordings, in bytes."""
-
-    class Made(Sequence):
-        def __len__(self):
-            return n
-
-        def __getitem__(self, i):
-            return LARGE[i % 6].copy()
-
-    data = read_training(MetricLearner(), Made(()), [np.repeat(NAMES[i % 6], 20) for i in range(n)])
-    baseline = Baseline("frame", FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0]))
-    tracemalloc.start()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # of the part
-        Inputs.fit(Chain(Lags((0, 1)), Components(4)), "training", data)
-        ask(fit_baseline(baseline, data), "predict", data.samples, None)
-    found = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return found
-
-
+@pytest.mark.filterwarnings("ignore::structsvm.errors.DataWarning")  # of the part
 def test_memory_does_not_grow_with_the_recordings(monkeypatch):
     """But for what is answered of each, which takes few bytes beside its values."""
+    large = [np.repeat(X, 20, axis=0) for X in XS]
     monkeypatch.setattr(limits, "KEPT", 1)
-    monkeypatch.setattr(limits, "GATHERED", 4 * LARGE[0].nbytes)
+    monkeypatch.setattr(limits, "GATHERED", 4 * large[0].nbytes)
+    baseline = Baseline("frame", FrameClassifier("logistic", Columns(), n_folds=2, prices=[3.0]))
+
+    def peak_of(n):
+        """The most memory of features and a classifier of so many recordings, in bytes."""
+        labels = [np.repeat(NAMES[i % 6], 20) for i in range(n)]
+        data = read_later(labels, held=[large[i % 6] for i in range(n)])
+        tracemalloc.start()
+        Inputs.fit(Chain(Lags((0, 1)), Components(4)), "training", data)
+        ask(fit_baseline(baseline, data), "predict", data.samples, None)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
     _, few, many = (peak_of(n) for n in (5, 10, 30))  # the first one imports
-    assert many - few < 20 * LARGE[0].nbytes / 2
+    assert many - few < 20 * large[0].nbytes / 2
 
 
 def test_models_and_what_is_sent_hold_no_data(tmp_path):
     features = Union(Lags((-1, 0)), LOGISTIC, Chain(Components(2), Lags((0,))))
-    learner = learner_of(features).fit(Sequence(XS), NAMES, groups=PEOPLE)
+    learner = learner_of(features).fit(OnDemand(XS), NAMES, groups=PEOPLE)
     expected = learner.predict_breakpoints(XS)
-    structsvm.save(learner, tmp_path / "m.structsvm")
-    again = structsvm.load(tmp_path / "m.structsvm")
-    assert again.predict_breakpoints(Sequence(XS)) == expected
-    assert again.predict_segments(Sequence(XS)) == learner.predict_segments(XS)
-    assert pickle.loads(pickle.dumps(learner)).predict_breakpoints(XS) == expected
-    data = Inputs.fit(features, None, read_training(learner, Sequence(XS), NAMES))[1]
+    save(learner, tmp_path / "m.structsvm")
+    again = load(tmp_path / "m.structsvm")
+    assert again.predict_breakpoints(OnDemand(XS)) == expected
+    assert again.predict_segments(OnDemand(XS)) == learner.predict_segments(XS)
+    data = Inputs.fit(features, None, read_later())[1]
     sent = [pickle.loads(pickle.dumps(sample.data)) for sample in data.samples]
     for X, sample in zip(sent, data.samples, strict=True):
         np.testing.assert_array_equal(X.read(), sample.X)
@@ -276,32 +275,88 @@ def test_a_run_is_resumed(tmp_path):
     features, state = StateScores("boosting", lags=(-1, 0)), tmp_path / "state.npz"
     short = CuttingPlane(Stopping(1e-4, 2))
     with pytest.warns(match="max_iter"):
-        learner_of(features, solver=short).fit(Sequence(XS), NAMES, resume=state)
+        learner_of(features, solver=short).fit(OnDemand(XS), NAMES, resume=state)
     usual = CuttingPlane(Stopping(1e-4))
     learner = learner_of(features, solver=usual, n_jobs=2, backend="threads")
-    learner.fit(Sequence(XS), NAMES, resume=state)
+    learner.fit(OnDemand(XS), NAMES, resume=state)
     assert same(learner, learner_of(features, solver=usual).fit(XS, NAMES))
     other = learner_of(StateScores("boosting", lags=(-2, 0)), solver=usual)
     with pytest.raises(CheckpointError):
-        other.fit(Sequence(XS), NAMES, resume=state)
+        other.fit(OnDemand(XS), NAMES, resume=state)
 
 
-class Scaled(RecordingTransformer):
-    """A transformer of a user, which learns by ``fit`` alone."""
+# ---- Ctrl-C, and recipes for clusters
 
-    def fit(self, Xs, ys=None, groups=None):
-        self.scale_ = np.vstack(Xs).std(axis=0)
-        return self
+INTERRUPTED = """
+    import time, warnings
+    from structsvm.storage import limits
+    limits.KEPT = 1  # every round reads every recording
+    warnings.simplefilter("ignore")
+    from structsvm import MetricLearner
+    from structsvm.datasets import relevant_changes
+    from structsvm.solvers import CuttingPlane, Stopping
 
-    def transform(self, Xs):
-        return [X / self.scale_ for X in Xs]
+    class Slow:
+        held = relevant_changes(8, n_samples=220, n_features=4, n_relevant=2, random_state=0)
+        def __len__(self):
+            return 8
+        def __getitem__(self, i):
+            time.sleep(0.02)
+            return self.held[i].X, self.held[i].y
 
-    def get_feature_names_out(self, input_features=None):
-        return np.asarray(input_features, dtype=object)
+    solver = CuttingPlane(Stopping(1e-15, 100_000))
+    learner = MetricLearner(metric="diagonal", solver=solver, n_jobs=2, backend={backend!r})
+    learner.fit(Slow(), callback=lambda entry: print(entry.iteration, flush=True))
+    found = learner.solution_
+    print(found.status.name, found.lower <= found.upper, len(learner.predict(Slow())), flush=True)
+"""
 
 
-class Own(Scaled):
-    """One that has a way of its own with what it learns from."""
+@pytest.mark.parametrize("backend", ["serial", "processes"])
+def test_ctrl_c_while_recordings_are_read_returns_the_best_so_far(backend, tmp_path):
+    """Learning ends with a certificate, a calibrated price or the learned one, and no worker."""
+    output = output_of_interrupted(INTERRUPTED.format(backend=backend), b"1\n", tmp_path)
+    assert output.endswith(b"INTERRUPTED True 8\n")
 
-    def fit_transform(self, Xs, ys=None, groups=None):
-        return [X / X.std(axis=0) for X in Xs]
+
+class OfThisMachine(distributed.LocalCluster):
+    """Two workers in place of a cluster of a queueing system or of Kubernetes."""
+
+    def __init__(self, **settings):
+        super().__init__(
+            n_workers=settings.get("n_workers", 0) and 2,
+            threads_per_worker=settings.get("cores", 1),
+            dashboard_address=":0",
+        )
+
+    def scale(self, n=0, jobs=0):
+        return super().scale(min(2, jobs or n))
+
+
+@pytest.mark.parametrize("kind", ["SLURMCluster", "KubeCluster"])
+def test_the_recipes_of_the_page_run_with_workers_of_this_machine(kind, tmp_path, monkeypatch):
+    """As they are written, but for the number of workers and the folder."""
+    (tmp_path / "recordings").mkdir()
+    for recording in RECORDINGS:
+        write_recording(recording, tmp_path / "recordings" / f"{recording.name}.npz")
+    page = (Path(__file__).resolve().parents[1] / "docs" / "scaling.md").read_text()
+    blocks = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
+    (recipe,) = (block for block in blocks if f"{kind}(" in block)
+    for name in ("dask_jobqueue", "dask_kubernetes", "dask_kubernetes.operator"):
+        module = types.ModuleType(name)
+        module.SLURMCluster = module.KubeCluster = OfThisMachine
+        monkeypatch.setitem(sys.modules, name, module)
+    recipe = recipe.replace("/shared", str(tmp_path)).replace("for_workers(32)", "for_workers(2)")
+    if "learner.fit" not in recipe:
+        recipe += "learner = MetricLearner(metric='diagonal', backend='dask')\n"
+        recipe += f"learner.fit(RecordingFiles({str(tmp_path / 'recordings')!r}))\n"
+    things = (MetricLearner, RecordingFiles, distributed.Client)
+    names = {thing.__name__: thing for thing in things}
+    try:
+        exec(recipe, names)
+    finally:
+        for opened in ("client", "cluster"):
+            if opened in names:
+                names[opened].close()
+    expected = MetricLearner(metric="diagonal").fit(XS, CHANGES)
+    assert np.array_equal(names["learner"].metric_.factor, expected.metric_.factor)

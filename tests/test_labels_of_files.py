@@ -1,4 +1,4 @@
-"""Nothing of a file of labels is lost without a word."""
+"""Nothing of a file of labels is lost without a word, and what nobody knows stays unknown."""
 
 import json
 
@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from structsvm import MetricLearner
+from structsvm import DataError, MetricLearner
 from structsvm.baselines import BoundaryClassifier, EqualSegments, FrameClassifier, RowClassifier
-from structsvm.errors import DataError, DataWarning
-from structsvm.features import StateScores
+from structsvm.errors import DataWarning
+from structsvm.features import StateScores, windows
+from structsvm.features.boundaries import read_boundaries
 from structsvm.io import (
     Interval,
     Recording,
@@ -237,7 +238,24 @@ def test_one_state_that_is_written_in_two_ways_is_told(tmp_path):
     read_recordings(tmp_path)
 
 
-def test_symbols_and_numbers_are_words_of_their_own(tmp_path):
-    rows = ["x,label", "1,-", "2,_", "3,x-1", "4,x1", "5,-1", "6,1", "7,a", "8,A", "9,-12", "10,12"]
-    (tmp_path / "a.csv").write_text("\n".join([*rows, "0,rest"]))
-    read_recordings(tmp_path)
+# ---- labels that are not known, beside names
+
+
+ZEROS = np.zeros((6, 1))
+
+
+@pytest.mark.parametrize("unknown", [None, np.nan, pd.NA, "", -1])
+@pytest.mark.parametrize("holder", [list, lambda y: np.array(y, dtype=object), pd.Series])
+def test_an_unknown_name_is_no_boundary(unknown, holder):
+    """numpy would make the text "nan" of a NaN beside text, and "-1" of the number."""
+    (codes,) = read_boundaries(
+        [holder(["a", "a", unknown, unknown, "b", "c"])], [ZEROS], "it"
+    ).codes
+    assert codes.tolist() == [-1, 0, -1, -1, -1, 1]
+
+
+def test_windows_have_no_label_that_nobody_gave():
+    found = windows(ZEROS, rate=1.0, window=2.0, hop=2.0)
+    assert found.labels(["a", "a", "", "", "b", "b"]).tolist() == ["a", "", "b"]
+    with pytest.raises(DataError, match=r"labels do not compare .* blank text where none is known"):
+        found.labels(["a", "a", np.nan, np.nan, "b", "b"])

@@ -1,0 +1,392 @@
+"""What comes back has the form of what was handed in, and names decide what belongs together."""
+
+import enum
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import LeaveOneOut, cross_val_score
+
+from structsvm import (
+    ChangePoint,
+    DataError,
+    EquivalenceMatrix,
+    MetricLearner,
+    MetricLearnerCV,
+    PartialLabels,
+    SettingsError,
+    diagnose,
+    evaluate,
+    load,
+    margin_rates,
+    save,
+)
+from structsvm.datasets import relevant_changes
+from structsvm.features import StateScores
+from structsvm.io import Recording, arrays_and_labels
+from structsvm.learner.steps import encode
+from structsvm.plotting import report_page
+from structsvm.storage.fingerprint import fingerprint
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::structsvm.errors.VerdictWarning", "ignore:the model was learned from"
+)
+METHODS = ("predict", "predict_breakpoints", "predict_partitions", "predict_segments", "transform")
+GROUPS = ["ann", "bob", "cyd", "ann", "bob", "cyd"]
+PLAIN = MetricLearner(metric="diagonal")
+SEARCH = MetricLearnerCV(lams=(0.1,), candidates=("untrained", "diagonal"), cv=2, random_state=0)
+
+
+def states(n, seed):
+    """Three states in some order, each with a mean of its own."""
+    rng = np.random.default_rng(seed)
+    lengths = [rng.permutation([10, 13, 17]) for _ in range(n)]
+    ys = [np.repeat(rng.permutation(3), length) for length in lengths]
+    return [3.0 * np.eye(3)[y] + rng.normal(size=(40, 3)) for y in ys], ys
+
+
+def named(names, values):
+    return dict(zip(names, values, strict=True))
+
+
+XS, YS = states(6, 0)
+NEW, TRUE = states(3, 1)
+BY_NAME = named((3, 5, 4), NEW)
+LABELS = {5: TRUE[1], 4: TRUE[2], 3: TRUE[0]}
+FRAMES = [pd.DataFrame(X, columns=list("abc")) for X in XS]
+RECORDINGS = [Recording(f"r{i}", XS[i], YS[i], ("a", "b", "c")) for i in range(6)]
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return clone(PLAIN).fit(FRAMES, YS)
+
+
+@pytest.fixture(scope="module")
+def search():
+    return clone(SEARCH).fit(XS, YS)
+
+
+def same(one, other):
+    if isinstance(one, EquivalenceMatrix):
+        return one.breakpoints == other.breakpoints
+    return np.array_equal(one, other)
+
+
+def price(*data, **how):
+    return clone(PLAIN).fit(*data, **how).metric_.price
+
+
+# ---- forms
+
+
+class Held:
+    """An array of another library, which numpy can read."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_answers_in_the_form_of_the_question(learner, method):
+    ask = getattr(learner, method)
+    listed = ask(XS)
+    assert isinstance(listed, list)
+    for one in (XS[0], FRAMES[0], RECORDINGS[0], Held(XS[0]), XS[0].astype(object)):
+        assert same(ask(one), listed[0])
+    by_name = ask(named("abcdef", FRAMES))
+    assert list(by_name) == list("abcdef")
+    for found in (by_name.values(), ask(RECORDINGS), ask(iter(XS))):
+        assert all(same(a, b) for a, b in zip(found, listed, strict=True))
+
+
+def test_answers_of_a_chosen_metric(search):
+    listed = search.predict_breakpoints(XS)
+    assert search.predict_breakpoints(XS[1]) == listed[1]
+    assert search.predict_breakpoints({"x": RECORDINGS[2]}) == {"x": listed[2]}
+    assert same(search.predict(XS[1]), search.predict(XS)[1])
+
+
+def test_recordings_and_names_bring_labels_and_features(learner):
+    by_name = named("fdbcae", FRAMES), dict(sorted(named("fdbcae", YS).items()))
+    assert learner.metric_.price == price(RECORDINGS) == price(*by_name)
+    assert learner.metric_.price == price({r.name: r for r in RECORDINGS})
+    turned = [r.with_features(r.features[::-1], "us") for r in RECORDINGS]
+    assert learner.predict_breakpoints(turned) == learner.predict_breakpoints(RECORDINGS)
+    tables = [pa.table(named("abc", X.T)) for X in XS]
+    assert clone(PLAIN).fit(tables, YS).feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_fitting_and_asking_at_once(learner):
+    for method in ("predict", "transform"):
+        found = getattr(clone(learner), f"fit_{method}")(XS, YS)
+        assert all(map(np.array_equal, found, getattr(learner, method)(XS)))
+    assert clone(learner).fit_predict(dict(enumerate(RECORDINGS)))[3].shape == (40,)
+
+
+def test_what_can_be_gone_through_only_once(learner):
+    """Labels are looked at twice, and so are samples by whoever compares what finds segments."""
+    once = clone(PLAIN).fit(
+        iter(XS), iter(YS), sample_weight=iter([1.0] * 6), groups=iter("abcdef")
+    )
+    assert once.metric_.price == learner.metric_.price
+    assert once.score(iter(XS), iter(YS)) == learner.score(XS, YS)
+    search = clone(SEARCH).fit(iter(XS), iter(YS))
+    for model in (search, search.best_estimator_.baselines_["untrained"]):
+        assert all(map(np.array_equal, model.predict(iter(XS)), model.predict(XS)))
+    seen = [evaluate(learner, f(XS), f(YS), baselines={"too": once}).scores for f in (list, iter)]
+    assert seen[0] == seen[1]
+
+
+def test_evaluations_and_reports_know_the_names(learner):
+    more = relevant_changes(5, n_samples=200, n_features=3, n_relevant=2, random_state=1)
+    model = clone(PLAIN).fit(more)
+    found = evaluate(model, more)
+    assert [one.name for one in found.samples] == [r.name for r in more]
+    assert found.scores == evaluate(model, *arrays_and_labels(more)).scores
+    by_name = {r.name: r.X for r in more}, {r.name: r.y for r in more}
+    assert evaluate(model, *by_name).to_dict() == found.to_dict()
+    reported = report_page(learner, NEW, TRUE, names=["3", "5", "4"])
+    assert report_page(learner, BY_NAME, LABELS) == reported
+    assert report_page(learner, iter(NEW), iter(TRUE), names=["3", "5", "4"]) == reported
+
+
+class Posture(enum.Enum):
+    """Members of an enumeration do not compare."""
+
+    LYING, SITTING, STANDING = range(3)
+
+
+@pytest.mark.parametrize(
+    ("Xs", "ys", "message"),
+    [
+        ([RECORDINGS[0], Recording("bare", XS[0], None, ("a", "b", "c"))], None, "bare has no lab"),
+        ([RECORDINGS[0], XS[1]], YS[:2], "recordings and other things are mixed"),
+        ({"a": XS[0], "b": XS[1]}, {"a": YS[0]}, "'b' is only in one of them"),
+        (sp.csr_matrix(XS[0]), YS[:1], r"sparse matrix: give X.toarray\(\)"),
+        (FRAMES[0].assign(label=YS[0]), None, "frame 0 has a column 'label': give y apart"),
+        ({"a": FRAMES[0].assign(label=YS[0])}, None, "frame 'a' has a column 'label': give y"),
+    ],
+)
+def test_what_cannot_be_learned_from(Xs, ys, message):
+    with pytest.raises(DataError, match=message):
+        clone(PLAIN).fit(Xs, ys)
+
+
+def test_states_that_do_not_compare_and_features_of_one_name(learner):
+    postures = [[Posture(k) for k in y] for y in YS]
+    clone(PLAIN).fit(XS, postures)  # where they change is all it asks
+    with pytest.raises(DataError, match=r"StateScores .* do not compare .*: give text or numbers"):
+        MetricLearner(features=StateScores("logistic")).fit(XS, postures)
+    with pytest.raises(DataError, match="other has other features than the model"):
+        learner.predict(Recording("other", XS[0], YS[0], ("x", "y", "z")))
+
+    def recorded(X, y, names):
+        return Recording("one", X, y, tuple(names))
+
+    twice = clone(PLAIN).fit([recorded(X, y, "aab") for X, y in zip(XS, YS, strict=True)])
+    found = twice.transform(recorded(NEW[0], None, "aab"))
+    assert np.array_equal(found, twice.transform(NEW[0]))
+    for columns, names in (([2, 0, 1], "baa"), ([0, 2], "ab")):
+        with pytest.raises(DataError, match="are called 'a': give each its own name"):
+            twice.transform(recorded(NEW[0][:, columns], None, names))
+
+
+def test_one_of_a_stack_is_left_out():
+    scores = cross_val_score(clone(PLAIN), np.stack(XS), np.stack(YS), cv=LeaveOneOut())
+    one_by_one = [
+        clone(PLAIN).fit(XS[:i] + XS[i + 1 :], YS[:i] + YS[i + 1 :]).score([XS[i]], [YS[i]])
+        for i in range(len(XS))
+    ]
+    assert scores.tolist() == one_by_one
+
+
+# ---- names of samples
+
+
+@pytest.mark.parametrize("kind", ["learner", "search"])
+def test_a_score_by_names(kind, request):
+    one = request.getfixturevalue(kind)
+    assert one.score(BY_NAME, LABELS) == one.score(NEW, TRUE)
+    weighted = one.score(NEW, TRUE, sample_weight=[3, 0, 1])
+    assert one.score(BY_NAME, LABELS, sample_weight={5: 0, 4: 1, 3: 3}) == weighted
+    best = getattr(one, "best_estimator_", one)
+    assert encode(best, BY_NAME, LABELS) == encode(best, NEW, TRUE)
+    with pytest.raises(DataError, match="'stranger' is only in one of them"):
+        one.score(BY_NAME, {**LABELS, "stranger": TRUE[0]})
+
+
+def test_what_is_known_of_one_of_them(learner):
+    known = np.repeat([-1, 0, 1], [38, 1, 1])
+    found = learner.predict_segments(BY_NAME, known={5: known})
+    assert found == named(BY_NAME, learner.predict_segments(NEW, known=[None, known, None]))
+    assert found[5][-1]["start"] == 39
+    with pytest.raises(DataError, match="samples and what is known are given by different names"):
+        learner.predict(BY_NAME, known={"d": PartialLabels(n_clusters=2)})
+
+
+def test_weights_by_name(learner):
+    names = [f"r{i}" for i in range(6)]
+    expected = price(XS, YS, sample_weight=[1, 2, 1, 1, 1, 3])
+    weights = named(reversed(names), [3, 1, 1, 1, 2, 1])
+    assert price(named(names, XS), named(names, YS), sample_weight=weights) == expected
+
+
+def test_groups_of_a_diagnosis(learner):
+    shared = named("abcdef", [*XS[:-1], np.vstack([XS[0][:25], XS[1][:15]])])
+    labels = named("fedcba", YS[::-1])
+    same = {"f": 0, "e": 4, "d": 3, "c": 2, "b": 0, "a": 0}
+    assert "leakage" in diagnose(learner, shared).kinds
+    found = diagnose(learner, shared, labels, groups=same)
+    groups = [0, 0, 2, 3, 4, 0]
+    listed = diagnose(learner, list(shared.values()), YS, groups=groups, names=list(shared))
+    assert found.to_dict() == listed.to_dict()
+    (apart,) = (
+        finding.values["pairs"]
+        for finding in diagnose(learner, shared, groups={**same, "f": 5}).findings
+        if "pairs" in finding.values
+    )
+    assert {(pair["first"], pair["second"]) for pair in apart} == {("a", "f"), ("b", "f")}
+
+
+# ---- groups
+
+
+def folds(Xs, ys, groups):
+    return clone(SEARCH).set_params(cv=3).fit(Xs, ys, groups=groups).fold_.tolist()
+
+
+def test_groups_by_name_are_those_of_the_recordings_of_that_name():
+    """The names themselves are no groups: every recording would be one of its own."""
+    Xs, ys, groups = (named([f"r{i}" for i in range(6)], some) for some in (XS, YS, GROUPS))
+    expected = folds(XS, YS, GROUPS)
+    assert folds(Xs, ys, dict(reversed(groups.items()))) == expected
+    for sequence in (pd.Series(GROUPS), pd.Categorical(GROUPS), groups.values()):
+        assert folds(XS, YS, sequence) == expected
+    with pytest.raises(DataError, match="groups is a dict: give arrays"):
+        folds(XS, YS, groups)
+    with pytest.raises(DataError, match="samples and groups are given by different names: 'ann'"):
+        folds(Xs, ys, {"ann": 1})
+
+
+@pytest.mark.parametrize("unknown", [None, np.nan, pd.NA, ""], ids=["None", "NaN", "NA", "blank"])
+def test_recordings_of_nobody_are_not_of_one(unknown):
+    groups = [unknown, "bob", "cyd", unknown, "bob", "cyd"]
+    if unknown is np.nan:
+        groups = [unknown, 1.0, 2.0, unknown, 1.0, 2.0]
+    message = r"the group of recording 0 is missing \(2 in all\): give one for each"
+    with pytest.raises(DataError, match=message):
+        folds(XS, YS, groups)
+    with pytest.raises(DataError, match=message):
+        StateScores("logistic").fit_transform(XS, YS, groups)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([1, "1", 2, 2, 3, 3], "groups do not compare .*: give text or numbers"),
+        (set(range(6)), "groups is a set"),
+        ("aabbcc", "groups is 'aabbcc', a text"),
+        (np.ma.array([1, 1, 2, 2, 3, 3], mask=[1, 0, 0, 0, 0, 0]), "groups: .* masked"),
+        ([1, 2, 3], r"6 recordings but groups of shape \(3,\)"),
+    ],
+)
+def test_groups_that_are_none(groups, message):
+    with pytest.raises(DataError, match=message):
+        folds(XS, YS, groups)
+
+
+def test_an_evaluation_counts_groups_and_not_their_recordings():
+    """Copies join groups, and several recordings of a group say as much as their mean."""
+    learner = clone(PLAIN).fit(XS[:3], YS[:3], baselines=["rca"])
+    rng = np.random.default_rng(1)
+    more = [X + rng.normal(scale=3.0, size=X.shape) for X in XS for _ in range(2)]
+    labels = [y for y in YS for _ in range(2)]
+    groups = [f"p{i // 2}" for i in range(12)]
+    alone, found = evaluate(learner, more, labels), evaluate(learner, more, labels, groups=groups)
+    losses = [
+        np.array([row.scores[name]["disagreement"] for row in found.samples])
+        for name in ("untrained", "learned")
+    ]
+    gains = np.subtract(*losses).reshape(6, 2).mean(axis=1)
+    assert found.verdict.untrained.mean == pytest.approx(gains.mean())
+    assert found.verdict.untrained.se == pytest.approx(gains.std(ddof=1) / np.sqrt(6))
+    assert found.scores == alone.scores
+    assert (alone.verdict.untrained.units, found.verdict.untrained.units) == (12, 6)
+    assert "On 12 held-out recordings in 6 groups" in str(found.verdict)
+    by_name = dict(enumerate(more)), dict(enumerate(labels))
+    turned = dict(reversed(list(enumerate(groups))))
+    assert str(evaluate(learner, *by_name, groups=turned).verdict) == str(found.verdict)
+    copied = evaluate(learner, [*more[:11], more[0]], labels, groups=groups)
+    assert copied.verdict.untrained.units == 5
+    assert "in 6 groups" in report_page(learner, more, labels, groups=groups)
+
+
+# ---- names of settings
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"problem": "changepoint"}, "did you mean 'change-point'"),
+        ({"metric": "diag"}, "did you mean 'diagonal'"),
+        ({"regularizer": "square"}, "did you mean 'squared'"),
+        ({"solver": "cuttingplane"}, "did you mean 'cutting-plane'"),
+        ({"lam": "cv"}, "lam must be > 0, got 'cv': MetricLearnerCV chooses it"),
+    ],
+)
+def test_wrong_names_are_guessed(given, message):
+    with pytest.raises(SettingsError, match=message):
+        MetricLearner(**given).fit(XS, YS)
+
+
+def test_a_problem_by_name(learner):
+    by_name = MetricLearner("change-point", metric="diagonal").fit(XS, YS)
+    assert by_name.problem_ == ChangePoint()
+    assert by_name.metric_.price == learner.metric_.price
+    assert clone(by_name).problem == "change-point"
+
+
+# ---- what was found out of other data is forgotten
+
+
+def test_rates_of_margins_do_not_outlive_the_recordings_they_were_measured_on(tmp_path):
+    learner = clone(PLAIN).fit(XS, YS)
+    learner.margin_rates_ = margin_rates(learner, XS, YS, cv=2)
+    learner.columns_ = {"label": "state"}
+    save(learner, tmp_path / "before")
+    assert "rate" in learner.predict_segments(XS)[0][0]
+    for one in (learner, load(tmp_path / "before")):
+        one.fit(*states(6, 1))
+        assert "rate" not in one.predict_segments(XS)[0][0]
+        assert not hasattr(one, "columns_")
+
+
+def test_a_choice_alone_leaves_no_learner_of_the_choice_before():
+    search = clone(SEARCH).fit(XS, YS)
+    search.choose(*states(4, 1))
+    assert len(search.losses_) == 4
+    with pytest.raises(NotFittedError):
+        search.predict(XS)
+
+
+class Limit:
+    """A constraint of an object that knows its number."""
+
+    def __init__(self, most):
+        self.most = most
+
+    def on(self, B):
+        return [B <= self.most]
+
+
+def test_methods_of_two_objects_are_not_the_same_function():
+    assert fingerprint(Limit(1).on) == fingerprint(Limit(1).on)
+    assert fingerprint(Limit(1).on) != fingerprint(Limit(2).on)
