@@ -1,15 +1,18 @@
-"""Ctrl-C is held back while compiled code runs, and answered right after it."""
+"""Ctrl-C waits for compiled code, and leaves the best metric so far; no file is ever half."""
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
-from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partitions.oracle import Constraint, Region
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm import MetricLearner, MetricLearnerCV, Region, Status, load, save
+from structsvm.oracles import SequentialOracle
+from structsvm.partitions import Constraint, Learning, TraceObjective
 from structsvm.support.interrupts import Interrupts, pieces, uninterrupted
 
 
@@ -50,13 +53,6 @@ class TestCompiledCalls:
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert len(work(lambda: None)) == 1
 
-    def test_the_users_handler_is_called_once_afterwards(self, handler):
-        seen = []
-        done = work(interrupt, lambda: seen.extend(handler))
-        assert len(done) == 2
-        assert seen == []
-        assert handler == [signal.SIGINT]
-
     def test_the_handler_comes_back_after_an_error(self, handler):
         def fail():
             raise ValueError("its own")
@@ -65,14 +61,6 @@ class TestCompiledCalls:
             work(interrupt, fail)
         assert handler == [signal.SIGINT]
 
-    @pytest.mark.parametrize("ignored", [signal.SIG_IGN, signal.SIG_DFL])
-    def test_what_is_no_python_handler_stays(self, ignored):
-        before = signal.signal(signal.SIGINT, ignored)
-        try:
-            assert work(lambda: None) == [ignored]
-        finally:
-            signal.signal(signal.SIGINT, before)
-
     def test_other_threads_are_left_alone(self):
         seen = []
         thread = threading.Thread(target=lambda: seen.extend(work(lambda: None)))
@@ -80,23 +68,8 @@ class TestCompiledCalls:
         thread.join()
         assert seen == [signal.default_int_handler]
 
-    def test_a_handler_installed_meanwhile_stays(self, handler):
-        def other(number, frame):
-            handler.append("other")
-
-        ours = signal.getsignal(signal.SIGINT)
-        work(lambda: signal.signal(signal.SIGINT, other))
-        assert signal.getsignal(signal.SIGINT) is other
-        signal.signal(signal.SIGINT, ours)
-
 
 class TestBlocks:
-    def test_a_block_ends_before_the_signal_is_answered(self, handler):
-        with Interrupts():
-            interrupt()
-            assert handler == []
-        assert handler == [signal.SIGINT]
-
     def test_a_part_that_is_released_is_interrupted(self):
         with Interrupts() as interrupts:
             with pytest.raises(KeyboardInterrupt), interrupts.released():
@@ -120,12 +93,6 @@ class TestBlocks:
             inner.__exit__()
             assert outer.taken()
 
-    def test_compiled_code_inside_a_part_that_is_released_still_waits(self):
-        seen = []
-        with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.released():
-            work(interrupt, lambda: seen.append("went on"))
-        assert seen == ["went on"]
-
     def test_what_a_library_makes_of_an_interruption_is_one_again(self):
         def wrap():
             try:
@@ -135,18 +102,6 @@ class TestBlocks:
 
         with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.released():
             wrap()
-
-    def test_other_errors_stay_what_they_are(self, handler):
-        def fail():
-            interrupt()
-            raise ValueError("its own")
-
-        with (
-            Interrupts() as interrupts,
-            pytest.raises(ValueError, match="own"),
-            interrupts.released(),
-        ):
-            fail()
 
 
 class TestPieces:
@@ -194,3 +149,179 @@ def calling_until_interrupted(timer, objective):
     timer.start()
     while True:
         SequentialOracle().maximize(objective)
+
+
+# ---- while the choice of a search is learned
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    ys = [np.repeat([0, 1, 2], [12, 15, 13]) for _ in range(6)]
+    return [np.eye(3)[y] @ np.diag([3, 0, 0]) + rng.normal(size=(40, 3)) for y in ys], ys
+
+
+def small():
+    return MetricLearnerCV(lams=(0.2,), candidates=("untrained", "rca", "diagonal"), random_state=0)
+
+
+def test_it_is_handed_over_before_anything_else_is_tuned(data, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MetricLearner, "_tune_baselines", interrupt)
+    learned, search = [], small()
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(*data, when_learned=learned.append)
+    assert learned == [search.best_estimator_]
+    assert len(search.predict(data[0])) == 6
+
+
+def test_a_metric_that_is_not_finished_ends_the_search(data, monkeypatch):
+    kept = MetricLearner._keep
+
+    def unfinished(self, read, inputs, result):
+        kept(self, read, inputs, result)
+        object.__setattr__(self.solution_, "status", Status.INTERRUPTED)
+
+    monkeypatch.setattr(MetricLearner, "_keep", unfinished)
+    search = small()
+    with pytest.raises(KeyboardInterrupt, match="best_estimator_ is the best so far"):
+        search.fit(*data)
+    assert search.best_estimator_.interrupted_
+
+
+# ---- real signals to real processes: STRUCTSVM_SIGNALS=40 sends forty to each command
+
+
+MOMENTS = int(os.environ.get("STRUCTSVM_SIGNALS", "2"))
+T, N, P = 1000, 6, 4
+
+
+def recordings():
+    rng = np.random.default_rng(5)
+    y = np.repeat(np.arange(10), T // 10)
+    return [rng.normal(size=(T, P)) + 0.7 * rng.normal(size=(10, P))[y] for _ in range(N)], [y] * N
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Recordings as files, and a model."""
+    folder = tmp_path_factory.mktemp("signals")
+    (folder / "train").mkdir()
+    Xs, ys = recordings()
+    for i, (X, y) in enumerate(zip(Xs, ys, strict=True)):
+        np.savez(folder / "train" / f"{i}.npz", X=X, y=y)
+    small = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
+    save(small, folder / "small.structsvm")
+    return folder
+
+
+def command(folder, words):
+    """A command in a process of its own."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    program = [sys.executable, "-m", "structsvm", *words.split()]
+    return subprocess.Popen(
+        program, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+@pytest.fixture(scope="module")
+def seconds(folder):
+    """How long each command takes."""
+    taken = {}
+    for name, words in COMMANDS.items():
+        started = time.perf_counter()
+        command(folder, words.format(out="warm-" + name)).communicate()
+        taken[name] = time.perf_counter() - started
+    return taken
+
+
+COMMANDS = {
+    "fit": "fit change-point train --lam .01 --set solver.tol=1e-5 --set solver.max_iter=8 "
+    "-o {out}",
+    "predict": "predict small.structsvm train -o {out}",
+    "evaluate": "evaluate small.structsvm train",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_signal_at_any_moment_ends_a_command_in_order(folder, seconds, name):
+    for k in range(MOMENTS):
+        out = folder / f"{name}-{k}"
+        process = command(folder, COMMANDS[name].format(out=out.name))
+        # Python itself answers during its first tenth of a second, before any code of ours.
+        moment = 0.15 + (seconds[name] - 0.15) * (k + 0.5) / MOMENTS
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        err = err.decode()
+        assert process.returncode in (0, 130), err
+        assert "Error" not in err, err
+        assert "Traceback" not in err, err
+        if name == "fit":
+            assert out.exists() == ("saved in" in err), err
+            if out.exists():
+                assert load(out).solution_.lower <= load(out).solution_.upper
+        elif process.returncode == 130:
+            assert err.splitlines()[-1] == "interrupted", err
+            assert not out.exists() or len(list(out.iterdir())) == N
+
+
+@pytest.mark.parametrize(
+    ("program", "status", "told"),
+    [
+        ("exec('signal.raise_signal(signal.SIGINT)')", 130, "interrupted\n"),
+        ("atexit.register(signal.raise_signal, signal.SIGINT)", 0, ""),
+    ],
+    ids=["in code made from text", "while Python ends"],
+)
+def test_the_exit_status_is_that_of_the_command(program, status, told, tmp_path):
+    """A signal in code that a library makes from text, or after the end, changes nothing of it."""
+    (tmp_path / "program.py").write_text(
+        f"""
+import atexit, signal, sys
+import structsvm.cli.app
+
+def run(arguments):
+    {program}
+    return 0
+
+structsvm.cli.app.run = run
+sys.exit(structsvm.cli.main())
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "program"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (status, told)
+
+
+def test_a_metric_outlives_the_calibration_of_its_penalty(monkeypatch):
+    """The penalty is the one that was learned; a second Ctrl-C while learning has ended is this."""
+    Xs, ys = recordings()
+    Xs, ys = [X[::10] for X in Xs[:4]], [y[::10] for y in ys[:4]]
+    calibrated = MetricLearner(metric="diagonal").fit(Xs, ys)
+
+    calls, calibrate = [], Learning.calibrate
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:  # the first one is of the untrained metric
+            signal.raise_signal(signal.SIGINT)
+        return calibrate(*arguments)
+
+    monkeypatch.setattr(Learning, "calibrate", interrupted)
+    with pytest.warns(UserWarning, match="interrupted while the price of a cluster"):
+        learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    assert learner.calibration_.missing
+    assert np.array_equal(learner.metric_.factor.T, calibrated.metric_.factor.T)
+    assert learner.solution_.status is calibrated.solution_.status
+    assert 0.1 < learner.metric_.price / calibrated.metric_.price < 10
+    assert learner.score(Xs, ys) < 0

@@ -1,24 +1,35 @@
-"""What is ignored in one thread is ignored nowhere else, and never afterwards."""
+"""What is told: warnings at the line of the user, or in no thread but others; progress."""
 
-import pickle
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from inspect import currentframe
+from pathlib import Path
 from threading import Barrier, Event, Thread
 
 import numpy as np
 import pytest
+from cut_cases import planted
 from enumerated import listed_risk
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.parallel import Parallel as SklearnParallel
 from sklearn.utils.parallel import delayed as sklearn_delayed
 
+from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, NormalizedCut
+from structsvm.cli import terminal
+from structsvm.data.sample import Sample
+from structsvm.datasets import relevant_changes
+from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.graphs import FeatureGraph, from_adjacency
+from structsvm.io import arrays_and_labels
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
+from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
+from structsvm.support.progress import stage, tell, watching
 from structsvm.support.quiet import without_warnings
 from structsvm.weights import PSD
-
-METRICS = ("untrained", "rca", "diagonal", "full")
 
 
 def is_told(message="something", category=UserWarning):
@@ -53,13 +64,6 @@ def test_the_filters_that_scikit_learn_sends_to_its_workers_can_be_read_there():
     assert found == [2, 4]
 
 
-def test_an_error_ends_it_too():
-    before = list(warnings.filters)
-    with pytest.raises(ZeroDivisionError), without_warnings(Warning):
-        raise ZeroDivisionError
-    assert list(warnings.filters) == before
-
-
 def test_blocks_that_overlap_in_threads_leave_nothing_behind():
     """The first to enter is the first to leave, which is what ``catch_warnings`` cannot bear."""
     before, inside, left = list(warnings.filters), Event(), Event()
@@ -84,20 +88,6 @@ def test_blocks_that_overlap_in_threads_leave_nothing_behind():
     assert list(warnings.filters) == before
 
 
-def test_filters_that_others_set_inside_come_first():
-    with warnings.catch_warnings(), without_warnings(UserWarning):
-        warnings.simplefilter("error", UserWarning)
-        assert is_told()
-        with without_warnings(UserWarning):
-            assert not is_told()
-
-
-def test_filters_can_be_sent_to_workers():
-    with without_warnings(UserWarning):
-        entry = warnings.filters[0]
-        assert pickle.loads(pickle.dumps(entry)) == entry
-
-
 def test_conic_masters_in_many_threads():
     before, start = list(warnings.filters), Barrier(8)
     risk = listed_risk(PSD(3), SquaredNorm(0.5))
@@ -114,3 +104,190 @@ def test_conic_masters_in_many_threads():
                 np.testing.assert_array_equal(w, expected)
     assert list(warnings.filters) == before
     assert is_told()
+
+
+# ---- a warning names the line of whoever called, however deep its reason is found
+
+
+ROOT = Path(__file__).resolve().parents[1]
+METRICS = ("untrained", "rca", "diagonal", "full")
+CHOICE = {"candidates": METRICS, "lams": [1.0], "cv": 2, "random_state": 0}
+EARLY = CuttingPlane(Stopping(tol=1e-12, max_iter=2))
+BRIEF = QuasiNewton(Stopping(tol=1e-12, max_iter=1))
+
+XS, YS = arrays_and_labels(
+    relevant_changes(6, n_samples=200, n_features=3, n_relevant=1, jump=2.0, random_state=0)
+)
+FLAT_XS = [np.column_stack([X, np.ones(len(X))]) for X in XS]
+NOISE = [np.random.default_rng(i).normal(size=(200, 3)) for i in range(6)]
+STRETCH = np.r_[[-1] * 30, [0] * 5, [1] * 5, [-1] * 40]
+SPARSE = [np.roll(STRETCH, shift) for shift in (-25, -14, -3, 0, 6, 11, 19, 24, 28, 29)]
+UNTOLD = [np.random.default_rng(i).normal(size=(80, 6)) for i in range(10)]
+GRAPHS, NODES = planted(np.random.default_rng(0), n=3, T=20)
+APART = from_adjacency(np.kron(np.eye(2), 1 - np.eye(10)), GRAPHS[0].X)
+ALIKE = FeatureGraph(np.ones((20, 3)))
+CUTS = MetricLearner(NormalizedCut(), lam=0.02).fit(GRAPHS, NODES)
+
+CALLS: dict[str, tuple[type[Warning], Callable[[], object]]] = {
+    "fit on one recording": (DataWarning, lambda: MetricLearner().fit(XS[:1], YS[:1])),
+    "fit on a constant feature": (DataWarning, lambda: MetricLearner().fit(FLAT_XS, YS)),
+    "fit on tables with a constant feature": (
+        DataWarning,
+        lambda: MetricLearner(Clustering()).fit([X[:60] for X in FLAT_XS], [y[:60] for y in YS]),
+    ),
+    "fit that ends early": (
+        ConvergenceWarning,
+        lambda: MetricLearner(solver=EARLY).fit(XS, YS),
+    ),
+    "fit on labels in part that are not completed": (
+        DataWarning,
+        lambda: MetricLearner(lam=0.05).fit(UNTOLD, SPARSE),
+    ),
+    "search of which learning does not pay": (
+        VerdictWarning,
+        lambda: MetricLearnerCV(**CHOICE).fit(NOISE, YS),
+    ),
+    "search that ends early": (
+        ConvergenceWarning,
+        lambda: MetricLearnerCV(**CHOICE, solver=EARLY).fit(XS, YS),
+    ),
+    "cross-validation of scikit-learn": (
+        ConvergenceWarning,
+        lambda: cross_val_score(MetricLearner(solver=EARLY), XS, YS, cv=2),
+    ),
+    "a pipeline of scikit-learn": (
+        DataWarning,
+        lambda: make_pipeline(MetricLearner()).fit(XS[:1], YS[:1]),
+    ),
+    "cut that ends early": (
+        ConvergenceWarning,
+        lambda: MetricLearner(NormalizedCut(), solver=BRIEF).fit(GRAPHS, NODES),
+    ),
+    "cut of a graph with one label": (
+        DataWarning,
+        lambda: MetricLearner(NormalizedCut(), lam=0.02).fit(
+            GRAPHS, [*NODES[:2], np.zeros(20, dtype=int)]
+        ),
+    ),
+    "cut of a graph in two pieces": (
+        DataWarning,
+        lambda: MetricLearner(NormalizedCut(), lam=0.02).fit([*GRAPHS, APART], [*NODES, NODES[0]]),
+    ),
+    "prediction of a graph in two pieces": (DataWarning, lambda: CUTS.predict([APART], 2)),
+    "prediction of a graph whose nodes are alike": (DataWarning, lambda: CUTS.predict([ALIKE], 2)),
+    "a problem whose kappa is too small": (
+        DataWarning,
+        lambda: NormalizedCut(objective_kind="plain", kappa=1e-3),
+    ),
+    "labels that a problem looks at": (
+        DataWarning,
+        lambda: ChangePoint().learning.check([ChangePoint().encode(YS[0], Sample(XS[0]))]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_warning_names_the_line_of_the_call(name: str) -> None:
+    category, call = CALLS[name]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        call()
+    ours = [warning for warning in told if issubclass(warning.category, category)]
+    assert ours
+    lines = range(call.__code__.co_firstlineno, call.__code__.co_firstlineno + 2)
+    for warning in told:
+        assert warning.filename == __file__
+        assert warning.lineno in lines
+
+
+def test_each_fit_of_a_program_is_warned_about() -> None:
+    """Python shows a warning once for each line: one of the package would silence the next fit."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        first = currentframe().f_lineno + 1
+        MetricLearner().fit(XS[:1], YS[:1])
+        MetricLearner().fit(XS[1:2], YS[1:2])
+    assert [warning.lineno for warning in told] == [first, first + 1]
+
+
+# ---- progress
+
+
+def heard():
+    """Return a list, and a function that notes down in it what it is told."""
+    notes = []
+    return notes, lambda words, part: notes.append((words, part))
+
+
+def test_shares_add_up():
+    notes, watcher = heard()
+    with watching(watcher):
+        for _ in stage("files", "ab"):
+            for _ in stage("lines", range(2)):
+                tell("word", 0.5)
+    assert notes == [
+        ("files", 0.0),
+        ("files: lines", 0.0),
+        ("files: lines: word", 0.125),
+        ("files: lines", 0.25),
+        ("files: lines: word", 0.375),
+        ("files", 0.5),
+        ("files: lines", 0.5),
+        ("files: lines: word", 0.625),
+        ("files: lines", 0.75),
+        ("files: lines: word", 0.875),
+    ]
+    tell("to nobody", 1.0)
+    assert len(notes) == 10
+
+
+def test_a_stage_that_is_left_early_is_over():
+    notes, watcher = heard()
+    with watching(watcher):
+        for _ in stage("files", range(4)):
+            break
+        tell("after", 0.5)
+    with watching(watcher), pytest.raises(ZeroDivisionError):
+        _ = [1 // 0 for _ in stage("files", range(4))]
+    tell("to nobody", 1.0)
+    assert notes[-1] == ("files", 0.0)
+    assert ("after", 0.5) in notes
+
+
+def test_learning_tells_and_ends_where_it_should():
+    notes, watcher = heard()
+    with watching(watcher):
+        MetricLearner(metric="diagonal").fit(XS[:3], YS[:3])
+    innermost = [words.rpartition(": ")[2].split(" ")[0] for words, _ in notes]
+    tasks = [task for task in dict.fromkeys(innermost) if task in ("calibrating", "iteration")]
+    assert tasks == ["calibrating", "iteration"]
+    parts = [part for _, part in notes]
+    assert parts == sorted(parts)
+    assert notes[-1][0].endswith(": calibrating the penalty")
+
+
+class TestTerminal:
+    def test_lines_where_nothing_can_be_animated(self, monkeypatch, capsys):
+        monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)
+        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
+        with terminal.Terminal().working("learning [a]"):
+            tell("iteration 1", 0.5)
+        assert "learning [a]: iteration 1, 50%\n" in capsys.readouterr().err
+
+    def test_quiet(self, monkeypatch, capsys):
+        monkeypatch.setattr(terminal, "SECONDS_UNTIL_FIRST_LINE", 0.0)
+        with terminal.Terminal(quiet=True).working("learning"):
+            tell("iteration 1", 0.5)
+        assert capsys.readouterr().err == ""
+
+    def test_animated(self):
+        from io import StringIO
+
+        from rich.console import Console
+
+        screen = StringIO()
+        console = Console(file=screen, force_terminal=True, width=100)
+        with terminal.Terminal(err=console).working("learning [a]"):
+            tell("iteration 1", 0.5)
+            console.print("done")
+        assert "learning [a]: iteration 1" in screen.getvalue()
