@@ -86,13 +86,21 @@ class Serial(Backend):
 
 
 class SerialSession(Session):
-    """A session with a single share, worked on in the calling thread."""
-
     def __init__(self, parts: Sequence[Any]) -> None:
         self._parts = parts
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         return work(task, self._parts, argument)
+
+
+def work(task: ShareTask, share: Sequence[Any], argument: Any) -> list[Any]:
+    """The answers of a share, each call of an oracle with one thread."""
+    with single_threaded():
+        return task(share, argument)
+
+
+def _of_each(task: Task, share: Sequence[Any], argument: Any) -> list[Any]:
+    return [task(part, argument) for part in share]
 
 
 @contextmanager
@@ -122,13 +130,3 @@ def in_order(shares: Sequence[Sequence[Any]]) -> list[Any]:
     """The answers of all parts, in the order in which they were before they were dealt out."""
     n, total = len(shares), sum(map(len, shares))
     return [shares[k % n][k // n] for k in range(total)]
-
-
-def work(task: ShareTask, share: Sequence[Any], argument: Any) -> list[Any]:
-    """The answers of a share, each call of an oracle with one thread."""
-    with single_threaded():
-        return task(share, argument)
-
-
-def _of_each(task: Task, share: Sequence[Any], argument: Any) -> list[Any]:
-    return [task(part, argument) for part in share]

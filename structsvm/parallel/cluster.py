@@ -47,16 +47,13 @@ class Dask(Backend):
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
-        """Place the shares on the workers.
+        """Place the shares on the workers; some have to be there, or to join within half a minute.
 
-        Raises
-        ------
-        SettingsError
-            If the client is closed or asynchronous, or the cluster has no workers and none join
-            within the waiting time.
+        In a task of Dask other tasks have its thread meanwhile: it waits for them, and has a place.
         """
-        client = self._client()
-        _refuse_no_client(client)
+        client = self._open_client()
+        from distributed import get_worker, worker_client
+
         with _answering():
             with suppress(TimeoutError):  # Dask's own is one
                 client.wait_for_workers(1, timeout=WAIT)
@@ -65,25 +62,37 @@ class Dask(Backend):
             raise SettingsError(
                 f"the Dask cluster has no workers, and had none for {WAIT:g} seconds: start some"
             )
-        with _thread_given_back():
+        with ExitStack() as stack:
+            with suppress(ValueError):  # this is no task
+                get_worker()
+                stack.enter_context(worker_client())
             yield _OnDask(client, split_shares(parts, n_threads))
 
-    def _client(self) -> Any:
-        if self.client is not None:
-            return self.client
-        try:
-            from distributed import get_client
-        except ImportError as error:
-            raise MissingExtraError(
-                "backend='dask' needs distributed: pip install 'structsvm-partitioning[dask]'"
-            ) from error
-        try:
-            return get_client()
-        except ValueError as error:
+    def _open_client(self) -> Any:
+        """A client that can be asked, and waits for its answers."""
+        client = self.client
+        if client is None:
+            try:
+                from distributed import get_client
+
+                client = get_client()
+            except ImportError as error:
+                raise MissingExtraError(
+                    "backend='dask' needs distributed: pip install 'structsvm-partitioning[dask]'"
+                ) from error
+            except ValueError as error:
+                raise SettingsError(
+                    "backend='dask' needs a cluster: make a dask.distributed.Client first, "
+                    "or give one, backend=Dask(client)"
+                ) from error
+        status = getattr(client, "status", f"a {type(client).__name__}")
+        is_one = hasattr(client, "asynchronous") and status not in ("closing", "closed")
+        if not is_one or client.asynchronous:
             raise SettingsError(
-                "backend='dask' needs a cluster: make a dask.distributed.Client first, "
-                "or give one, backend=Dask(client)"
-            ) from error
+                f"the Dask client is {'asynchronous' if is_one else status}: make one that is open "
+                "and waits for its answers, Client(address), and give backend=Dask(client)"
+            )
+        return client
 
 
 class _OnDask(Session):
@@ -91,7 +100,7 @@ class _OnDask(Session):
         self._client = client
         # Results of tasks: Dask computes them again if they are lost, and scattered data not.
         with _answering(), sendable(), without_warnings(UserWarning, beginning="Sending large"):
-            self._placed = [client.submit(_kept, _Share(share), pure=False) for share in shares]
+            self._placed = [client.submit(_placed, _Share(share), pure=False) for share in shares]
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
         """The answers of all shares; the first error, if there is one."""
@@ -107,29 +116,6 @@ class _OnDask(Session):
         finally:
             with suppress(Exception):  # a cluster that is gone has nothing to cancel
                 self._client.cancel([answer for answer in answers if not answer.done()])
-
-
-def _refuse_no_client(client: Any) -> None:
-    """Check that a client can be asked, and waits for its answers."""
-    status = getattr(client, "status", f"a {type(client).__name__}")
-    is_one = hasattr(client, "asynchronous") and status not in ("closing", "closed")
-    if not is_one or client.asynchronous:
-        raise SettingsError(
-            f"the Dask client is {'asynchronous' if is_one else status}: make one that is open and "
-            "waits for its answers, Client(address), and give backend=Dask(client)"
-        )
-
-
-@contextmanager
-def _thread_given_back() -> Iterator[None]:
-    """In a task of Dask, let other tasks have its thread: it waits for them, and has a place."""
-    from distributed import get_worker, worker_client
-
-    with ExitStack() as stack:
-        with suppress(ValueError):  # this is no task
-            get_worker()
-            stack.enter_context(worker_client())
-        yield
 
 
 @contextmanager
@@ -154,7 +140,7 @@ class _Share:
     parts: Sequence[Any]
 
 
-def _kept(share: _Share) -> _Share:
+def _placed(share: _Share) -> _Share:
     return share
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import parent_process
 from pathlib import Path
@@ -33,9 +33,20 @@ from structsvm.parallel.base import (
 )
 from structsvm.support.checks import check_n_jobs
 
+WORTHWHILE = 0.01
+"""Seconds of a round from which on threads are used: what they cost is a small part of it."""
+
 
 @dataclass(frozen=True)
-class Threads(Backend):
+class _Local(Backend):
+    n_jobs: int = -1
+
+    def __post_init__(self) -> None:
+        check_n_jobs(self.n_jobs)
+
+
+@dataclass(frozen=True)
+class Threads(_Local):
     """A backend of threads, for oracles that release the interpreter's lock.
 
     Examples
@@ -46,11 +57,6 @@ class Threads(Backend):
     ...     session.map(operator.mul, 10)
     [10, 20, 30]
     """
-
-    n_jobs: int = -1
-
-    def __post_init__(self) -> None:
-        check_n_jobs(self.n_jobs)
 
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
@@ -64,7 +70,60 @@ class Threads(Backend):
 
 
 @dataclass(frozen=True)
-class Processes(Backend):
+class Auto(_Local):
+    """Threads, once a round takes long enough for them to pay.
+
+    Oracles written in Python hold the interpreter's lock, so that threads do not help them: use
+    processes.
+
+    Examples
+    --------
+    >>> import operator
+    >>> from structsvm.parallel import Auto
+    >>> with Auto(n_jobs=1).open([1, 2, 3]) as session:
+    ...     session.map(operator.mul, 10)
+    [10, 20, 30]
+    """
+
+    @contextmanager
+    def open(self, parts: Sequence[Any]) -> Iterator[Session]:
+        """Begin here."""
+        with ExitStack() as stack:
+            yield _Chosen(parts, Threads(self.n_jobs), stack)
+
+
+class _Chosen(Session):
+    """Begins here, and goes on in threads after the first 10 ms that were not enough."""
+
+    def __init__(self, parts: Sequence[Any], threads: Threads, stack: ExitStack) -> None:
+        self._parts, self._threads, self._stack = parts, threads, stack
+        self._session: Session | None = None
+
+    def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
+        started = time.perf_counter()
+        if self._session is None:
+            answers = self._first(task, argument, started + WORTHWHILE)
+            self._session = SerialSession(self._parts)
+        else:
+            answers = self._session.map_shares(task, argument)
+        is_long = time.perf_counter() - started >= WORTHWHILE and len(self._parts) > 1
+        if is_long and isinstance(self._session, SerialSession):
+            self._session = self._stack.enter_context(self._threads.open(self._parts))
+        return answers
+
+    def _first(self, task: ShareTask, argument: Any, until: float) -> list[Any]:
+        """Part by part until then, and what is left in threads: there may be no second round."""
+        answers: list[Any] = []
+        while (rest := self._parts[len(answers) :]) and time.perf_counter() < until:
+            answers += work(task, rest[:1], argument)
+        if rest:
+            with self._threads.open(rest) as session:
+                answers += session.map_shares(task, argument)
+        return answers
+
+
+@dataclass(frozen=True)
+class Processes(_Local):
     """A backend of processes of this machine, which are kept for the next run (by loky).
 
     A worker reads each share it works on from a file, once. The files are readable by their owner
@@ -78,11 +137,6 @@ class Processes(Backend):
     Processes(n_jobs=2)
     """
 
-    n_jobs: int = -1
-
-    def __post_init__(self) -> None:
-        check_n_jobs(self.n_jobs)
-
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Write the shares into a folder that lasts as long as the block.
@@ -93,13 +147,17 @@ class Processes(Backend):
         if n == 1 or parent_process() is not None:  # such a child would wait for its workers
             yield SerialSession(parts)
             return
-        with _temporary_folder() as folder:
-            shares = split_shares(parts, n)
-            paths = [str(Path(folder, str(k))) for k in range(len(shares))]
-            with sendable():
-                for path, share in zip(paths, shares, strict=True):
-                    Path(path).write_bytes(cloudpickle.dumps(share))
-            yield _Pool(lambda: workers(n), _work_on_file, paths)
+        with TemporaryDirectory(prefix=f"structsvm-{os.getpid()}-") as folder:
+            resource_tracker.register(folder, "folder")  # removes it if this process is killed
+            try:
+                paths = []
+                for k, share in enumerate(split_shares(parts, n)):
+                    paths.append(str(Path(folder, str(k))))
+                    with sendable():
+                        Path(paths[-1]).write_bytes(cloudpickle.dumps(share))
+                yield _Pool(lambda: workers(n), _work_on_file, paths)
+            finally:
+                resource_tracker.unregister(folder, "folder")
 
 
 _kept: dict[int, ProcessPoolExecutor] = {}
@@ -135,17 +193,6 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-@contextmanager
-def _temporary_folder() -> Iterator[str]:
-    """A folder of this user's own, removed by the tracker of loky if this process is killed."""
-    with TemporaryDirectory(prefix=f"structsvm-{os.getpid()}-") as folder:
-        resource_tracker.register(folder, "folder")
-        try:
-            yield folder
-        finally:
-            resource_tracker.unregister(folder, "folder")
-
-
 class _Pool(Session):
     """Shares that the workers of an executor are given, or told of."""
 
@@ -170,17 +217,12 @@ class _Pool(Session):
                 "backend='threads'; resume=FILE keeps what is learned until then"
             ) from error
         except KeyboardInterrupt:
-            _end(executor)
+            if isinstance(executor, ProcessPoolExecutor):  # threads cannot be ended
+                executor.shutdown(wait=False, kill_workers=True)
             raise
         finally:
             for future in waiting:
                 future.cancel()
-
-
-def _end(executor: Executor) -> None:
-    """End the processes at once; threads cannot be ended, and are not waited for."""
-    if not isinstance(executor, ThreadPoolExecutor):
-        executor.shutdown(wait=False, kill_workers=True)  # type: ignore[call-arg]  # of loky
 
 
 _read: dict[str, list[Any]] = {}
