@@ -15,7 +15,7 @@ from structsvm.plotting.learning import plot_gap, plot_gap_twice
 from structsvm.problem import Problem, Risk
 from structsvm.regularizers import Regularizer
 from structsvm.solution import Solution
-from structsvm.solvers.auto import SOLVER_NAMES, solver_from
+from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.solvers.certificate import ADMISSIBLE
 from structsvm.support.extras import require
@@ -51,20 +51,15 @@ class Comparison:
 
     def __repr__(self) -> str:
         """Where each solver ended, a line each."""
-        ends = [
-            f"{row['solver']}: {self._reached(row)} after {row['seconds']:.2f} s and "
-            f"{row['oracle_calls']} oracle calls, {row['status']}"
-            for row in self.summary()
-        ]
+        reached = "gap {gap:.1e}" if self.is_convex else "objective {upper:.6g}"
+        line = "{solver}: " + reached + " after {seconds:.2f} s and {oracle_calls} oracle calls"
+        ends = [f"{line.format(**row)}, {row['status']}" for row in self.summary()]
         return "\n".join([*ends, *(f"{name}: {why}" for name, why in self.refused.items())])
 
     @property
     def is_convex(self) -> bool:
         """Whether gaps are certified; otherwise there is nothing but the objective to compare."""
         return all(solution.stationarity is None for solution in self.solutions.values())
-
-    def _reached(self, row: Mapping[str, Any]) -> str:
-        return f"gap {row['gap']:.1e}" if self.is_convex else f"objective {row['upper']:.6g}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each iteration of each solver: solver, iteration, seconds, ..., gap, n_cuts."""
@@ -75,13 +70,7 @@ class Comparison:
         ]
 
     def frame(self) -> Any:
-        """The rows as a tidy ``pandas.DataFrame``.
-
-        Raises
-        ------
-        MissingExtraError
-            Without pandas.
-        """
+        """The rows as a tidy ``pandas.DataFrame``."""
         pandas = require("pandas", "files", "a data frame")
         return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
 
@@ -114,22 +103,15 @@ class Comparison:
         Returns
         -------
         Axes, or an array of two
-
-        Raises
-        ------
-        SettingsError
-            If ``against`` is none of these, or None together with ``ax``.
-        MissingExtraError
-            If matplotlib is not installed.
         """
         pyplot = require("matplotlib.pyplot", "plot", "plotting")
-        if against is None:
-            if ax is not None:
-                raise SettingsError(f"with ax, say against what: one of {sorted(AXES)}")
+        if against is None and ax is None:
             figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
             return plot_gap_twice(self.solutions, figure)
         if against not in AXES:
-            raise SettingsError(f"against must be one of {sorted(AXES)} or None, got {against!r}")
+            raise SettingsError(
+                f"against must be one of {sorted(AXES)}, or None without ax, got {against!r}"
+            )
         return plot_gap(self.solutions, against=against, ax=pyplot.gca() if ax is None else ax)
 
     def to_dict(self) -> dict[str, Any]:
@@ -244,12 +226,6 @@ def compare_on(
         suited = [(name, solver) for name, solver in asked.items() if name not in refused]
         runs = stage("solvers", suited)
         solutions = {name: solver.solve(risk) for name, solver in runs}
-    refuse_contradictions(solutions)
-    return Comparison(solutions, refused)
-
-
-def refuse_contradictions(solutions: Mapping[str, Solution]) -> None:
-    """Refuse a lower bound of one solver that another one has attained less than."""
     for (name, low), (other, high) in itertools.permutations(solutions.items(), 2):
         rounding = ADMISSIBLE * (abs(low.lower) + abs(high.upper))
         if low.lower > high.certified_upper + rounding:
@@ -258,6 +234,7 @@ def refuse_contradictions(solutions: Mapping[str, Solution]) -> None:
                 f"least {low.lower:.6g}, and {other} attains {high.certified_upper:.6g}. Check "
                 "what a solver of your own passes to run.bound_by"
             )
+    return Comparison(solutions, refused)
 
 
 def solver_named(name: str, stopping: Stopping) -> Solver:
@@ -269,14 +246,5 @@ def solver_named(name: str, stopping: Stopping) -> Solver:
         If no solver or master has that name; the message lists the known ones.
     """
     method, _, master = name.partition("/")
-    if master and method not in ("auto", "cutting-plane", "one-slack"):
-        raise SettingsError(f"{name!r}: only cutting planes have a master, {method!r} has none")
-    if method in DEFAULT_DESCENTS:
-        return solver_from(method, stopping, convex=False)
-    if method not in SOLVER_NAMES:
-        raise SettingsError(
-            f"unknown solver {name!r}: one of {', '.join(SOLVER_NAMES)}, and a master may follow "
-            "a slash, as in cutting-plane/newton or one-slack/clarabel; "
-            f"{' and '.join(DEFAULT_DESCENTS)} are for objectives that are not convex"
-        )
-    return solver_from(method, stopping, master or "auto")
+    convex = method not in DEFAULT_DESCENTS
+    return solver_from(method, stopping, master or "auto", convex=convex)

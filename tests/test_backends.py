@@ -1,6 +1,7 @@
 """Wherever the oracles run, the answer is the same to the last bit, and little travels."""
 
 import os
+import re
 import signal
 import time
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from interrupted import output_of_interrupted
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError, StructSVMError
-from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from
+from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from, cluster
 from structsvm.partitions.objective import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
@@ -28,12 +29,14 @@ from structsvm.status import Status
 from structsvm.weights import PSD
 
 LOCAL = {"threads": Threads(2), "processes": Processes(2), "auto": Auto(2)}
+
 NAMES = [*LOCAL, "dask"]
+
 SPACE, OMEGA = PSD(3), SquaredNorm(0.5)
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def two_workers():
     """Two worker processes, on ports of this machine."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -42,8 +45,8 @@ def cluster():
 
 
 @pytest.fixture(scope="module")
-def client(cluster):
-    with distributed.Client(cluster, set_as_default=False) as client:
+def client(two_workers):
+    with distributed.Client(two_workers, set_as_default=False) as client:
         yield client
 
 
@@ -287,3 +290,75 @@ def test_ctrl_c_returns_the_best_so_far_and_leaves_no_worker(name, tmp_path):
     program = INTERRUPTED.format(tests=str(Path(__file__).parent), name=name)
     output = output_of_interrupted(program, b"0\n", tmp_path, seconds=0.5)
     assert output.endswith(b"INTERRUPTED True\n")
+
+
+@pytest.fixture
+def no_workers():
+    """A cluster in this process, without any worker yet."""
+    with distributed.LocalCluster(
+        n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as found:
+        yield found
+
+
+@pytest.fixture
+def idle_client(no_workers):
+    with distributed.Client(no_workers, set_as_default=False) as found:
+        yield found
+
+
+def test_a_cluster_that_is_about_to_have_a_worker(no_workers, idle_client):
+    idle_client.loop.add_callback(idle_client.loop.call_later, 0.5, no_workers.scale, 1)
+    with Dask(idle_client).open([1, 2]) as session:
+        assert session.map(add, 1) == [2, 3]
+
+
+def test_a_moment_without_any_worker(no_workers, idle_client):
+    no_workers.scale(1)
+    with Dask(idle_client).open([1, 2]) as session:
+        assert session.map(add, 1) == [2, 3]
+        idle_client.retire_workers(list(idle_client.nthreads()), close_workers=True)
+        no_workers.scale(0)
+        idle_client.loop.add_callback(idle_client.loop.call_later, 1.0, no_workers.scale, 1)
+        assert session.map(add, 2) == [3, 4]
+
+
+def test_no_worker_comes(no_workers, idle_client, monkeypatch):
+    monkeypatch.setattr(cluster, "WAIT", 0.5)
+    started = time.monotonic()
+    message = "has no no_workers, and had none for 0.5 seconds"
+    with (
+        pytest.raises(SettingsError, match=re.escape(message)),
+        Dask(idle_client).open([1, 2]),
+    ):
+        pass
+    no_workers.scale(1)
+    assert time.monotonic() < started + 60
+
+
+def test_clients_that_cannot_be_asked(no_workers, idle_client):
+    with distributed.Client(no_workers, set_as_default=False) as closed:
+        pass
+
+    async def complaint():
+        return refused(idle_client)
+
+    def refused(one):
+        with pytest.raises(SettingsError) as caught, Dask(one).open([1, 2]):
+            pass
+        return str(caught.value)
+
+    assert "is closed: make one that is open" in refused(closed)
+    assert "is a str: make one that is open" in refused("tcp://a:1")
+    assert "is asynchronous: make one that is open" in idle_client.sync(complaint)
+
+
+def test_a_task_does_not_wait_for_its_own_thread(no_workers, idle_client):
+    """The only thread of the cluster, which a task learns in, does the work of the task as well."""
+
+    def learn():
+        with Dask().open([1, 2]) as session:
+            return session.map(add, 1)
+
+    no_workers.scale(1)
+    assert idle_client.submit(learn).result(30) == [2, 3]

@@ -1,10 +1,16 @@
-"""Atoms of cvxpy that an oracle knows, against the full program, which lists every plane."""
+"""Atoms of cvxpy that an oracle knows, against the full program, and what is refused."""
+
+import os
+import signal
+import threading
+import warnings
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from structsvm.errors import MasterError, OracleError, PluginError, SettingsError
 from structsvm.modeling import OracleMax
 
 
@@ -426,3 +432,473 @@ def test_a_restricted_problem_that_fails_late_leaves_the_best_point(curved):
     assert problem.status == cp.OPTIMAL_INACCURATE
     assert certified.lower <= value == certified.upper == pytest.approx(problem.objective.value)
     assert cp.sum(x).value == pytest.approx(1, abs=1e-6)
+
+
+def corners(A, c):
+    """The largest of some planes, by an oracle and for cvxpy."""
+
+    def oracle(z):
+        heights = c + A @ z
+        k = heights.argmax()
+        return heights[k], A[k]
+
+    return oracle, lambda z: cp.max(c + A @ z)
+
+
+def bends(A, c):
+    """The same rounded off."""
+
+    def oracle(z):
+        heights = c + A @ z
+        top = heights.max()
+        shares = np.exp(heights - top)
+        return top + np.log(shares.sum()), A.T @ (shares / shares.sum())
+
+    return oracle, lambda z: cp.log_sum_exp(c + A @ z)
+
+
+def objective_and_constraints(kind, heights, weights, x, y, s, level):
+    """Four ways in which atoms enter a problem."""
+    total = sum(w * h for w, h in zip(weights, heights, strict=True))
+    kept = [cp.norm_inf(y) <= 4, cp.norm_inf(x) <= 10]
+    if kind == "squares beside":
+        return total + 0.4 * cp.sum_squares(x - 1), kept
+    if kind == "a soft constraint":
+        return total + cp.norm1(y) + 2 * cp.pos(s), [*kept, heights[0] <= level + s]
+    if kind == "a maximum of atoms":
+        return cp.max(cp.hstack(heights)) + 0.1 * cp.norm(x), kept
+    return s + 0.3 * total, [*kept, cp.sum(x) == 1, cp.maximum(heights[0], heights[-1]) <= s]
+
+
+KINDS = ("squares beside", "a soft constraint", "a maximum of atoms", "an epigraph")
+
+VARIABLES = (
+    cp.Variable,
+    lambda d: cp.Variable(d, nonneg=True),
+    lambda d: cp.Variable(d, bounds=[-2, 3]),
+)
+
+
+@pytest.mark.parametrize("shape", [corners, bends])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_random_problem_agrees_with_the_full_program(seed, kind, shape):
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    d, n_atoms = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+    x, s = VARIABLES[seed](d), cp.Variable()
+    y = cp.Variable(int(rng.integers(1, 3)))
+    ours, full = [], []
+    for _ in range(n_atoms):
+        n, m = int(rng.integers(2, 60)), int(rng.integers(1, 5))
+        oracle, written = shape(rng.normal(size=(n, m)), rng.normal(size=n))
+        mixed = y * (rng.random() < 0.5)
+        argument = rng.normal(size=(m, d)) @ x + rng.normal(size=(m, y.size)) @ mixed
+        argument = argument + rng.normal(size=m)
+        ours.append(OracleMax(argument, oracle))
+        full.append(written(argument))
+    rest = (rng.random(n_atoms), x, y, s, rng.normal() + 2)
+    mine, kept = objective_and_constraints(kind, ours, *rest)
+    problem = cp.Problem(cp.Minimize(mine), kept)
+    if seed == 1:
+        problem = cp.Problem(cp.Maximize(-mine), kept)
+    value = problem.solve(method="cutting-plane", tol=1e-4)
+    theirs, kept = objective_and_constraints(kind, full, *rest)
+    best = cp.Problem(cp.Minimize(theirs), kept).solve(solver=cp.CLARABEL)
+    best = -best if seed == 1 else best
+    room = 2e-4 * max(1.0, abs(best))
+    assert problem.status == cp.OPTIMAL
+    assert value == pytest.approx(best, abs=room)
+    stats = problem.solver_stats.extra_stats
+    assert stats.lower - 0.01 * room <= best <= stats.upper + 0.01 * room
+
+
+FACTORS = [10.0**k for k in (-8, -6, -4, -2, 0, 2, 4, 6, 8)]
+
+SOLVERS = [None, "HIGHS"]
+
+ROWS_OF_FIVE = np.random.default_rng(0).normal(size=(200, 5))
+
+LEVELS = -1 - np.abs(np.random.default_rng(1).normal(size=200))
+
+
+def highest_of(rows, levels, factor):
+    def oracle(x):
+        heights = factor * (rows @ x + levels)
+        k = heights.argmax()
+        return heights[k], factor * rows[k]
+
+    return oracle
+
+
+def exactly_solved(problem, **settings):
+    value = problem.solve(method="cutting-plane", **{"tol": 1e-6, **settings})
+    stats = problem.solver_stats.extra_stats
+    assert problem.status == cp.OPTIMAL
+    assert stats.lower <= value + 1e-12 * stats.scale
+    assert stats.violation <= 1e-6
+    return value
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("factor", FACTORS)
+class TestFactor:
+    def test_of_a_constraint(self, factor, solver):
+        x, y = cp.Variable(5), cp.Variable(5)
+        kept = OracleMax(x, highest_of(ROWS_OF_FIVE, LEVELS, factor)) <= 0
+        problem = cp.Problem(cp.Minimize(cp.sum(x)), [kept, cp.abs(x) <= 1])
+        full = cp.Problem(cp.Minimize(cp.sum(y)), [ROWS_OF_FIVE @ y + LEVELS <= 0, cp.abs(y) <= 1])
+        best = full.solve(solver="CLARABEL")
+        assert exactly_solved(problem, solver=solver) == pytest.approx(best, abs=1e-5)
+        assert (ROWS_OF_FIVE @ x.value + LEVELS).max() <= 1e-5
+        dual = np.sum(full.constraints[0].dual_value)
+        assert factor * kept.dual_value == pytest.approx(dual, rel=1e-3)
+
+    def test_of_both_and_a_plain_constraint(self, factor, solver):
+        x, y, t = cp.Variable(5), cp.Variable(5), cp.Variable()
+        h = OracleMax(x, highest_of(ROWS_OF_FIVE, LEVELS, factor))
+        ours = [h <= factor * t, factor * (x[0] + x[1]) >= 0.3 * factor, cp.norm_inf(x) <= 1]
+        theirs = [ROWS_OF_FIVE @ y + LEVELS <= t, y[0] + y[1] >= 0.3, cp.norm_inf(y) <= 1]
+        best = cp.Problem(cp.Minimize(2 * t + cp.sum(y)), theirs).solve(solver="CLARABEL")
+        problem = cp.Problem(cp.Minimize(factor * (2 * t + cp.sum(x))), ours)
+        assert exactly_solved(problem, solver=solver) == pytest.approx(factor * best, rel=1e-4)
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_of_an_optimum_of_zero(factor):
+    x, target = cp.Variable(4), np.array([3.0, 1, 4, 1])
+
+    def furthest(at):
+        k = np.abs(at - target).argmax()
+        away = factor * (at[k] - target[k])
+        return abs(away), factor * np.sign(away) * np.eye(4)[k]
+
+    problem = cp.Problem(cp.Minimize(OracleMax(x, furthest)), [x >= -10, x <= 10])
+    assert exactly_solved(problem) == pytest.approx(0.0, abs=1e-5 * factor)
+    np.testing.assert_allclose(x.value, target, atol=1e-4)
+
+
+@pytest.mark.parametrize("deviation", [1e-2, 1.5e-3, 3e-4, 1e-6])
+def test_a_variance_of_returns_is_kept_below_its_limit(deviation):
+    rng = np.random.default_rng(3)
+    returns = deviation * (rng.normal(size=(500, 10)) + rng.normal(size=(500, 1)))
+    mean, S = deviation * rng.uniform(0, 0.1, 10), np.cov(returns.T)
+    x, y = cp.Variable(10, nonneg=True), cp.Variable(10, nonneg=True)
+    scaled = S / deviation**2
+    least = cp.Problem(cp.Minimize(cp.quad_form(y, scaled)), [cp.sum(y) == 1]).solve(
+        solver="CLARABEL"
+    )
+    full = [cp.quad_form(y, scaled) <= 1.2 * least, cp.sum(y) == 1]
+    best = cp.Problem(cp.Maximize(mean @ y / deviation), full).solve(solver="CLARABEL")
+    variance = OracleMax(x, lambda at: (at @ S @ at, 2 * S @ at))
+    limit = 1.2 * least * deviation**2
+    problem = cp.Problem(cp.Maximize(mean @ x), [variance <= limit, cp.sum(x) == 1])
+    assert exactly_solved(problem) / deviation == pytest.approx(best, rel=1e-5)
+    assert x.value @ S @ x.value <= limit * (1 + 2e-6)
+
+
+ROWS = np.random.default_rng(0).normal(size=(50, 3))
+
+
+def highest(x):
+    k = (ROWS @ x).argmax()
+    return ROWS[k] @ x, ROWS[k]
+
+
+def problem_of(oracle, **declared):
+    x = cp.Variable(3)
+    return cp.Problem(cp.Minimize(OracleMax(x, oracle, **declared) + cp.sum_squares(x - 1)))
+
+
+def solve(problem, **settings):
+    return problem.solve(method="cutting-plane", **settings)
+
+
+WRONG_ANSWERS = {
+    "no pair": (lambda x: 1.0, PluginError, r"returned 1.0 \(a float\): return \(value, slope\)"),
+    "NaN": (lambda x: (np.nan, x), OracleError, "returned nan in its value"),
+    "an infinite slope": (lambda x: (1.0, x + np.inf), OracleError, "returned inf in its slope"),
+    "another shape": (lambda x: (1.0, x[:2]), PluginError, r"slope of shape \(2,\), where \(3,\)"),
+    "an upper bound below": (
+        lambda x: (1.0, 0 * x, 0.5),
+        OracleError,
+        "upper bound .*0.5.*below its value",
+    ),
+    "an error of its own": (lambda x: x["a"], OracleError, "the oracle raised IndexError"),
+    "written to its argument": (
+        lambda x: x.fill(0.0),
+        PluginError,
+        "copy what it was given before writing to it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("oracle", "error", "words"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_an_oracle_that_answers_wrongly_is_named(oracle, error, words):
+    with pytest.raises(error, match=f"risk: .*{words}"):
+        solve(problem_of(oracle, label="risk"))
+
+
+def test_an_oracle_that_does_not_find_a_maximum_is_named():
+    rng = np.random.default_rng(1)
+
+    def some_row(x):
+        row = ROWS[rng.integers(50)]
+        return row @ x, row
+
+    with pytest.raises(OracleError, match=r"OracleMax: .* it does not find a maximum of planes"):
+        solve(problem_of(some_row))
+
+
+def test_a_plane_above_an_earlier_value_is_named():
+    """The slope is not one of the function: the plane cuts the function off elsewhere."""
+
+    def wrong_slope(x):
+        value, slope = highest(x)
+        return value, slope + 3.0 * np.sign(x)
+
+    with pytest.raises(OracleError, match=r"OracleMax: .* at least"):
+        solve(problem_of(wrong_slope))
+
+
+def test_an_oracle_that_has_changed_since_is_named():
+    shift = cp.Parameter(value=0.0)
+
+    def closed_over(x):
+        value, slope = highest(x)
+        return value - shift.value, slope
+
+    problem = problem_of(closed_over)
+    solve(problem)
+    shift.value = 5.0
+    with pytest.raises(OracleError, match=r"has changed since.*parameters="):
+        solve(problem)
+
+
+def test_a_declared_sign_or_monotonicity_is_held_against_the_oracle():
+    with pytest.raises(OracleError, match="declared sign='nonneg', and the oracle returned"):
+        solve(problem_of(lambda x: (x[0] - 5.0, np.eye(3)[0]), sign="nonneg"))
+    with pytest.raises(OracleError, match="declared sign='nonpos'"):
+        solve(problem_of(lambda x: (5.0, np.zeros(3)), sign="nonpos"))
+    with pytest.raises(OracleError, match="declared monotonicity='increasing'"):
+        solve(problem_of(highest, monotonicity="increasing"))
+
+
+def test_the_variables_keep_their_values_when_an_oracle_fails():
+    calls = []
+
+    def fails(x):
+        calls.append(x)
+        if len(calls) > 1:
+            raise RuntimeError("out of order")
+        return highest(x)
+
+    problem = problem_of(fails)
+    (x,) = problem.variables()
+    x.value = np.array([1.0, 2.0, 3.0])
+    with pytest.raises(OracleError, match="raised RuntimeError: out of order"):
+        solve(problem)
+    np.testing.assert_array_equal(x.value, [1.0, 2.0, 3.0])
+
+
+def test_a_plain_solve_is_refused_with_the_call_to_make():
+    with pytest.raises(SettingsError, match=r'call problem.solve\(method="cutting-plane"\)'):
+        problem_of(highest).solve()
+
+
+def test_a_concave_use_is_named():
+    x = cp.Variable(3)
+    h = OracleMax(x, highest, label="risk")
+    with pytest.raises(SettingsError, match=r"the objective, .*risk is convex, so that it may be"):
+        solve(cp.Problem(cp.Maximize(h)))
+    with pytest.raises(SettingsError, match=r"constraint 1, .*risk is convex"):
+        solve(cp.Problem(cp.Minimize(h), [x <= 1, h >= 1]))
+    with pytest.raises(SettingsError, match=r"constraint 0, .*is not convex by the rules"):
+        solve(cp.Problem(cp.Minimize(h), [cp.norm(x) >= 1]))
+
+
+def test_problems_that_are_none_of_this_method_are_refused():
+    x, z = cp.Variable(3), cp.Variable(3, complex=True)
+    with pytest.raises(SettingsError, match="the problem has no atom with an oracle"):
+        solve(cp.Problem(cp.Minimize(cp.sum_squares(x))))
+    with pytest.raises(SettingsError, match="has no variables"):
+        solve(cp.Problem(cp.Minimize(OracleMax(np.ones(3), highest))))
+    with pytest.raises(SettingsError, match=r"OracleMax depends on .* is complex"):
+        solve(cp.Problem(cp.Minimize(OracleMax(cp.real(z), highest))))
+    with pytest.raises(SettingsError, match="real and the imaginary part"):
+        OracleMax(z, highest)
+    unset = cp.Parameter(nonneg=True, name="lam")
+    with pytest.raises(SettingsError, match="parameter lam has no value"):
+        solve(cp.Problem(cp.Minimize(unset * OracleMax(x, highest))))
+    with pytest.raises(SettingsError, match="parameter lam has no value"):
+        solve(problem_of(lambda x, p: highest(x), parameters=[unset]))
+
+
+SETTINGS = {
+    "solver": ({"solver": "NOSUCH"}, "solver='NOSUCH': The solver NOSUCH is not installed"),
+    "backend": ({"backend": "gpu"}, "backend must be"),
+    "options": ({"no_such_option": 1}, "no_such_option"),
+}
+
+
+@pytest.mark.parametrize(("settings", "words"), SETTINGS.values(), ids=SETTINGS)
+def test_settings_are_checked(settings, words):
+    with pytest.raises(SettingsError, match=words):
+        solve(problem_of(highest), **settings)
+
+
+ATOMS = {
+    "no oracle": ({"oracle": 3}, "oracle is 3"),
+    "terms of a list": ({"oracle": [highest], "n_terms": 1}, "leave n_terms out"),
+    "no terms": ({"n_terms": 0}, "n_terms must be an integer >= 1"),
+    "no sign": ({"sign": "positive"}, "sign must be one of"),
+    "no argument": ({"x": []}, "has no argument"),
+}
+
+
+@pytest.mark.parametrize(("given", "words"), ATOMS.values(), ids=ATOMS)
+def test_what_an_atom_is_made_of_is_checked(given, words):
+    settings = {"x": cp.Variable(3), "oracle": highest, **given}
+    with pytest.raises(SettingsError, match=words):
+        OracleMax(**settings)
+
+
+def test_an_infeasible_problem_names_the_constraints_that_have_to_give_way():
+    x = cp.Variable(3)
+    h = OracleMax(
+        x,
+        lambda x: (np.abs(x).max(), np.eye(3)[np.abs(x).argmax()] * np.sign(x[np.abs(x).argmax()])),
+    )
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x[0] >= 3, h <= 1, x[1] == 0])
+    assert solve(problem) == np.inf
+    assert problem.status == cp.INFEASIBLE
+    assert x.value is None
+    stats = problem.solver_stats.extra_stats
+    assert stats.lower == stats.upper == np.inf
+    assert stats.conflict
+    assert all(said.startswith(("constraint 0, ", "constraint 1, ")) for said in stats.conflict)
+
+
+def test_a_problem_without_a_minimum_is_found_out():
+    x, y = cp.Variable(3), cp.Variable()
+    free = cp.Problem(cp.Minimize(y + OracleMax(x, highest) + cp.sum_squares(x)))
+    assert solve(free) == -np.inf
+    assert free.status == cp.UNBOUNDED
+    only_one_plane = OracleMax(x, lambda x: (x.sum(), np.ones(3)))
+    with pytest.raises(MasterError, match=r"add bounds of its variables, such as cp.norm_inf"):
+        solve(cp.Problem(cp.Minimize(only_one_plane)))
+    bounded = cp.Problem(cp.Minimize(only_one_plane), [cp.norm_inf(x) <= 1000])
+    assert solve(bounded) == pytest.approx(-3000)
+
+
+def test_integers_and_squares_that_no_solver_takes_name_a_way_out():
+    x = cp.Variable(3, integer=True)
+    problem = cp.Problem(cp.Minimize(OracleMax(x, highest) + cp.sum_squares(x - 0.3)))
+    with pytest.raises(SettingsError, match=r"HIGHS.*write cp.norm1"):
+        solve(problem, solver="HIGHS")
+
+
+def test_integers_are_refused_by_a_solver_that_takes_none():
+    x = cp.Variable(3, integer=True)
+    problem = cp.Problem(cp.Minimize(OracleMax(x, highest)), [cp.norm_inf(x) <= 2])
+    with pytest.raises(SettingsError, match=r"solver='CLARABEL': .*write cp.norm1"):
+        solve(problem, solver="CLARABEL")
+
+
+def test_a_run_that_is_too_short_says_so():
+    problem = problem_of(highest)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        solve(problem, max_iter=1, tol=1e-12)
+    assert problem.status == cp.USER_LIMIT
+    stats = problem.solver_stats.extra_stats
+    assert stats.lower <= stats.upper == problem.value
+
+
+def test_a_run_that_found_no_point_says_so():
+    x = cp.Variable(3)
+
+    def ball(x):  # |x|^2, whose planes are many
+        return x @ x, 2 * x
+
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [OracleMax(x, ball) <= 1, cp.norm_inf(x) <= 50])
+    x.value = np.full(3, 40.0)
+    with pytest.warns(ConvergenceWarning, match="no point that keeps the constraints was found"):
+        assert solve(problem, max_iter=2, tol=1e-9) == np.inf
+    assert problem.status == cp.USER_LIMIT
+    assert problem.solver_stats.extra_stats.lower <= -np.sqrt(3)
+
+
+def test_ctrl_c_gives_the_best_point_so_far():
+    problem = problem_of(highest)
+    seen = []
+
+    def stop(entry):
+        seen.append(entry)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    value = solve(problem, tol=1e-12, callback=stop)
+    assert problem.status == cp.USER_LIMIT
+    stats = problem.solver_stats.extra_stats
+    assert "interrupted" in stats.status
+    assert stats.lower <= value == stats.upper
+    (x,) = problem.variables()
+    assert value == pytest.approx(float((ROWS @ x.value).max() + ((x.value - 1) ** 2).sum()))
+    assert solve(problem) <= value
+
+
+def test_ctrl_c_after_the_last_round_does_not_lose_what_was_found(monkeypatch):
+    """It comes while the run warns that it was too short."""
+    problem = problem_of(highest)
+    monkeypatch.setattr(warnings, "showwarning", lambda *_: signal.raise_signal(signal.SIGINT))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ConvergenceWarning)
+        with pytest.raises(KeyboardInterrupt):
+            solve(problem, max_iter=1, tol=1e-12)
+    (x,) = problem.variables()
+    assert problem.value == problem.solver_stats.extra_stats.upper
+    assert problem.value == pytest.approx(
+        float((ROWS @ x.value).max() + ((x.value - 1) ** 2).sum())
+    )
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_that_a_solver_takes_gives_the_best_point_so_far():
+    """SCS answers it itself, and says that it failed."""
+    problem = problem_of(highest)
+    endless = {"eps_abs": 1e-300, "eps_rel": 1e-300, "max_iters": 10**9}
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    value = solve(problem, solver="SCS", **endless)
+    timer.join()
+    stats = problem.solver_stats.extra_stats
+    assert "interrupted" in stats.status
+    assert stats.lower <= value == stats.upper
+    assert solve(problem) <= value
+
+
+def test_verbose_prints_a_line_for_each_round(capsys):
+    problem = problem_of(highest)
+    solve(problem, verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == problem.solver_stats.num_iters
+    assert lines[0].startswith("round 1: between")
+
+
+@pytest.mark.filterwarnings("ignore:stalled", "ignore:stopped because the master failed")
+def test_a_problem_with_a_point_is_not_called_infeasible_for_its_large_numbers():
+    for seed in range(4, 9):
+        rng = np.random.default_rng(seed)
+        A, c = 1e8 * rng.normal(size=(200, 5)), 1e8 * rng.normal(size=200)
+        x = cp.Variable(5)
+        x.value = rng.normal(size=5) * 10.0 ** rng.integers(-3, 5)
+
+        def oracle(at, A=A, c=c):
+            k = (A @ at + c).argmax()
+            return A[k] @ at + c[k], A[k]
+
+        objective = cp.Minimize(OracleMax(x, oracle) + 1e7 * cp.norm1(x))
+        problem = cp.Problem(objective, [x <= 0.1, cp.sum(x) >= -0.2])
+        try:
+            solve(problem)
+        except MasterError:
+            continue
+        assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)

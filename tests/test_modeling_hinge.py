@@ -1,16 +1,24 @@
-"""Structured hinge losses as atoms, against the program over all labellings."""
+"""Structured hinge losses as atoms, their fast masters, and the examples, against full programs."""
 
+import itertools
+import runpy
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import cvxpy as cp
+import networkx as nx
 import numpy as np
 import pytest
 from enumerated import Listed, Relaxed, Sample, listed_risk, optimum
+from recording_cases import recordings
 
+from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
-from structsvm.errors import OracleError, SettingsError
+from structsvm.errors import MasterError, OracleError, SettingsError
 from structsvm.io import arrays_and_labels
-from structsvm.modeling import StructuredHinge
+from structsvm.masters.auto import AutoMaster
+from structsvm.modeling import OracleMax, StructuredHinge, segmentation_hinge
 from structsvm.modeling.hinge import SlackRescaled
 from structsvm.problem import Separation
 from structsvm.problems import ChangePoint
@@ -18,6 +26,18 @@ from structsvm.regularizers import Separable, SquaredNorm, Trace
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.status import Quality
 from structsvm.weights import PSD, Free, Nonnegative, Product
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples" / "cutting_planes"
+NOTEBOOK = "09_cutting_planes_in_cvxpy.ipynb"
+sys.path.insert(0, str(EXAMPLES))
+
+import adversary  # noqa: E402
+import chebyshev  # noqa: E402
+import crammer_singer  # noqa: E402
+import cvar  # noqa: E402
+import interdiction  # noqa: E402
+import two_metrics  # noqa: E402
 
 
 def parts_of(risk):
@@ -158,7 +178,6 @@ FORMS = {
     ),
 }
 
-
 STRUCTURED_SVMS = [
     (form, space)
     for form in FORMS
@@ -201,23 +220,6 @@ def test_what_a_structured_svm_weighs_may_be_a_parameter():
         same = risk.regularized(SquaredNorm(2 * lam.value / share.value))
         assert value == pytest.approx(share.value * optimum(same), abs=1e-5)
         assert problem.solver_stats.extra_stats.bound == "certified"
-
-
-def test_anything_else_beside_the_hinge_is_left_to_the_conic_solver():
-    risk = listed_risk(Nonnegative(3), SquaredNorm(0.4), seed=7)
-    w = cp.Variable(3, nonneg=True)
-    hinge = StructuredHinge(*parts_of(risk), w)
-    half = 0.2 * cp.sum_squares(w)
-    for objective, constraints in (
-        (half + hinge + 0.1 * cp.norm1(w - 1), []),
-        (0.2 * cp.square(w[0]) + 0.3 * cp.sum_squares(w[1:]) + hinge, []),
-        (half + cp.square(hinge), []),
-        (half + hinge, [w[0] >= 0.1]),
-    ):
-        problem = cp.Problem(cp.Minimize(objective), constraints)
-        problem.solve(method="cutting-plane", tol=1e-5)
-        assert problem.status == cp.OPTIMAL
-        assert "conic" in problem.solver_stats.extra_stats.bound
 
 
 class Guessing(Listed):
@@ -270,3 +272,268 @@ def test_planes_of_a_relaxation_are_none_of_the_problem_in_later_solves():
     for lam.value in (8.0, 2.0, 0.5, 0.1, 0.02):
         problem.solve(method="cutting-plane", tol=1e-3)
     assert "for the relaxation" in problem.solver_stats.extra_stats.bound
+
+
+def nonnegative_planes(rng, dim, n=40):
+    """A nonnegative maximum of nonnegative_planes, and the same for cvxpy."""
+    A, c = rng.normal(size=(n, dim)), rng.normal(size=n)
+
+    def oracle(x):
+        x = np.asarray(x).ravel(order="F")
+        heights = np.append(c + A @ x, 0.0)
+        k = heights.argmax()
+        slope = A[k] if k < n else np.zeros(dim)
+        return heights[k], slope
+
+    return A, c, oracle
+
+
+def masters(problem):
+    return {entry.master for entry in problem.solver_stats.extra_stats.history.entries}
+
+
+def is_fast(problem):
+    return all("newton" in label for label in masters(problem))
+
+
+def solved(problem, tol=1e-7):
+    value = problem.solve(method="cutting-plane", tol=tol)
+    stats = problem.solver_stats.extra_stats
+    assert stats.lower <= value <= stats.upper
+    assert problem.status == cp.OPTIMAL
+    return value
+
+
+def shaped(oracle, shape):
+    """The oracle with slopes in the shape of its argument."""
+
+    def answer(x):
+        value, slope = oracle(x)
+        return value, slope.reshape(shape, order="F")
+
+    return answer
+
+
+KINDS = {
+    "free": lambda: cp.Variable(3),
+    "nonnegative": lambda: cp.Variable(3, nonneg=True),
+    "matrix": lambda: cp.Variable((3, 3), PSD=True),
+    "entries": lambda: cp.Variable((2, 2), nonneg=True),
+}
+
+TERMS = {
+    "squares": lambda x: 0.3 * cp.sum_squares(x),
+    "shifted squares": lambda x: 0.3 * cp.sum_squares(x - 0.5) + cp.sum(x) + 7.0,
+    "trace": lambda x: 2.0 * cp.trace(x) if x.ndim == 2 and x.is_psd() else 2.0 * cp.sum(x),
+}
+
+CASES = [(name, term) for name in KINDS for term in TERMS if (name, term) != ("free", "trace")]
+
+
+@pytest.mark.parametrize(("name", "term"), CASES)
+def test_they_are_taken_and_agree_with_the_full_program(name, term):
+    rng = np.random.default_rng(3)
+    x, y = KINDS[name](), cp.Variable(2, nonneg=True)
+    A, c, first = nonnegative_planes(rng, x.size)
+    D, e, second = nonnegative_planes(rng, 2)
+    rest = TERMS[term](x) + cp.sum_squares(y)
+    ours = cp.Problem(
+        cp.Minimize(
+            rest
+            + 2.0 * OracleMax(x, shaped(first, x.shape), sign="nonneg")
+            + 0.5 * OracleMax(y, second, sign="nonneg")
+        )
+    )
+    full = cp.Problem(
+        cp.Minimize(
+            rest
+            + 2.0 * cp.pos(cp.max(c + A @ cp.vec(x, order="F")))
+            + 0.5 * cp.pos(cp.max(e + D @ y))
+        )
+    )
+    best = full.solve(solver="CLARABEL")
+    assert solved(ours) == pytest.approx(best, rel=1e-5)
+    assert is_fast(ours)
+    assert ours.solver_stats.extra_stats.lower <= best + 1e-6
+    if x.ndim == 2 and x.is_psd():
+        assert np.linalg.eigvalsh(x.value).min() >= -1e-12
+    else:
+        assert not x.is_nonneg() or x.value.min() >= 0
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+def test_the_losses_of_a_learner_have_its_bounds(metric):
+    Xs, ys = recordings(4, T=40)
+    learner = MetricLearner(metric=metric)
+    risk = learner.risk(Xs, ys)
+    B = cp.Variable(4, nonneg=True) if metric == "diagonal" else cp.Variable((4, 4), PSD=True)
+    price = cp.Variable(nonneg=True)
+    weights = [part.weight for part in risk.regularizer.parts]
+    size = 0.5 * weights[0] * cp.sum_squares(B) + 0.5 * weights[1] * cp.square(price)
+    samples = risk.problem, risk.xs, risk.ys
+    hinge = StructuredHinge(*samples, [B, price], sample_weight=risk.sample_weight)
+    problem = cp.Problem(cp.Minimize(size + risk.sample_weight.sum() * hinge))
+    value = solved(problem, 1e-5)
+    solution = learner.fit(Xs, ys).solution_
+    assert solution.lower - 1e-5 <= value <= solution.upper + 1e-5
+    assert is_fast(problem)
+    assert sum(plane.multiplier for plane in hinge.planes) > 0
+
+
+OTHERS = {
+    "a constraint": lambda x: ([cp.sum(x) <= 0.5], cp.sum_squares(x)),
+    "mixed terms": lambda x: ([], cp.square(x[0] + x[1]) + cp.sum_squares(x)),
+    "another curvature": lambda x: ([], cp.sum_squares(x) + cp.square(x[0])),
+    "a norm": lambda x: ([], cp.norm(x) + cp.norm1(x)),
+    "weights of a sum": lambda x: ([], x[0] + 2 * cp.sum(x)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_everything_else_is_left_to_clarabel(name):
+    rng = np.random.default_rng(1)
+    x = cp.Variable(3, nonneg=True)
+    A, c, oracle = nonnegative_planes(rng, 3)
+    constraints, rest = OTHERS[name](x)
+    ours = cp.Problem(cp.Minimize(rest + OracleMax(x, oracle, sign="nonneg")), constraints)
+    full = cp.Problem(cp.Minimize(rest + cp.pos(cp.max(c + A @ x))), constraints)
+    assert solved(ours, 1e-6) == pytest.approx(full.solve(solver="CLARABEL"), rel=1e-5, abs=1e-6)
+    assert all("clarabel" in label for label in masters(ours))
+
+
+def test_clarabel_takes_over_where_they_fail(monkeypatch):
+    def fails(self, risk, cuts, request=None):
+        raise MasterError("stalled")
+
+    monkeypatch.setattr(AutoMaster, "solve", fails)
+    rng = np.random.default_rng(2)
+    x = cp.Variable((3, 3), PSD=True)
+    A, c, oracle = nonnegative_planes(rng, 9)
+    rest = cp.sum_squares(cp.vec(x, order="F"))
+    oracle = OracleMax(x, shaped(oracle, (3, 3)), sign="nonneg")
+    ours = cp.Problem(cp.Minimize(rest + oracle))
+    full = cp.Problem(cp.Minimize(rest + cp.pos(cp.max(c + A @ cp.vec(x, order="F")))))
+    assert solved(ours, 1e-6) == pytest.approx(full.solve(solver="CLARABEL"), rel=1e-5)
+    assert all("clarabel" in label for label in masters(ours))
+
+
+def example_solved(problem, tol=1e-6):
+    """The value, and the certificate around it."""
+    value = problem.solve(method="cutting-plane", tol=tol)
+    assert problem.status == cp.OPTIMAL
+    stats = problem.solver_stats.extra_stats
+    assert stats.lower <= value <= stats.upper * (1 + 1e-12) + 1e-12
+    return value
+
+
+def is_optimal(problem, full, tol=1e-6):
+    value, best = example_solved(problem, tol), full.solve(solver="CLARABEL")
+    assert value == pytest.approx(best, rel=10 * tol, abs=10 * tol)
+    assert problem.solver_stats.extra_stats.lower <= best * (1 + 1e-6) + 1e-6
+
+
+@pytest.mark.parametrize("degree", [2, 4, 8])
+def test_chebyshev_approximation(degree):
+    """Over 20,001 points instead of all; and the values that are known (Bernstein, 1914)."""
+    value = example_solved(chebyshev.nearest_polynomial(degree))
+    assert value == pytest.approx({2: 0.125, 4: 0.0676, 8: 0.0347}[degree], abs=1e-4)
+    t = np.linspace(0, 1, 20_001)
+    basis = np.cos(np.arange(0, degree + 1, 2) * np.arccos(t)[:, None])
+    c, z = cp.Variable(basis.shape[1]), cp.Variable()
+    listed = cp.Problem(cp.Minimize(z), [basis @ c - t <= z, t - basis @ c <= z])
+    listed = listed.solve(solver="HIGHS")
+    assert listed - 1e-6 <= value <= listed + 1e-5
+
+
+def test_regression_against_an_adversary():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(40, 3))
+    b = A @ np.ones(3) + rng.normal(size=40)
+    problem = adversary.robust_regression(A, b, moved=6, by=1.5)
+    x = cp.Variable(3)
+    damage = 3.0 * cp.sum_largest(cp.abs(A @ x - b), 6) + 6 * 1.5**2
+    is_optimal(problem, cp.Problem(cp.Minimize(cp.sum_squares(A @ x - b) + damage)))
+
+
+def test_the_worst_case_of_the_adversary_is_one_over_all_that_he_can_do():
+    rng = np.random.default_rng(1)
+    A, b = rng.normal(size=(6, 2)), rng.normal(size=6)
+    x = cp.Variable(2)
+    moves = [
+        np.bincount(which, signs, minlength=6)
+        for which in itertools.combinations(range(6), 2)
+        for signs in itertools.product([-0.7, 0.7], repeat=2)
+    ]
+    worst = cp.max(cp.hstack([cp.sum_squares(A @ x - b + move) for move in moves]))
+    is_optimal(adversary.robust_regression(A, b, 2, 0.7), cp.Problem(cp.Minimize(worst)))
+
+
+def test_conditional_value_at_risk():
+    rng = np.random.default_rng(0)
+    losses = rng.standard_t(4, size=(2000, 8)) - 0.1 * np.arange(8)
+    x = cp.Variable(8, nonneg=True)
+    worst = cp.sum_largest(losses @ x, 100) / 100
+    full = cp.Problem(cp.Minimize(worst), [cp.sum(x) == 1, x <= 0.2])
+    is_optimal(cvar.least_cvar(losses, 0.05), full)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_network_that_survives_the_loss_of_an_edge(seed):
+    rng = np.random.default_rng(seed)
+    graph = nx.gnp_random_graph(6, 0.6, seed=seed, directed=True)
+    graph.add_edges_from([(0, 5), (0, 1), (1, 5), (0, 2), (2, 5)])
+    edges, costs = list(graph.edges), rng.uniform(1, 3, graph.number_of_edges())
+    problem = interdiction.survivable(graph, costs, 0, 5, 2.0)
+    u, constraints = cp.Variable(len(edges), nonneg=True), []
+    balance = np.zeros((6, len(edges)))
+    for k, (i, j) in enumerate(edges):
+        balance[i, k], balance[j, k] = 1.0, -1.0
+    for lost in range(len(edges)):  # a flow for each attack
+        f = cp.Variable(len(edges), nonneg=True)
+        demand = np.array([2.0, 0, 0, 0, 0, -2.0])
+        constraints += [f <= u, f[lost] == 0, balance @ f == demand]
+    is_optimal(problem, cp.Problem(cp.Minimize(costs @ u), constraints))
+
+
+def test_the_multiclass_machine():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = np.column_stack([np.eye(3)[y][:, :2] + 0.7 * rng.normal(size=(60, 2)), np.ones(60)])
+    problem = crammer_singer.multiclass(X, y, lam=0.05)
+    W, truth = cp.Variable((3, 3)), np.eye(3)[y]
+    scores = X @ W
+    hinges = cp.max(1 - truth + scores, axis=1) - cp.sum(cp.multiply(truth, scores), axis=1)
+    size = 0.025 * cp.sum_squares(W)
+    is_optimal(problem, cp.Problem(cp.Minimize(size + cp.sum(hinges) / 60)))
+
+
+@pytest.mark.parametrize("apart", [0.05, 0.5])
+def test_two_related_metrics(apart):
+    rng = np.random.default_rng(0)
+    data = []
+    for k in range(2):
+        Xs, ys = [], []
+        for _ in range(3):
+            y = np.repeat([0, 1, 2], 8)
+            X = rng.normal(size=(24, 3))
+            X[:, k] += 2.0 * y
+            Xs.append(X)
+            ys.append(y)
+        data.append((Xs, ys))
+    problem = two_metrics.related_metrics(data, apart)
+    B = [cp.Variable(3, nonneg=True) for _ in data]
+    price = [cp.Variable(nonneg=True) for _ in data]
+    losses = [
+        segmentation_hinge(ChangePoint(), Xs, ys, [B[k], price[k]])
+        for k, (Xs, ys) in enumerate(data)
+    ]
+    size = 0.1 * sum(cp.sum_squares(v) for v in [*B, *price])
+    full = cp.Problem(cp.Minimize(size + sum(losses)), [cp.norm1(B[0] - B[1]) <= apart])
+    is_optimal(problem, full)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("error")
+def test_examples_run_as_scripts(path, capsys):
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out

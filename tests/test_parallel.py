@@ -1,15 +1,32 @@
-"""One thread inside a call, the user's setting untouched outside it."""
+"""One thread inside a call, and workers that outlive nobody and change no bit."""
 
+import operator
 import os
 import signal
+import subprocess
+import sys
+import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
+import numpy as np
 import pytest
 import sklearn.cluster  # noqa: F401 (brings the OpenMP pool)
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from structsvm.parallel import limits, single_threaded
+from structsvm import MetricLearner
+from structsvm.data import deferred
+from structsvm.data.deferred import batches_of
+from structsvm.datasets import relevant_changes
+from structsvm.errors import DataError
+from structsvm.features import Lags
+from structsvm.io import arrays_and_labels
+from structsvm.learner.baselines import metrics_in
+from structsvm.parallel import Auto, Processes, Serial, Threads, limits, single_threaded
+from structsvm.parallel.once import spread, working_on
+from structsvm.support.progress import watching
 from structsvm.support.quiet import without_warnings
 
 
@@ -88,3 +105,184 @@ def test_a_forked_child_knows_nothing_of_the_blocks_of_other_threads() -> None:
     outside = threadpool_limits(limits=2)
     with outside, ThreadPoolExecutor() as threads, single_threaded(), limits._lock:
         assert threads.submit(status_of_a_child).result() == 0
+
+
+FIT = """
+    import multiprocessing, os, signal, sys, time, warnings
+    import numpy as np
+    from structsvm import MetricLearner
+
+    def fit(backend="processes"):
+        rng = np.random.default_rng(0)
+        y = np.repeat([0, 1], 20)
+        Xs = [rng.normal(size=(40, 2)) + 2 * y[:, None] for _ in range(4)]
+        return MetricLearner(n_jobs=2, backend=backend).fit(Xs, [y] * 4).solution_.w
+
+    def len_of(part, argument):
+        return len(part)
+
+    def child(answers):
+        answers.put(fit())
+
+    def told_by_child(method):
+        context = multiprocessing.get_context(method)
+        answers = context.Queue()
+        process = context.Process(target=child, args=(answers,))
+        process.start()
+        w = answers.get(timeout=60)
+        answered = time.monotonic()
+        process.join(60)
+        assert process.exitcode == 0
+        assert time.monotonic() < answered + 5
+        return w
+
+    if __name__ == "__main__":
+        expected = fit("serial")
+"""
+
+
+def script(tmp_path, text):
+    path = tmp_path / "run.py"
+    path.write_text(textwrap.dedent(FIT) + textwrap.indent(textwrap.dedent(text), " " * 4))
+    return [sys.executable, str(path)]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_forked_child_exits_at_once(before, tmp_path):
+    text = f"""
+        if {before}:
+            assert np.array_equal(fit(), expected)
+        assert np.array_equal(told_by_child("fork"), expected)
+        assert np.array_equal(fit(), expected)
+    """
+    subprocess.run(script(tmp_path, text), check=True, timeout=120)
+
+
+def test_a_spawned_child_exits_at_once(tmp_path):
+    text = 'assert np.array_equal(told_by_child("spawn"), expected)'
+    subprocess.run(script(tmp_path, text), check=True, timeout=120)
+
+
+def test_a_child_that_may_have_no_children_has_the_same_answers(tmp_path):
+    text = """
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            assert np.array_equal(pool.apply_async(fit).get(60), expected)
+            pool.apply_async(warnings.simplefilter, ["error"]).get(60)
+            for backend in ("threads", "auto", "processes"):
+                assert np.array_equal(pool.apply_async(fit, [backend]).get(60), expected)
+    """
+    subprocess.run(script(tmp_path, text), check=True, timeout=120)
+
+
+def test_workers_end_with_a_process_that_is_killed_and_leave_no_files(tmp_path):
+    text = """
+        from structsvm.parallel import Processes
+        from structsvm.parallel.local import workers
+        with Processes(2).open([b"private", b"data"]) as session:
+            assert session.map(len_of, None) == [7, 4]
+            print(*workers(2)._processes, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    found = subprocess.run(
+        script(tmp_path, text), stdout=subprocess.PIPE, timeout=120, check=False, env=environment
+    )
+    pids = [int(pid) for pid in found.stdout.split()]
+    assert len(pids) == 2
+    until = time.monotonic() + 10
+    while any(is_running(pid) for pid in pids) or list(tmp_path.glob("structsvm-*")):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def add(part, argument):
+    return part + argument
+
+
+def refuse(part, argument):
+    raise DataError(f"part {part}")
+
+
+def test_errors_come_back_with_the_traceback_there():
+    with Processes(2).open([1, 2, 3]) as session:
+        with pytest.raises(DataError, match="part 1") as caught:
+            session.map(refuse, 0)
+        assert "in refuse" in str(caught.value.__cause__)
+        assert session.map(add, 1) == [2, 3, 4]
+
+
+def test_runs_at_once_share_their_workers():
+    with Processes(2).open([1, 2]) as first, Processes(2).open([1, 2]) as second:
+        assert first.map(add, 0) == [1, 2]
+        assert second.map(add, 1) == [2, 3]
+        assert first.map(add, 2) == [3, 4]
+
+
+RECORDINGS = relevant_changes(8, n_samples=200, n_features=4, n_relevant=2, random_state=0)
+
+Xs, YS = arrays_and_labels(RECORDINGS)
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferred, "BATCH", 300)
+    monkeypatch.setattr("structsvm.learner.steps.DECODED", 300)
+
+
+def fitted(**settings: object) -> MetricLearner:
+    learner = MetricLearner(metric="diagonal", features=Lags(), **settings)
+    return learner.fit(Xs[:6], YS[:6], baselines="quick")
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes", "auto"])
+def test_whoever_works_the_bits_are_the_same(backend: str) -> None:
+    alone, together = fitted(), fitted(n_jobs=2, backend=backend)
+    assert np.array_equal(alone.metric_.factor, together.metric_.factor)
+    assert np.array_equal(alone.calibration_.losses, together.calibration_.losses)
+    prices = [{k: m.price for k, m in metrics_in(x.baselines_).items()} for x in (alone, together)]
+    assert prices[0] == prices[1]
+    for a, b in zip(alone.predict(Xs), together.predict(Xs), strict=True):
+        assert np.array_equal(a, b)
+    for a, b in zip(alone.predict(Xs, 3), together.predict(Xs, 3), strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("backend", [Serial(), Threads(2), Auto(2), Processes(2)])
+def test_answers_come_in_the_order_of_the_parts(backend: object) -> None:
+    with working_on(backend):
+        assert spread("multiplying", operator.mul, list(range(7)), 10) == list(range(0, 70, 10))
+        assert spread("multiplying", operator.mul, [], 10) == []
+
+
+def test_an_error_comes_out_as_it_is() -> None:
+    with working_on(Threads(2)), pytest.raises(DataError, match="part 1"):
+        spread("failing", _fail, [0, 1], None)
+
+
+def test_workers_are_for_the_block_alone() -> None:
+    with working_on(Threads(2)), working_on(Serial()):
+        pass
+    heard = []
+    with watching(lambda words, part: heard.append((words, part))):
+        spread("adding", operator.add, [1, 2], 3)
+    assert heard == [("adding", 0.0), ("adding", 0.5)]
+
+
+def test_batches_are_neighbours_with_enough_to_do() -> None:
+    assert batches_of([100, 50, 60, 300, 10]) == [(0, 4), (4, 5)]
+    assert batches_of([]) == []
+
+
+def _fail(part: int, _: object) -> int:
+    if part:
+        raise DataError(f"part {part} cannot be read")
+    return part

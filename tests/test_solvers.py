@@ -1,4 +1,4 @@
-"""Every solver on tiny problems whose optimum one conic program over all labellings gives."""
+"""Every solver on problems whose optimum is known, and solvers of one's own."""
 
 import itertools
 from dataclasses import replace
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from enumerated import listed_risk, objective, optimum
 
+from structsvm.compare import compare_on
 from structsvm.data.sample import Sample
-from structsvm.errors import SettingsError
+from structsvm.errors import CertificateError, PluginError, SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -19,7 +20,7 @@ from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.solution import relative_gap
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
-from structsvm.solvers.base import Solver, Stopping
+from structsvm.solvers.base import Solver, Step, Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
 from structsvm.solvers.subgradient import ProjectedSubgradient
@@ -27,6 +28,7 @@ from structsvm.status import Status
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 FINE, COARSE = Stopping(1e-6, 400), Stopping(3e-2, 2000)
+
 SOLVERS: dict[str, Solver] = {
     "n-slack": CuttingPlane(FINE),
     "1-slack": CuttingPlane(FINE, slack="one"),
@@ -37,6 +39,7 @@ SOLVERS: dict[str, Solver] = {
     "Frank-Wolfe without cache": BlockFrankWolfe(Stopping(1e-2, 2000), cached_planes=0),
     "subgradient": ProjectedSubgradient(COARSE),
 }
+
 SMOOTH = {
     "free": (Free(3), SquaredNorm(0.5)),
     "diagonal": (Nonnegative(4), SquaredNorm(0.5)),
@@ -48,6 +51,7 @@ SMOOTH = {
         Separable((SquaredNorm(0.3), SquaredNorm(0.6))),
     ),
 }
+
 FLAT = {
     "diagonal-trace": (Nonnegative(4), Trace(0.1)),
     "full-trace": (PSD(3), Trace(0.1)),
@@ -56,6 +60,7 @@ FLAT = {
         Separable((Trace(0.1), SquaredNorm(0.3))),
     ),
 }
+
 CONSTRAINED = {
     "trace-one": (PSD(2), SquaredNorm(0.1), lambda B: [cp.trace(B) == 1]),
     "bounded": (Nonnegative(3), Trace(0.01), lambda b: [b <= 0.4]),
@@ -63,8 +68,11 @@ CONSTRAINED = {
     "custom": (Nonnegative(3), Custom(lambda b: cp.norm(b, 2), weight=0.2), None),
     "custom-of-unknown-sign": (PSD(2), Custom(lambda B: cp.sum_squares(B - np.eye(2)) - 1), None),
 }
+
 NEED_STRONG_CONVEXITY = ("Frank-Wolfe", "Frank-Wolfe without cache", "subgradient")
+
 ANY = [name for name in SOLVERS if name not in NEED_STRONG_CONVEXITY]
+
 LEGAL = [
     (name, case)
     for name in SOLVERS
@@ -342,3 +350,67 @@ def test_a_master_may_be_given_by_its_name():
 def test_settings_are_checked(make, message):
     with pytest.raises(SettingsError, match=message):
         make()
+
+
+FEW = Stopping(1e-3, max_iter=5)
+
+
+class Own(Solver):
+    """Evaluates the start again and again; no dataclass, and it never calls ``run.start``."""
+
+    stopping = FEW
+
+    def check(self, risk):
+        pass
+
+    def iterate(self, run, done):
+        while True:
+            run.evaluate(np.ones(run.dim), np.arange(run.n_samples))
+            done(Step("the same again"))
+
+
+class Ends(Own):
+    def iterate(self, run, done):
+        for _ in range(3):
+            done(Step("one of three"))
+
+
+class Liar(Own):
+    def iterate(self, run, done):
+        run.start(run.groups("one"))
+        while True:
+            run.bound_by(0.99 * run.certificate.upper, np.zeros(run.dim))
+            done(Step("a bound from nowhere"))
+
+
+@pytest.fixture
+def risk():
+    return listed_risk(Nonnegative(3), SquaredNorm(0.5))
+
+
+def test_a_solver_that_never_calls_start_has_gaps_that_hold(risk):
+    found = Own().solve(risk)
+    whole = CuttingPlane().solve(risk)
+    assert found.status is Status.MAX_ITER
+    assert found.gap > 0.1
+    assert found.null == whole.null
+    assert found.lower <= whole.upper
+
+
+def test_a_solver_that_is_no_dataclass_resumes(risk, tmp_path):
+    for _ in range(2):
+        assert Own().solve(risk, resume=tmp_path / "run").status is Status.MAX_ITER
+
+
+def test_an_iteration_that_ends_says_what_it_should_do(risk):
+    with pytest.raises(PluginError, match=r"Ends\.iterate has returned: call done\(Step\(label\)"):
+        Ends().solve(risk)
+
+
+def test_solvers_whose_bounds_contradict_each_other_are_named(risk):
+    with pytest.raises(CertificateError, match=r"^liar and cutting-plane contradict each other: "):
+        compare_on(risk, {"cutting-plane": CuttingPlane(), "liar": Liar()})
+
+
+def test_a_gap_without_a_null_weight_is_relative_to_the_bounds():
+    assert relative_gap(0.0, 4.0, np.inf) == 1.0

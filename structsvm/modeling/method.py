@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.errors import LearningError, SettingsError, warn
 from structsvm.masters.bounds import CONIC
+from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.program import ProgramRun
 from structsvm.modeling.restricted import (
     Box,
@@ -24,7 +25,6 @@ from structsvm.modeling.restricted import (
     Restricted,
     Restriction,
     UnboundedError,
-    mixed_integer_solvers,
 )
 from structsvm.modeling.rewriting import Rewritten, atoms_of, oracle_atoms
 from structsvm.modeling.separable import FastMaster, form_of
@@ -182,9 +182,7 @@ def solve(
         UnboundedError when it has no minimum.
     """
     started = time.perf_counter()
-    check_problem(problem)
-    check_solver(problem, solver)
-    check_options(options)
+    _check(problem)
     damping = 0.0 if problem.is_mixed_integer() else 0.5
     method = CuttingPlane(
         Stopping(tol, max_iter, max_seconds), slack, damping=damping, cached_planes=0
@@ -239,7 +237,7 @@ def _run(
 
     def solver_of(restriction: Restriction) -> Restricted:
         if rewritten.is_mixed_integer:
-            usual = "HIGHS" if "HIGHS" in mixed_integer_solvers() else None
+            usual = "HIGHS" if "HIGHS" in cp.installed_solvers() else None
             return ByName(restriction, name or usual, options)
         form = form_of(rewritten) if name is None and not options else None
         if form is not None:
@@ -369,11 +367,10 @@ def _word(status: Status) -> str:
     return cp.OPTIMAL if status.converged else cp.USER_LIMIT
 
 
-REWRITINGS = ("gp", "qcp", "requires_grad", "enforce_dpp", "ignore_dpp")
-
-
-def check_problem(problem: cp.Problem) -> None:
-    if not atoms_of(problem):
+def _check(problem: cp.Problem) -> None:
+    """Check that a problem is one for this method."""
+    atoms = atoms_of(problem)
+    if not atoms:
         raise SettingsError(
             "the problem has no atom with an oracle: call problem.solve() without "
             "method='cutting-plane'"
@@ -382,64 +379,28 @@ def check_problem(problem: cp.Problem) -> None:
         raise SettingsError(
             "the problem has no variables: the value of an expression is expression.value"
         )
-    for atom in atoms_of(problem):
-        inside = [v for arg in atom.args for v in arg.variables()]
-        touched = [v.name() for v in inside if v.is_complex()]
-        if touched:
+    for atom in atoms:
+        for v in (v for arg in atom.args for v in arg.variables() if v.is_complex()):
             raise SettingsError(
-                f"{atom.called} depends on {touched[0]}, which is complex: write its real and its "
+                f"{atom.called} depends on {v.name()}, which is complex: write its real and its "
                 "imaginary part as variables of their own"
             )
-    theirs = [p for atom in atoms_of(problem) for p in atom.parameters_of_oracle]
+    theirs = [p for atom in atoms for p in atom.parameters_of_oracle]
     for parameter in (*problem.parameters(), *theirs):
         if parameter.value is None:
             raise SettingsError(f"parameter {parameter.name()} has no value: give it one")
-    if not problem.is_dcp():
-        raise SettingsError(_not_convex(problem))
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    for name in REWRITINGS:
-        if options.get(name):
-            raise SettingsError(
-                f"{name}=True is not for cutting planes, which solve convex problems (DCP) without "
-                "derivatives of the solution: leave it out"
-            )
-
-
-def check_solver(problem: cp.Problem, solver: str | None) -> None:
-    """Check that a solver is installed, and takes integers where there are some."""
-    if solver is not None:
-        installed = cp.installed_solvers()
-        if solver.upper() not in installed:
-            raise SettingsError(
-                f"solver {solver!r} is not installed; these are: {', '.join(sorted(installed))}"
-            )
-    if not problem.is_mixed_integer():
-        return
-    fit = mixed_integer_solvers()
-    if not fit:
-        raise SettingsError(
-            "some variables are boolean or integer, and no mixed-integer solver is installed: "
-            "install one, such as HiGHS (pip install highspy)"
-        )
-    if solver is not None and solver.upper() not in fit:
-        raise SettingsError(
-            f"some variables are boolean or integer, which solver={solver!r} does not take; these "
-            f"do: {', '.join(fit)}"
-        )
-
-
-def _not_convex(problem: cp.Problem) -> str:
-    """Which part of a problem is not convex by the rules of cvxpy."""
     parts: list[tuple[str, Any]] = [("the objective", problem.objective)]
     parts += [(f"constraint {k}", part) for k, part in enumerate(problem.constraints)]
-    where, part = next((where, part) for where, part in parts if not part.is_dcp())
-    atom = next(oracle_atoms(part), None)
-    if atom is None:
-        return f"{where}, {part}, is not convex by the rules of cvxpy (DCP)"
+    for where, part in parts:
+        if not part.is_dcp():
+            raise SettingsError(
+                f"{where}, {part}, is not convex by the rules of cvxpy (DCP)"
+                + "".join(map(_where_it_may_stand, [*oracle_atoms(part)][:1]))
+            )
+
+
+def _where_it_may_stand(atom: OracleAtom) -> str:
     return (
-        f"{where}, {part}, is not convex by the rules of cvxpy (DCP): {atom.called} is convex, so "
-        "that it may be minimised and bounded from above, and stand in what is convex and "
-        "increasing in it; declare its sign if that is what the rules lack"
+        f": {atom.called} is convex, so that it may be minimised and bounded from above, and stand "
+        "in what is convex and increasing in it; declare its sign if that is what the rules lack"
     )

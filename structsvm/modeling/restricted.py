@@ -430,9 +430,3 @@ class ByName(Restricted):
             name.lower(),
             (least, f"as claimed by {name}"),
         )
-
-
-def mixed_integer_solvers() -> list[str]:
-    from cvxpy.reductions.solvers.defines import INSTALLED_MI_SOLVERS
-
-    return sorted(INSTALLED_MI_SOLVERS)

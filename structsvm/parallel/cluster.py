@@ -50,6 +50,11 @@ class Dask(Backend):
         """Place the shares on the workers; some have to be there, or to join within half a minute.
 
         In a task of Dask other tasks have its thread meanwhile: it waits for them, and has a place.
+
+        Raises
+        ------
+        SettingsError
+            If there are no workers, or the client is closed or asynchronous.
         """
         client = self._open_client()
         from distributed import get_worker, worker_client

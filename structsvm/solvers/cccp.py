@@ -84,7 +84,13 @@ class CCCP(Solver):
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 
     def check(self, risk: Outline) -> None:
-        """Check that the regularizer is quadratic, with the same curvature everywhere."""
+        """Check that the regularizer is quadratic, with the same curvature everywhere.
+
+        Raises
+        ------
+        SettingsError
+            If it is not.
+        """
         omega = smooth_composite(risk, "CCCP")
         if not np.all(omega.curvature == omega.curvature[0]):
             raise SettingsError("CCCP needs a regularizer of the same curvature everywhere")

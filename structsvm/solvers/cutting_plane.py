@@ -123,7 +123,13 @@ class CuttingPlane(Solver):
         refuse_below(0, "cached_planes", self.cached_planes)
 
     def check(self, risk: Outline) -> None:
-        """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack."""
+        """Check that the risk is convex, and that ``max_cuts`` leaves two cuts for each slack.
+
+        Raises
+        ------
+        SettingsError
+            If it is not, or there are fewer.
+        """
         require_convex(risk, "CuttingPlane")
         n_groups = risk.n_samples if self.slack == "n" else 1
         if self.max_cuts is not None and self.max_cuts < 2 * n_groups:

@@ -259,7 +259,13 @@ class Memory:
         self._owner: tuple[tuple[Any, ...], type, dict[str, Any]] | None = None
 
     def of(self, risk: RegularizedRisk, solver: Any) -> Memory:
-        """The memory itself; SettingsError if it is of other samples or of another solver."""
+        """The memory itself, after a check of what it is of.
+
+        Raises
+        ------
+        SettingsError
+            If it is of other samples or of another solver.
+        """
         samples = (risk.problem, risk.xs, risk.ys, risk.sample_weight)
         settings = {name: value for name, value in vars(solver).items() if name != "stopping"}
         if self._owner is None:

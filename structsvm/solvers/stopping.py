@@ -64,7 +64,13 @@ class Stopping:
             refuse_below(1, "max_calls", self.max_calls)
 
     def seconds_left(self, seconds: float, oracle_calls: int) -> float:
-        """The seconds left after these, for the last of so many calls; or a BudgetSpentError."""
+        """The seconds left after these, for the last of so many oracle calls.
+
+        Raises
+        ------
+        BudgetSpentError
+            When the time is over, or these are too many calls.
+        """
         if seconds > self.max_seconds:
             raise BudgetSpentError(Status.MAX_SECONDS)
         if self.max_calls is not None and oracle_calls > self.max_calls:

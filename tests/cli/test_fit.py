@@ -259,7 +259,7 @@ def test_what_does_not_suit_is_left_out_and_said(run):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("compare change-point train --solvers simplex", "unknown solver 'simplex'"),
+        ("compare change-point train --solvers simplex", "got 'simplex'"),
         ("compare change-point train --solvers cccp", "for objectives that are not convex"),
         (
             "compare change-point train --solvers frank-wolfe --set regularizer=trace",
