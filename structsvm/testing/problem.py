@@ -1,27 +1,114 @@
-"""Does a problem keep its contract: inference against every labelling that is known."""
+"""Does a problem keep its contract: inference, labels, training samples, oracles, predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from structsvm.errors import PluginError
+from structsvm.data.sample import Sample, all_made_by
+from structsvm.errors import DataError, DataWarning, OracleError, PluginError, StructSVMError
+from structsvm.learner.fitting import FitState
+from structsvm.learner.inputs import Inputs
+from structsvm.learner.learner import MetricLearner
+from structsvm.learner.settings import Settings
+from structsvm.learner.training_set import TrainingSet
+from structsvm.oracles.exhaustive import all_partitions, all_segmentations
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.labelled import SearchedSample
+from structsvm.partitions.metric import Metric
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.problem import Problem
+from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.problem import CompositeRisk, Problem
+from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.testing.partition import Report, check_partition_problem
+from structsvm.support.contract import asked
+from structsvm.support.plain import shown
+from structsvm.support.quiet import without_warnings
+from structsvm.support.unchanged import Snapshot
+from structsvm.testing.oracle import (
+    MOST,
+    Question,
+    check_questions,
+    constraints_of,
+    in_short,
+    small_question,
+)
 from structsvm.testing.separation import (
     TOLERANCE,
     Asked,
-    Known,
+    check_inference,
     check_separation,
     random_weights,
 )
 
 Labellings = Callable[[Any], Iterable[Any]]
+
+TINY = (1, 2, 4, 6)
+"""Numbers of items whose partitions are all looked at."""
+
+OTHERS = 20
+"""One of so many partitions of more items is looked at to see that it is no segmentation."""
+
+INSTANCES = 40
+"""Questions to the decoder of a few items."""
+
+QUESTIONS = ((0.3, -1.0), (1.0, -3.0), (1.0, -1.0), (1.0, -0.1), (3.0, -1.0), (1.0, 0.5))
+"""Scales of the samples given and rewards of a cluster."""
+
+NEIGHBOURS, NEAR = 12, 8
+"""Neighbours of a partition that are looked at, and items that are near the end of a cluster."""
+
+PLANTS, MOST_PLANTED, PLANTED = 6, 50, 10.0
+"""Partitions that are made the best answer, their most clusters, and how clearly they are."""
+
+MOST_MEMBERS = 150
+"""Partitions of a sample given that answers are compared with."""
+
+WEIGHTS, DIRECTIONS, STEP = 4, 3, 1e-5
+"""Weights at which a gradient is compared with differences, directions at each, their length."""
+ACCURACY, SMOOTH = 1e-3, 0.75
+"""What a difference may be off, and the share that has to agree: others may lie across a kink."""
+ROUNDING = 1e-7
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a problem that passed was compared with."""
+
+    enumerated: Mapping[int, int] = field(default_factory=dict)
+    """Number of items to the number of partitions that the family has of them, all of which
+    answers were compared with."""
+    given: Sequence[int] = ()
+    """For each sample that was handed in the number of partitions that answers were compared with,
+    neighbours of the truth and of the answers."""
+    unlisted: bool = False
+    """Whether nobody said which labellings there are."""
+
+    def __str__(self) -> str:
+        """In words."""
+        if self.unlisted:
+            return (
+                "every check passed: answers were compared with each other and with the truth, not "
+                "with all labellings: pass labellings=, a function that lists those of a sample"
+            )
+        if not self.given:
+            return "every check passed"
+        said = f"with {', '.join(map(str, self.given))} partitions of the samples given"
+        if max(self.enumerated.values(), default=0) > 1:
+            sizes = ", ".join(map(str, self.enumerated))
+            said = f"with all {sum(self.enumerated.values())} of {sizes} samples, and {said}"
+        else:
+            said += (
+                "; nothing was compared by enumeration, because few samples have at most one "
+                "partition: check settings, too, for which they have more"
+            )
+        return f"every check passed: answers were compared {said}"
 
 
 def check_problem(
@@ -43,17 +130,11 @@ def check_problem(
 
     For a :class:`~structsvm.partitions.problem.PartitionProblem`: samples and labels are read as by
     ``fit``, labels are decoded faithfully, training samples fit to what they are made of, and
-    prediction and loss-augmented inference are compared with all partitions of a few items that
-    ``encode`` accepts. What has side information is enumerated on the first items of the samples
-    given, as its ``at`` makes them. On the samples given, at several scales and prices, with and
-    without a truth, and under the constraints that the decoder takes, answers are in the family,
-    and none that is declared exact is worse than a merge, split or move of an answer or a truth
-    that ``encode`` accepts.
-
-    Where ``traits.convex`` is False there is no decoder to compare with. Then ``partition`` is
-    asked for numbers of clusters and with links, and has to keep them, and the gradient of the
-    objective is compared with its differences, as its convex model is with the objective where they
-    touch.
+    answers are compared with all partitions of a few items that ``encode`` accepts (of samples with
+    side information, of the first ones), and on the samples given with merges, splits and moves of
+    answers. Where ``traits.convex`` is False, ``partition`` has to keep numbers of clusters and
+    links, the gradient is compared with differences, and the convex model has to touch the
+    objective.
 
     Parameters
     ----------
@@ -95,7 +176,7 @@ def check_problem(
     'Report'
     """
     if isinstance(problem, PartitionProblem):
-        return check_partition_problem(problem, Xs, ys, seed)
+        return _check_partition_problem(problem, Xs, ys, seed)
     given: Any = problem
     if not isinstance(given, Problem):
         way_out = f": make an instance, {given.__name__}()" if isinstance(given, type) else ""
@@ -114,44 +195,464 @@ def check_problem(
             for answer in check_separation(sample, weights, known)
             if answer.separation.quality is not Quality.RELAXATION
         ]
-        _check_inference(sample, weights, [(y, "the truth"), *known], exact_inference)
+        check_inference(sample, weights, [(y, "the truth"), *known], exact_inference)
     return Report(unlisted=labellings is None)
 
 
-def _check_inference(
-    sample: Asked, weights: Sequence[Floats], known: Sequence[Known], exact: bool
-) -> None:
-    """Inference finds the same twice, and if it is exact no labelling has a larger score."""
+def _check_partition_problem(
+    problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any], seed: int
+) -> Report:
+    """Check a partition problem, as :func:`structsvm.testing.check_problem` says.
 
-    def predict(w: Floats) -> Floats:
-        y = sample.call("predict", w, sample.x)
-        sample.require_member(y, "the answer of predict")
-        return sample.feature(y)
+    It is read, encoded and prepared by what ``fit`` runs, which refuses what hooks must not return.
+    """
+    kit = _Kit(problem, np.random.default_rng(seed))
+    parameters = getattr(type(problem), "__dataclass_params__", None)
+    kit.require(
+        parameters is not None and parameters.frozen,
+        "decorate the class with @dataclass(frozen=True): settings do not change",
+    )
+    before = Snapshot(Xs)
+    learner = MetricLearner(problem, metric="diagonal", whiten=None)
+    settings = Settings.of(learner.get_params(deep=False))
+    with without_warnings(DataWarning):
+        data = TrainingSet.read(problem, Xs, ys)
+        kit.require(before.still_holds(Xs), "read modified its input: copy before writing")
+        kit.check_labels(data)
+        kit.check_agreement(data.truths)
+        _, data = Inputs.fit(None, settings.standardize, data)
+        state = kit.fit_state(settings, data)
+    kit.check_weights(data)
+    kit.check_risk(state.risk, "diagonal")
+    if not any(sample.has_gaps for sample in data.samples):
+        kit.check_risk(kit.fit_state(replace(settings, metric="full"), data).risk, "full")
+    report = Report()
+    if problem.traits.convex:
+        samples = all_made_by(data.samples, state.units)
+        kit.check_training_samples(samples, data.truths)
+        report = kit.check_decoders(samples, data.truths)
+    kit.check_predictions(data, state.untrained)
+    return report
 
-    features = [predict(w) for w in weights]
-    scores = [float(w @ feature) for w, feature in zip(weights, features, strict=True)]
-    rooms = [
-        sample.tolerance(w) + TOLERANCE * abs(score)
-        for w, score in zip(weights, scores, strict=True)
-    ]
-    for w, feature, score, room in zip(weights, features, scores, rooms, strict=True):
-        sample.require(
-            np.array_equal(predict(w), feature),
-            "predict differs on a second call: seed its random choices",
+
+@dataclass(frozen=True)
+class _Kit:
+    """The checks of one problem."""
+
+    problem: PartitionProblem
+    rng: np.random.Generator
+
+    def require(self, kept: Any, complaint: str) -> None:
+        if not kept:
+            raise PluginError(f"{self.name}: {complaint}")
+
+    @property
+    def name(self) -> str:
+        return type(self.problem).__name__
+
+    def call(self, method: str, i: int, *arguments: Any) -> Any:
+        """What a method answers that leaves alone what it is given."""
+        before = Snapshot(arguments)
+        with asked(self.problem, method, f"sample {i}"):
+            answer = getattr(self.problem, method)(*arguments)
+        self.require(
+            before.still_holds(arguments),
+            f"{method} modified its input, of sample {i}: copy before writing",
         )
-        larger = float(w @ predict(100.0 * w)) if exact else score
-        sample.require(
-            abs(larger - score) <= room,
-            f"predict gives a labelling of score {score!r} at w, and one of {larger!r} at 100 w: "
-            "the score it maximises is not linear in w, so it is not <w, joint_feature(x, y)>",
-        )
-    others = [(sample.feature(y), f"{y!r}, {origin}") for y, origin in known]
-    others += [(feature, "predicted at another weight") for feature in features]
-    for other, origin in others if exact else ():
-        for w, score, room in zip(weights, scores, rooms, strict=True):
-            reached = float(w @ other)
-            sample.require(
-                reached <= score + room,
-                f"predict reached the score {score!r}, but the labelling {origin}, has {reached!r}:"
-                " maximise <w, joint_feature(x, y)> without the loss, or say exact_inference=False",
+        return answer
+
+    def is_member(self, M: EquivalenceMatrix, sample: Sample) -> bool:
+        """Whether a partition is one of the family: ``encode`` gives it back."""
+        try:
+            return self.problem.encode(self.problem.decode(M, sample), sample) == M
+        except DataError:
+            return False
+
+    def fit_state(self, settings: Settings, data: TrainingSet) -> FitState:
+        try:
+            return FitState.of(settings, data)
+        except OracleError as error:
+            raise PluginError(
+                f"{self.name}: the decoder failed on the samples given, without any constraint: "
+                f"{error}"
+            ) from error
+
+    def check_labels(self, data: TrainingSet) -> None:
+        """Partitions become the labels that they are made of, and what is none is refused."""
+        own = type(self.problem).read is not PartitionProblem.read
+        for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
+            labels = self._decoded(i, _partition(truth), sample)
+            self.require(
+                isinstance(labels, np.ndarray)
+                and (own or labels.shape == (sample.n_samples,))
+                and np.issubdtype(labels.dtype, np.integer),
+                f"decode returned {labels!r}: return one integer for each of the samples",
             )
+        T = data.samples[0].n_samples
+        for wrong, what in (
+            (np.zeros((T, 2), int), "a table of labels"),
+            (np.full(T + 1, 0.5), f"{T + 1} labels"),
+        ):
+            try:
+                self.problem.encode(wrong, data.samples[0])
+            except DataError:
+                continue
+            except Exception as error:
+                raise PluginError(
+                    f"{self.name}: encode raised {type(error).__name__} for {what} of {T} samples: "
+                    "raise DataError, and say what is expected"
+                ) from error
+            self.require(False, f"encode accepted {what} for {T} samples: raise DataError")
+
+    def _decoded(self, i: int, M: EquivalenceMatrix, sample: Sample) -> Any:
+        """A partition as labels, which are read as the same partition."""
+        labels = self.call("decode", i, M, sample)
+        if isinstance(labels, np.ndarray):
+            self.require(
+                _partition(self.call("encode", i, labels, sample)) == M,
+                f"encode(decode(M)) is another partition than M, sample {i}: write labels that "
+                "encode reads",
+            )
+        return labels
+
+    def check_agreement(self, truths: Sequence[Any]) -> None:
+        """Labels that teach nothing are refused, and the truth agrees best with itself."""
+        single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
+        self.problem.learning.check(truths)
+        try:
+            self.problem.learning.check(single)
+        except DataError:
+            pass
+        else:
+            self.require(
+                False,
+                "learning.check accepted samples of one single cluster each, from which nothing "
+                "can be learned: raise DataError",
+            )
+        agreement = self.problem.comparison.agreement
+        for truth, other in zip(truths, single, strict=True):
+            best, worse = agreement(truth, truth), agreement(truth, other)
+            self.require(
+                best > worse if _partition(truth) != other else best == worse,
+                f"agreement is {best!r} with the truth itself and {worse!r} with one single "
+                "cluster: larger must be better, as for minus the loss",
+            )
+
+    def check_weights(self, data: TrainingSet) -> None:
+        """A weight of 2 counts as a sample that is there twice."""
+        learning, few = self.problem.learning, list(range(min(len(data), 2)))
+        found = []
+        for part in (data.at(few).weighted(np.array([2.0, 1.0])[: len(few)]), data.at([*few, 0])):
+            given = part.samples, part.truths, part.weights
+            metric = learning.untrained(*given)
+            found.append((metric.price, metric.n_clusters, learning.unit(*given)))
+        names = ("the price", "the number of clusters", "the unit")
+        for what, one, other in zip(names, *found, strict=True):
+            self.require(
+                (one is None) == (other is None) and np.isclose(one or 0.0, other or 0.0, 1e-6),
+                f"{what} is {one!r} with a weight of 2, and {other!r} with that sample twice",
+            )
+
+    def check_risk(self, risk: Any, metric: str) -> None:
+        """Loss-augmented inference of the samples given."""
+        if isinstance(risk, CompositeRisk):
+            self._check_composite(risk)
+            return
+        self.require(
+            self.problem.traits.convex,
+            "traits.convex is False, but the objective is a RegularizedRisk, which is convex",
+        )
+        weights = random_weights(risk.problem, self.rng)
+        for i, (x, y) in enumerate(zip(risk.xs, risk.ys, strict=True)):
+            where = f"sample {i}, {metric} metric"
+            check_separation(Asked(risk.problem, x, y, i, where, self.name), weights)
+
+    def _check_composite(self, risk: CompositeRisk) -> None:
+        """Gradient, parts and model of a risk, at its start and at weights inside the cone."""
+        rng, space, weights, agree = self.rng, risk.space, [risk.start], []
+        for _ in range(WEIGHTS - 1):
+            step = 0.2 * rng.standard_normal(space.dim)
+            weights.append(np.asarray(space.project(risk.start + step) + 0.2 * risk.start))
+        for w in weights:
+            value, gradient = risk.losses(w)
+            self.require(
+                np.isfinite(value) and value >= -ROUNDING,
+                f"losses is {value!r}: a mean of hinge losses is finite, not negative",
+            )
+            self.require(
+                np.shape(gradient) == w.shape and np.isfinite(gradient).all(),
+                f"the gradient of losses has shape {np.shape(gradient)} or is not finite: return "
+                f"{w.shape}",
+            )
+            for direction in rng.standard_normal((DIRECTIONS, w.size)):
+                d = direction / np.linalg.norm(direction)
+                above, below = risk.losses(w + STEP * d)[0], risk.losses(w - STEP * d)[0]
+                slope, size = float(gradient @ d), float(np.abs(gradient).max())
+                off = abs(slope - (above - below) / (2.0 * STEP))
+                agree.append(off <= ACCURACY * (1.0 + abs(slope) + size))
+            scale = ROUNDING * (1.0 + abs(value))
+            parts = sum(risk.part([i]).losses(w)[0] for i in range(risk.n_samples))
+            self.require(
+                abs(parts - value) <= scale,
+                "the parts of the risk do not add up to it: part(which) is the sum over some "
+                "samples",
+            )
+            model, touching = risk.model(w, risk.regularizer), 0.0
+            for x, y, omega in zip(model.xs, model.ys, model.sample_weight, strict=True):
+                found = model.problem.separate(w, x, y).y
+                phi = model.problem.joint_feature
+                worth = float(model.problem.loss(y, found)) + float((phi(x, found) - phi(x, y)) @ w)
+                touching += omega * max(0.0, worth)
+            self.require(
+                abs(touching - value) <= scale,
+                f"the model is {touching!r} where the losses are {value!r}: it has to touch them "
+                "there",
+            )
+            copied = pickle.loads(pickle.dumps(risk)).losses(w)[0]
+            self.require(
+                abs(copied - value) <= scale, "losses differ after pickling: seed every choice"
+            )
+        self.require(
+            np.mean(agree) >= SMOOTH,
+            f"the gradient of losses agrees with {sum(agree)} of {len(agree)} differences: it is "
+            "not that of the value returned with it",
+        )
+
+    def check_training_samples(
+        self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
+    ) -> None:
+        """Training samples have the joint features of what they are made of."""
+        for i, (given, M) in enumerate(zip(samples, truths, strict=True)):
+            sample = self.call("training_sample", i, given, M)
+            y, diagonal = sample.truth, M.gram_diagonal(given.X)
+            self.require(
+                sample.n_samples == M.n_samples and y.n_clusters == M.n_clusters,
+                f"sample {i} has another truth than it was given",
+            )
+            scale = TOLERANCE * (1.0 + float(np.abs(diagonal).max()))
+            fits = np.allclose(sample.gram_diagonal(y), diagonal, rtol=0, atol=scale)
+            if not given.has_gaps:
+                fits &= np.allclose(sample.gram(y), M.gram(given.X), rtol=0, atol=scale)
+            self.require(
+                fits,
+                f"gram of the truth of sample {i} is not X^T M X, or gram_diagonal not its "
+                "diagonal: joint features would be wrong",
+            )
+
+    def check_decoders(
+        self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
+    ) -> Report:
+        """The decoders of few items against enumeration, those of the samples given against
+        neighbours of their answers.
+        """
+        tiny = {T: x for T in range(1, MOST + 1) if (x := _tiny(samples, T)) is not None}
+        families = {T: self._family(x) for T, x in tiny.items()}
+        for T in TINY:
+            if T in tiny and families[T]:
+                self._check_tiny(tiny[T], families[T])
+        given = []
+        for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
+            oracles = [self.problem.decoder(sample)]
+            learned = self.problem.training_sample(sample, truth)
+            if isinstance(learned, SearchedSample) and not Snapshot(oracles[0]).still_holds(
+                learned.oracle
+            ):
+                oracles.append(learned.oracle)
+            where = f"sample {i} of {truth.n_samples} samples"
+            given.append(max(self._check_given(o, sample, truth, where) for o in oracles))
+        enumerated = {T: len(families[T]) for T in TINY if T in tiny}
+        self.require(
+            max(given) > 1 or max(enumerated.values(), default=0) > 1,
+            "nothing was compared, because the family has one single partition of every sample "
+            "that was looked at: give samples that can be partitioned in more than one way",
+        )
+        decoders = {T: self.problem.decoder(x) for T, x in tiny.items()}
+        questions, contiguous = [], self.problem.traits.contiguous
+        for number in range(INSTANCES if tiny else 0):
+            T = int(self.rng.choice(list(tiny)))
+            question = small_question(self.rng, number, decoders[T], families[T], T, contiguous)
+            questions.append((question, families[T]))
+        check_questions(questions, self.rng)
+        return Report(enumerated, given)
+
+    def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
+        """Every partition of a few items that the problem has: those ``encode`` gives back."""
+        T, contiguous = sample.n_samples, self.problem.traits.contiguous
+        rows = all_partitions(T)
+        if contiguous and max(TINY) < T:
+            rows = np.concatenate([all_segmentations(T), rows[::OTHERS]])
+        possible = {EquivalenceMatrix.from_labels(row.astype(np.int64)): None for row in rows}
+        found = [M for M in possible if self.is_member(M, sample)]
+        self.require(
+            not contiguous or all(M.is_contiguous for M in found),
+            "contiguous is True, but encode accepts clusters that are no segments: say False",
+        )
+        return found
+
+    def _check_tiny(self, items: Sample, family: list[EquivalenceMatrix]) -> None:
+        """Loss-augmented inference against all partitions of a few items."""
+        for scale in (0.3, 1.0, 3.0):
+            truth = family[int(self.rng.integers(len(family)))]
+            x = items.with_features(scale * self.rng.standard_normal(items.X.shape))
+            objective = self.problem.learning.objective("diagonal", x.n_features)
+            risk: Any = objective.risk([x], [truth], SquaredNorm())
+            made = "" if x.side is None else ", as at makes them of a sample"
+            where = f"{truth.n_samples} items{made}, truth {truth.labels}"
+            sample = Asked(risk.problem, risk.xs[0], risk.ys[0], 0, where, self.name)
+            plain = replace(sample, x=SearchedSample(x.X, truth, self.problem.decoder(x)), y=truth)
+            answer = sample.separate(risk.space.project(self.rng.standard_normal(risk.space.dim)))
+            for M in family:
+                if not self.problem.traits.given_k or M.n_clusters == truth.n_clusters:
+                    sample.compare(answer, plain.labelling(M, "which encode accepts"))
+
+    def _check_given(
+        self, oracle: Oracle, sample: Sample, truth: EquivalenceMatrix, where: str
+    ) -> int:
+        """An oracle on a sample given: how many partitions its answers were compared with.
+
+        A family may have a scale: segments of eight samples or more, changes on the hour. Of a
+        handful of samples it has one single partition, so that enumeration compares nothing. So
+        the partitions to compare with are the answers about a sample of the author's, and
+        neighbours of these.
+        """
+        members, answers = {truth: None}, []
+
+        def ask(objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> None:
+            question = Question(oracle, objective, constraint, where)
+            answer = question.ask()
+            if answer.y.is_partition:
+                question.require(
+                    self.is_member(answer.y, sample),
+                    f"the answer, {in_short(answer.y)}, is no partition of this family: encode "
+                    "refuses it, or makes another of decode(M)",
+                )
+                members[answer.y] = None
+            answers.append((question, answer))
+
+        def ask_with_and_without_loss(Z: Floats, shift: float, constraint: Constraint) -> None:
+            ask(TraceObjective(Z, shift=shift, gaps=True), constraint)
+            ask(TraceObjective(Z, truth, 2.0, shift, gaps=True), constraint)
+
+        for scale, shift in QUESTIONS:
+            ask_with_and_without_loss(scale * sample.X, shift, UNCONSTRAINED)
+        for M in list(members)[:4]:
+            for constraint in constraints_of(M, oracle, self.rng, self.problem.traits.contiguous):
+                ask_with_and_without_loss(sample.X, -1.0, constraint)
+        for other in _neighbours_of_all([M for M in members if M.is_partition], self.rng):
+            if len(members) >= MOST_MEMBERS:
+                break
+            if other not in members and self.is_member(other, sample):
+                members[other] = None
+        # The rows of M.factor() are as far apart as the clusters of M, so that M itself is the best
+        # partition of them: of those with the smallest clusters, and of some others.
+        small = [M for M in members if M.is_partition and M.n_clusters <= MOST_PLANTED]
+        small.sort(key=lambda M: int(M.sizes.min()))
+        others = [small[i] for i in self.rng.permutation(len(small))[:PLANTS]]
+        for M in (*small[:PLANTS], *others):
+            ask(TraceObjective(PLANTED * M.factor(), shift=-1.0))
+        for question, answer in answers:
+            question.compare(answer, members)
+        return len(members)
+
+    def check_predictions(self, data: TrainingSet, metric: Metric) -> None:
+        for i, (sample, truth) in enumerate(zip(data.samples, data.truths, strict=True)):
+            M = self._predicted(i, sample, metric, truth.n_clusters)
+            if metric.price is not None or metric.n_clusters is not None:
+                M = self._predicted(i, sample, metric, None)
+            if not self.problem.traits.contiguous:
+                for constraint in _links(_partition(truth).labels):
+                    self._predicted(i, sample, metric, truth.n_clusters, constraint)
+            found = self.problem.comparison.scores(truth, M, 5)
+            self.require(
+                {"loss", "disagreement"} <= found.keys()
+                and all(value is None or np.isfinite(value) for value in found.values()),
+                f"scores returned {found!r}: return finite numbers by name, None where one does "
+                "not apply, among them 'loss' and 'disagreement'",
+            )
+
+    def _predicted(
+        self,
+        i: int,
+        sample: Sample,
+        metric: Metric,
+        K: int | None,
+        constraint: Constraint = UNCONSTRAINED,
+    ) -> Any:
+        """An answer of ``partition``, checked; None where the constraint is of no kind it takes."""
+        try:
+            with without_warnings(DataWarning):
+                M = self.call("partition", i, sample, metric, K, constraint)
+                again = self.call("partition", i, sample, metric, K, constraint)
+        except OracleError:
+            if constraint == UNCONSTRAINED:
+                raise
+            return None
+        where = f"sample {i}, {constraint.with_clusters(K)}"
+        self.require(
+            M.n_samples == sample.n_samples,
+            f"partition returned {shown(M)}: return an EquivalenceMatrix of its items [{where}]",
+        )
+        broken = constraint.with_clusters(K).violation(M)
+        self.require(broken is None, f"partition breaks what was asked for: {broken} [{where}]")
+        self.require(
+            M == again, f"partition differs on a second call: seed every random choice [{where}]"
+        )
+        self._decoded(i, M, sample)
+        return M
+
+
+def _partition(truth: Any) -> Any:
+    """The partition of labels, of which a problem that is not convex may know more."""
+    return getattr(truth, "M", truth)
+
+
+def _tiny(samples: Sequence[Sample], n_items: int) -> Sample | None:
+    """A sample of few items: without side information any, with it the first of a sample."""
+    if all(sample.side is None for sample in samples):
+        return Sample(np.zeros((n_items, samples[0].n_features)))
+    large = [sample for sample in samples if sample.n_samples >= n_items]
+    try:
+        return large[n_items % len(large)].at(np.arange(n_items)) if large else None
+    except StructSVMError:
+        return None
+
+
+def _neighbours_of_all(
+    members: Sequence[EquivalenceMatrix], rng: np.random.Generator
+) -> Iterator[EquivalenceMatrix]:
+    for k in rng.permutation(len(members)):
+        yield from _neighbours(members[k], rng)
+
+
+def _neighbours(M: EquivalenceMatrix, rng: np.random.Generator) -> Iterator[EquivalenceMatrix]:
+    """Clusters merged or cut, and stretches made clusters or given to the neighbour."""
+    labels: Any = M.labels
+    T, new = labels.size, labels.max() + 1
+    ends = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), T]
+    for _ in range(NEIGHBOURS):
+        k = int(rng.integers(0, len(ends) - 1))
+        begin, end = ends[k], ends[k + 1]
+        # Near the end of the cluster as often as anywhere in it: a rule about lengths shows where
+        # they are just long enough.
+        middle = int(rng.integers(max(begin, end - int(rng.choice([NEAR, T]))), end))
+        start, stop = sorted(rng.integers(0, T + 1, 2).tolist())
+        following = labels[min(end, T - 1)]
+        for where, label in (
+            (labels == labels[begin], following),
+            (slice(middle, end), new),
+            (slice(middle, end), following),
+            (slice(start, stop), new),
+        ):
+            changed = labels.copy()
+            changed[where] = label
+            yield EquivalenceMatrix.from_labels(changed)
+
+
+def _links(labels: Any) -> list[Constraint]:
+    """Links that a partition keeps: two items together, two items apart, and both."""
+    same, other = np.flatnonzero(labels == labels[0]), np.flatnonzero(labels != labels[0])
+    together = ((int(same[0]), int(same[-1])),) if same.size > 1 else ()
+    apart = ((0, int(other[-1])),) if other.size else ()
+    found = {Constraint(together=together), Constraint(apart=apart)}
+    found.add(Constraint(together=together, apart=apart))
+    return [constraint for constraint in found if constraint.has_links]

@@ -230,6 +230,45 @@ def _check_at_a_tie(sample: Asked, first: Answer) -> None:
         begin, end = (middle, end) if is_low else (begin, middle)
 
 
+def check_inference(
+    sample: Asked, weights: Sequence[Floats], known: Sequence[Known], exact: bool
+) -> None:
+    """Inference finds the same twice, and if it is exact no labelling has a larger score."""
+
+    def predict(w: Floats) -> Floats:
+        y = sample.call("predict", w, sample.x)
+        sample.require_member(y, "the answer of predict")
+        return sample.feature(y)
+
+    features = [predict(w) for w in weights]
+    scores = [float(w @ feature) for w, feature in zip(weights, features, strict=True)]
+    rooms = [
+        sample.tolerance(w) + TOLERANCE * abs(score)
+        for w, score in zip(weights, scores, strict=True)
+    ]
+    for w, feature, score, room in zip(weights, features, scores, rooms, strict=True):
+        sample.require(
+            np.array_equal(predict(w), feature),
+            "predict differs on a second call: seed its random choices",
+        )
+        larger = float(w @ predict(100.0 * w)) if exact else score
+        sample.require(
+            abs(larger - score) <= room,
+            f"predict gives a labelling of score {score!r} at w, and one of {larger!r} at 100 w: "
+            "the score it maximises is not linear in w, so it is not <w, joint_feature(x, y)>",
+        )
+    others = [(sample.feature(y), f"{y!r}, {origin}") for y, origin in known]
+    others += [(feature, "predicted at another weight") for feature in features]
+    for other, origin in others if exact else ():
+        for w, score, room in zip(weights, scores, rooms, strict=True):
+            reached = float(w @ other)
+            sample.require(
+                reached <= score + room,
+                f"predict reached the score {score!r}, but the labelling {origin}, has {reached!r}:"
+                " maximise <w, joint_feature(x, y)> without the loss, or say exact_inference=False",
+            )
+
+
 def _alike(y: Any, other: Any) -> bool:
     if isinstance(y, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(np.asarray(y), np.asarray(other))
