@@ -1,14 +1,18 @@
-"""Calibration of the penalty, and the baselines it serves."""
+"""The price of a cluster: calibrated by decoding, and paths of prices."""
 
 import numpy as np
 import pytest
+from sequential_cases import random_samples, random_truth
 
 from structsvm import ChangePoint, EquivalenceMatrix
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
-from structsvm.oracles.sequential import SequentialOracle
+from structsvm.oracles import AllowedSegmentsOracle, SequentialOracle
+from structsvm.oracles.sequential import SHORT
+from structsvm.partitions import TraceObjective
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.metric import Calibration, Metric, calibrate
+from structsvm.partitions.metric import Calibration, Metric, calibrate, penalty_grid
+from structsvm.partitions.oracle import decode_between
 
 ORACLE, PROBLEM = SequentialOracle(), ChangePoint()
 
@@ -93,3 +97,116 @@ def test_pca_keeps_the_leading_directions(rng):
 def test_pca_of_few_features(rng, P):
     X, truth = sample(rng, P=P)
     assert tuned_metrics.fit("pca", PROBLEM, [Sample(X)], [truth]).factor.shape[0] == P
+
+
+# ---- paths of prices
+
+
+KINDS = ("gaussian", "ties", "offset", "null", "steps")
+
+
+def recording(seed: int, most: int) -> tuple[np.ndarray, EquivalenceMatrix, np.ndarray]:
+    """Samples, some of them full of ties, their truth, and a grid of prices."""
+    rng = np.random.default_rng(seed)
+    T, r = int(rng.integers(1, most + 1)), int(rng.integers(0, 5))
+    truth = random_truth(rng, T)
+    Z = random_samples(rng, KINDS[seed % 5], truth, r)
+    scatter = float(((Z - Z.mean(axis=0)) ** 2).sum()) if r else 0.0
+    return Z, truth, penalty_grid(max(scatter / max(1, truth.n_clusters - 1), 1e-3))
+
+
+def alone(Z: np.ndarray, price: float) -> EquivalenceMatrix:
+    """The answer to one question."""
+    return ORACLE.ask(TraceObjective(Z, shift=-float(price))).y
+
+
+@pytest.mark.parametrize("most", [12, 70, 300])
+def test_every_price_has_the_segmentation_it_has_alone(most: int) -> None:
+    for seed in range(40 if most < 300 else 15):
+        Z, _, prices = recording(seed, most)
+        for price, M in zip(prices, ORACLE.price_path(Z, prices), strict=True):
+            assert M == alone(Z, price), (seed, price)
+
+
+@pytest.mark.parametrize("T", [SHORT, SHORT + 1, SHORT + 500])
+def test_so_it_is_for_recordings_long_and_longer(T: int) -> None:
+    rng = np.random.default_rng(T)
+    Z = rng.standard_normal((T, 3)) + rng.standard_normal((T // 50 + 1, 3))[np.arange(T) // 50]
+    prices = penalty_grid(50.0)[::5]
+    for price, M in zip(prices, ORACLE.price_path(Z, prices), strict=True):
+        assert M == alone(Z, price)
+
+
+def test_of_a_long_recording_full_of_ties_every_segmentation_is_a_best_one() -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.integers(-1, 2, (SHORT + 100, 2)).astype(float)
+    prices = penalty_grid(50.0)[::5]
+    for price, M in zip(prices, ORACLE.price_path(Z, prices), strict=True):
+        objective = TraceObjective(Z, shift=-float(price))
+        assert objective.value(M) == pytest.approx(ORACLE.ask(objective).value, rel=1e-12)
+
+
+def test_the_losses_are_those_of_the_segmentations_of_the_path() -> None:
+    samples = [recording(seed, 200) for seed in range(20)]
+    prices = samples[4][2]
+    Zs, truths = [Z[:, :1] for Z, _, _ in samples], [truth for _, truth, _ in samples]
+    curves = ORACLE.loss_curves(Zs, truths, prices)
+    for Z, truth, curve in zip(Zs, truths, curves, strict=True):
+        losses = [partition_loss(truth, M) for M in ORACLE.price_path(Z, prices)]
+        np.testing.assert_allclose(curve, losses, rtol=0, atol=1e-11)
+
+
+def test_a_truth_that_comes_back_has_its_loss_too() -> None:
+    Z, _, prices = recording(4, 60)
+    truth = EquivalenceMatrix.from_labels(np.arange(Z.shape[0]) % 2)
+    losses = [partition_loss(truth, M) for M in ORACLE.price_path(Z, prices)]
+    np.testing.assert_allclose(ORACLE.loss_curves([Z], [truth], prices)[0], losses)
+
+
+def test_many_questions_have_the_answers_they_have_alone() -> None:
+    objectives = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        Z, truth, _ = recording(seed, 150)
+        objectives.append(
+            TraceObjective(
+                Z,
+                truth if seed % 2 else None,
+                truth_weight=float(rng.choice([0.0, 0.5, 2.0])),
+                shift=float(rng.choice([-3.0, -0.7, 0.0, 1.0, 2.5])),
+                signs=rng.choice([-1.0, 1.0], Z.shape[1]) if seed % 7 == 0 else None,
+            )
+        )
+    for objective, answer in zip(objectives, ORACLE.maximize_all(objectives), strict=True):
+        single = ORACLE.ask(objective)
+        assert answer.y == single.y
+        assert (answer.value, answer.upper_bound) == (single.value, single.upper_bound)
+        assert answer.y.breakpoints == single.y.breakpoints
+        assert answer.y.n_clusters == int(answer.y.labels.max()) + 1
+
+
+def test_recordings_of_several_oracles_are_calibrated_together() -> None:
+    """Those of one kind in one call; the curve is the same as of each alone."""
+    rng = np.random.default_rng(1)
+    truths = [EquivalenceMatrix.from_breakpoints([20, 50, 80])] * 4
+    Zs = [rng.standard_normal((80, 2)) + 3 * rng.standard_normal((3, 2))[truths[0].labels]] * 4
+    whatever = AllowedSegmentsOracle(_any_length)
+    mixed = calibrate([ORACLE, ORACLE, whatever, SequentialOracle()], Zs, truths)
+    same = calibrate([ORACLE] * 4, Zs, truths)
+    np.testing.assert_allclose(mixed.losses, same.losses, rtol=0, atol=1e-12)
+
+
+def test_two_equal_partitions_are_shared_by_the_prices_between_them() -> None:
+    asked: list[float] = []
+
+    def decode(price: float) -> EquivalenceMatrix:
+        asked.append(price)
+        return EquivalenceMatrix.from_breakpoints([4] if price > 40 else [2, 4])
+
+    found = decode_between(decode, np.arange(100.0))
+    assert [M.n_clusters for M in found] == [2] * 41 + [1] * 59
+    assert len(asked) == len(set(asked)) < 12
+
+
+def _any_length(starts: np.ndarray, end: int, n_samples: int) -> np.ndarray:
+    return starts < end

@@ -1,4 +1,6 @@
-"""A constraint is kept or refused: no oracle drops what labels say without a word."""
+"""Answers of oracles are verified, one by one and many at once: constraints, forms, faults."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,16 +9,21 @@ import numpy as np
 import pytest
 from wrong_plugins import MinDwellOracle, Segments, recordings
 
-from structsvm import MetricLearner, PartialLabels
+from structsvm import EquivalenceMatrix, MetricLearner, PartialLabels
 from structsvm.data.sample import Sample
+from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, OracleError, PluginError
-from structsvm.oracles.clustering import ClusteringOracle
-from structsvm.oracles.exhaustive import ExhaustiveOracle
-from structsvm.oracles.sequential import SequentialOracle
-from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Region
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.io import arrays_and_labels
+from structsvm.oracles import ClusteringOracle, ExhaustiveOracle, SequentialOracle, SpectralOracle
+from structsvm.partitions import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Region,
+    TraceObjective,
+)
+from structsvm.support.contract import AtOnce
 
 Z = np.repeat([[0.0], [4.0], [0.0]], 4, axis=0)
 OBJECTIVE = TraceObjective(Z, shift=-1.0)
@@ -158,3 +165,113 @@ def test_a_region_that_an_oracle_does_not_take_is_refused_with_its_recording(lab
     with pytest.raises(DataError, match=r"recording 2: MinDwellOracle does not take regions"):
         learner.fit(Xs, ys, callback=asked.append)
     assert not asked
+
+
+# ---- many questions at once
+
+
+RECORDINGS = relevant_changes(3, n_samples=200, n_features=2, n_relevant=1, random_state=0)
+XS, YS = arrays_and_labels(RECORDINGS)
+LEARNER = MetricLearner(metric="diagonal").fit(XS, YS)
+FOUND = LEARNER.predict_breakpoints(XS)
+
+
+def broken(self, *asked):
+    raise ZeroDivisionError("no answer to so many")
+
+
+def full(self, *asked):
+    raise MemoryError("too many at once")
+
+
+@pytest.mark.parametrize("method", ["maximize_all", "loss_curves"])
+class TestLearning:
+    def test_a_fault_of_asking_together_is_told_though_each_alone_is_answered(
+        self, monkeypatch, method
+    ):
+        monkeypatch.setattr(SequentialOracle, method, broken)
+        with pytest.raises((OracleError, PluginError), match="no answer to so many"):
+            MetricLearner(metric="diagonal").fit(XS, YS)
+
+    def test_what_is_too_much_for_the_memory_is_done_one_at_a_time(self, monkeypatch, method):
+        whole = getattr(SequentialOracle, method)
+
+        def alone(oracle, asked, *rest):
+            return whole(oracle, asked, *rest) if len(asked) == 1 else full(oracle)
+
+        monkeypatch.setattr(SequentialOracle, method, alone)
+        found = MetricLearner(metric="diagonal").fit(XS, YS)
+        np.testing.assert_array_equal(found.metric_.factor, LEARNER.metric_.factor)
+        assert found.metric_.price == pytest.approx(LEARNER.metric_.price)
+
+
+class TestPrediction:
+    def test_a_fault_of_asking_together_is_told_though_each_alone_is_answered(self, monkeypatch):
+        monkeypatch.setattr(SequentialOracle, "at_price", broken)
+        with pytest.raises(PluginError, match="no answer to so many"):
+            LEARNER.predict(XS)
+
+    def test_an_answer_too_few_is_told(self, monkeypatch):
+        whole = SequentialOracle.at_price
+        monkeypatch.setattr(SequentialOracle, "at_price", lambda *asked: whole(*asked)[1:])
+        with pytest.raises(PluginError, match="at_price returned partitions of other samples"):
+            LEARNER.predict(XS)
+
+    def test_an_answer_about_other_samples_is_told(self, monkeypatch):
+        whole = SequentialOracle.at_price
+        other = EquivalenceMatrix.from_breakpoints([1, 3])
+        monkeypatch.setattr(SequentialOracle, "at_price", lambda *a: [*whole(*a)[1:], other])
+        with pytest.raises(PluginError, match="at_price returned partitions of other samples"):
+            LEARNER.predict(XS)
+
+    def test_what_is_to_be_asked_alone_is(self, monkeypatch):
+        monkeypatch.setattr(SequentialOracle, "at_price", lambda *_: [None] * 3)
+        assert LEARNER.predict_breakpoints(XS) == FOUND
+
+    def test_what_is_too_much_for_the_memory_is_done_one_at_a_time(self, monkeypatch):
+        monkeypatch.setattr(SequentialOracle, "at_price", full)
+        assert LEARNER.predict_breakpoints(XS) == FOUND
+
+
+def test_errors_of_no_contract_are_not_caught():
+    with pytest.raises(ZeroDivisionError), AtOnce():
+        raise ZeroDivisionError
+
+
+# ---- the null metric
+
+
+TRUTHS = [EquivalenceMatrix.from_breakpoints(ends) for ends in ([7], [3, 7], [1, 2, 7], [2, 5, 7])]
+
+
+def in_null_metric(r: int, shift: float, weight: float) -> list[TraceObjective]:
+    return [TraceObjective(np.zeros((7, r)), truth, weight, shift) for truth in TRUTHS]
+
+
+@pytest.mark.parametrize("r", [0, 2])
+@pytest.mark.parametrize("shift", [-1.0, 0.0, 0.2, 0.9])
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_many_recordings_are_answered_as_each_of_them(r: int, shift: float, weight: float) -> None:
+    objectives = in_null_metric(r, shift, weight)
+    for objective, answer in zip(
+        objectives, SequentialOracle().maximize_all(objectives), strict=True
+    ):
+        alone = SequentialOracle().maximize(objective)
+        best = ExhaustiveOracle(contiguous=True).maximize(objective)
+        assert answer == alone
+        assert answer.upper_bound == answer.value == pytest.approx(best.value, abs=1e-12)
+        assert answer.value == pytest.approx(objective.value(answer.y), abs=1e-12)
+
+
+@pytest.mark.parametrize("shift", [-1.0, 0.0])
+def test_one_segment_is_best_where_no_boundary_is_rewarded(shift: float) -> None:
+    for objective in in_null_metric(3, shift, 1.0):
+        assert SequentialOracle().maximize(objective).y.breakpoints == [7]
+        forced = SequentialOracle().maximize(objective, Constraint(forced=(4,)))
+        assert forced.y.breakpoints == [4, 7]
+
+
+def test_an_objective_says_whether_a_value_is_missing() -> None:
+    Z = np.array([[1.0], [2.0]])
+    assert not TraceObjective(Z, gaps=True).gaps
+    assert TraceObjective(np.array([[1.0], [np.nan]]), gaps=True).gaps
