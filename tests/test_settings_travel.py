@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner, load, save
-from structsvm.cli.settings import typed_problem
+from structsvm.cli.inputs import typed_problem
 from structsvm.errors import PluginError
 from structsvm.learner.files import model_codec
 from structsvm.problems.change_point import ChangePoint
@@ -51,7 +51,7 @@ def installed(monkeypatch):
     """As if a distribution declared it."""
     monkeypatch.setattr("structsvm.learner.files.problem_name", lambda problem: "settled")
     monkeypatch.setattr("structsvm.learner.files.plugin_class", lambda group, name: Settled)
-    monkeypatch.setattr("structsvm.cli.settings.problem_class", lambda name: Settled)
+    monkeypatch.setattr("structsvm.cli.inputs.problem_class", lambda name: Settled)
 
 
 def returned(problem, tmp_path):

@@ -110,7 +110,7 @@ def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
 
 
 def _as_typed(text: str, args: argparse.Namespace) -> str:
-    from structsvm.cli.settings import as_typed
+    from structsvm.cli.inputs import as_typed
 
     return as_typed(text, args)
 

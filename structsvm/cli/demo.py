@@ -8,7 +8,7 @@ from pathlib import Path
 from structsvm.cli.evaluate import readable
 from structsvm.cli.fit import learn
 from structsvm.cli.inputs import InputData
-from structsvm.cli.outputs import check_outputs
+from structsvm.cli.predict import check_outputs
 from structsvm.cli.show import new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.datasets.digits import digits_recordings

@@ -1,35 +1,65 @@
-"""``structsvm evaluate`` and ``report``: what learning is worth on held-out data."""
+"""``structsvm evaluate`` and ``report``: what learning is worth on held-out data; and ``try``.
+
+``try`` holds a part of the data out. What is learned is chosen on the others by cross-validation,
+every baseline is tuned on them, and the verdict comes from the part that was held out; where that
+is too little, from the cross-validation on the others, if they are enough.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
 
 from structsvm.cli.inputs import (
     InputData,
+    Reading,
+    checking,
     groups_of,
     measured,
+    read,
     read_for,
+    refuse_settings,
     taken_to_be_independent,
     takes_images,
+    typed_problem,
 )
-from structsvm.cli.outputs import check_output
+from structsvm.cli.predict import answers_of, check_output, check_outputs, places, write_folder
 from structsvm.cli.terminal import Terminal
+from structsvm.data.copies import contents, joined
 from structsvm.data.sample import Sample
-from structsvm.errors import DataWarning, SettingsError, printable
+from structsvm.data.times import usual_steps
+from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
 from structsvm.evaluation.evaluate import Evaluation, evaluate, perfect_in_words, score_titles
 from structsvm.evaluation.splits import fewest_rows
-from structsvm.learner.files import load_metric_learner
+from structsvm.evaluation.verdict import Verdict
+from structsvm.io.recording import Recording, listed
+from structsvm.learner.baselines import other_methods
+from structsvm.learner.files import load_metric_learner, save
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.training_set import STATES
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.model_selection import MetricLearnerCV
+from structsvm.partitions.comparison import BLIND
 from structsvm.partitions.problem import PartitionProblem, has_rows
 from structsvm.plotting import report_page
+from structsvm.plotting.report.held_out import HeldOut
+from structsvm.plotting.report.page import page_of
 from structsvm.plotting.words import confused_states
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.codec import Unstored
 from structsvm.storage.limits import amount
+from structsvm.support.interrupts import Interrupts
+from structsvm.support.plain import counted, some_of
+from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import ShortTable
 
@@ -181,3 +211,310 @@ def state_table(result: Evaluation) -> str:
         for state, n, share, others in confused_states(result.confusion[who])
     )
     return f"{ShortTable('', columns, rows)}\n"
+
+
+SHARE = 0.3
+"""Of the groups, or of the rows of a table, that is held out for the verdict."""
+LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
+"""Samples to learn from, or rows of a table, or values, from which on three folds are what there is
+time for: five take twice as long."""
+REPORTED = 0.9
+"""What part of the time of comparing goes into the report, about."""
+COPIES = 0.1
+"""Of the rows that are held out: so many may be learned from by chance."""
+FEWEST = 4
+"""Independent samples of which any can be held out."""
+ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
+"""Independent samples of which enough are left to judge by cross-validation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What was read, or a part of it, and the same as it was checked."""
+
+    inputs: InputData
+    data: TrainingSet
+
+
+def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Split, choose, compare, write, and say what to do."""
+    refuse_settings(args, "problem", "files")
+    problem = typed_problem(args)
+    model, report = args.output / "model.structsvm", args.output / "report.html"
+    check_outputs(args, [model, report])
+    inputs = read(args, terminal, problem)
+    with inputs.named(), terminal.working(checking(problem)):
+        data = TrainingSet.read(
+            problem,
+            inputs.Xs,
+            inputs.ys,
+            feature_names=inputs.features,
+            groups=groups_of(inputs, args.groups),
+        )
+        with without_warnings(DataWarning):  # labels without a change are refused before the split
+            problem.learning.check(data.truths)
+    split = _split(inputs, args)
+    train, test = _divided(Part(inputs, data), split)
+    _check_predictions(args, terminal, test.inputs)
+    terminal.note(_about(train, test, split))
+    if split in (ROWS, CLUSTERS):
+        _warn_of_copies(train, test, terminal)
+    saved = False
+
+    def keep(learner: MetricLearner) -> None:
+        nonlocal saved
+        learner.columns_ = Reading.of(args).to_remember
+        learner.steps_ = usual_steps(train.inputs.times)
+        args.output.mkdir(parents=True, exist_ok=True)
+        save(learner, model)
+        saved = True
+
+    try:
+        search = _chosen(train, split, args, terminal, keep)
+        with Interrupts():
+            keep(search.best_estimator_)  # again, with its baselines
+        _compare(search, test, model, report, args, terminal)
+    except KeyboardInterrupt as interrupt:
+        if not saved:
+            raise
+        raise KeyboardInterrupt(
+            f"after choosing: {model} holds what was learned, and there is no comparison"
+        ) from interrupt
+    return 0
+
+
+def _check_predictions(args: argparse.Namespace, terminal: Terminal, held_out: InputData) -> None:
+    """Refuse predictions that exist, as other outputs, and name those of other recordings."""
+    folder = args.output / "predicted"
+    files = places(held_out.problem, folder, held_out.names)
+    inside = folder.iterdir() if folder.is_dir() else ()
+    others = sorted(path.name for path in inside if path.is_file() and path not in files)
+    if others:
+        terminal.warn(
+            f"{folder} holds {listed(others, 3)} of an earlier run, which this run does not "
+            "replace: they are not predictions of its held-out data"
+        )
+    check_outputs(args, files)
+
+
+def _chosen(
+    train: Part,
+    split: str | None,
+    args: argparse.Namespace,
+    terminal: Terminal,
+    keep: Callable[[MetricLearner], object],
+) -> MetricLearnerCV:
+    data = train.data
+    rows = sum(sample.n_samples for sample in data.samples)
+    is_long = len(data) >= LONG_SAMPLES or rows * data.n_features >= LONG_VALUES
+    search = MetricLearnerCV(
+        data.problem,
+        split=split,
+        cv=3 if is_long or (data.has_rows and rows >= LONG_ROWS) else None,
+        n_jobs=args.jobs,
+        random_state=0,
+    )
+    # The verdict is that on what is held out, not the one of choosing.
+    quiet = without_warnings(VerdictWarning)
+    with quiet, train.inputs.named(), terminal.working("choosing by cross-validation"):
+        search.fit(data, baselines="all", when_learned=keep)
+    return search
+
+
+def _compare(
+    search: MetricLearnerCV,
+    test: Part,
+    model: Path,
+    report: Path,
+    args: argparse.Namespace,
+    terminal: Terminal,
+) -> None:
+    """Judge by what was held out, write the report and the predictions, and say what to do."""
+    learner, inputs, samples = search.best_estimator_, test.inputs, list(test.data.samples)
+    chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
+    with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
+    predict = f"structsvm predict {model} NEW"
+    if with_counts:  # for as many clusters as there were, or else their price decides
+        numbers = set(learner.training_data_.n_clusters)
+        predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
+    with inputs.named(), terminal.working("comparing on what was held out"):
+        learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
+        with share("the report", 0.0, REPORTED):
+            held_out = HeldOut.of(
+                learner,
+                inputs.Xs,
+                inputs.ys,
+                inputs.names,
+                measured=samples,
+                times=inputs.times,
+                groups=test.data.groups,
+            )
+            result, diagnosis = held_out.evaluation, held_out.diagnosis
+            verdict, source = _verdict(search, result.verdict, f"{predict} --baseline")
+            title = f"What was learned from {', '.join(map(str, args.paths))}"
+            page = page_of(held_out, title, verdict)
+        with share("predictions", REPORTED, 1.0):
+            counts = [M.n_clusters for M in held_out.guesses[LEARNED]]
+            answers = answers_of(
+                learner,
+                inputs,
+                samples,
+                n_clusters=counts if with_counts else None,
+                prepared=list(held_out.samples),
+            )
+    with Interrupts():  # all the files or none
+        write_atomically(report, printable(page).encode())
+        write_folder(args.output / "predicted", inputs, answers)
+    terminal.note(f"chosen by cross-validation: {chosen}")
+    written = {
+        "model": str(model),
+        "report": str(report),
+        "predictions": str(args.output / "predicted"),
+    }
+    plain = {
+        **result.to_dict(),
+        "chosen": chosen,
+        "best": search.best_candidate_,
+        "verdict": verdict.to_dict(),
+        "verdict_from": source,
+        "findings": diagnosis.to_dict()["findings"],
+        **written,
+    }
+    *scores, _ = readable(result)
+    terminal.report(plain, *scores, str(verdict))
+    terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
+    if len(diagnosis):
+        kinds = ", ".join(diagnosis.kinds)
+        terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
+    available = {*learner.baselines_, *other_methods(learner)}
+    advice, baseline = verdict.next_step(available, search.best_candidate_)
+    command = f"{predict} --baseline {baseline}" if baseline else predict
+    if baseline in BLIND:
+        command = f"structsvm diagnose {model} LABELLED"
+    terminal.note(f"{verdict.answer} {advice}\n  {command}")
+
+
+def _verdict(search: MetricLearnerCV, held_out: Verdict, way: str) -> tuple[Verdict, str]:
+    """The verdict by what was held out, or, if that supports none, by cross-validation."""
+    whole = search.split not in (ROWS, CLUSTERS)
+    if held_out.is_supported or not search.verdict_.is_supported:
+        notes = [] if held_out.is_supported or not whole else ["wanted"]
+        return held_out.with_notes(notes, enough=ENOUGH), "held out"
+    verdict, gain = replace(search.verdict_, way=way), held_out.untrained
+    notes = ["cross-validated" if whole else "of parts"]
+    if (verdict.pays and gain.mean < 0) or (verdict.harms and gain.mean > 0):
+        notes.append("other way")
+    return verdict.with_notes(notes, contrast=gain.told), "cross-validation"
+
+
+def _split(inputs: InputData, args: argparse.Namespace) -> str | None:
+    """What the verdict is about, if not about further samples: rows of the only table, say."""
+    split: str | None = args.split
+    if split is not None:
+        refuse_split(split, args.problem, inputs.problem)
+    if split not in (None, STATES) and len(inputs) != 1:
+        raise SettingsError(
+            f"--split {split} is for a single table: of {inputs.words.wholes(len(inputs))} "
+            "whole ones are held out"
+        )
+    if len(inputs) > 1 or inputs.problem.traits.contiguous or takes_images(inputs.problem):
+        return split
+    refuse_groups(args.groups)
+    return split or ROWS
+
+
+def _divided(whole: Part, split: str | None) -> tuple[Part, Part]:
+    """What is learned from, and what is held out."""
+    inputs, data = whole.inputs, whole.data
+    if split not in (ROWS, CLUSTERS):
+        away = _samples_away(whole)
+        train, test = (
+            Part(InputData.of([inputs.items[i] for i in which], data.problem), data.at(which))
+            for which in (np.flatnonzero(~away).tolist(), np.flatnonzero(away).tolist())
+        )
+        return train, test
+    (table,) = inputs.items
+    assert isinstance(table, Recording)
+    y = np.asarray(table.y)
+    away = _rows_away(table.where, y, split)
+    parts = []
+    for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away)):
+        which = np.flatnonzero(rows)
+        part = replace(
+            table, name=name, X=table.X[which], y=y[which], time=None, source=None, origin=None
+        )
+        parts.append(Part(InputData.of([part], data.problem), data.cut([(0, which)])))
+    return parts[0], parts[1]
+
+
+def _samples_away(whole: Part) -> NDArray[np.bool_]:
+    """Which samples are held out, (N,): copies go with what they are copies of."""
+    groups = whole.data.groups
+    names = np.arange(len(whole.data)).astype(str) if groups is None else np.array(groups)
+    copies = contents([sample.data for sample in whole.data.samples])
+    names = joined(np.unique(names, return_inverse=True)[1], copies)
+    units = np.unique(names)
+    if units.size < FEWEST:
+        wholes = whole.inputs.words.wholes(units.size)
+        what = wholes if groups is None else counted(units.size, "group")
+        apart = "" if groups is None else "leave out --groups if each file is independent, "
+        raise DataError(
+            f"{what}: too few to choose from once some are held out; label at least {FEWEST}, and "
+            f"{ENOUGH} for a verdict, {apart}or use structsvm fit, which holds nothing out"
+        )
+    return np.isin(names, train_test_split(units, test_size=SHARE, random_state=0)[1])
+
+
+def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
+    """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
+    clusters, sizes = np.unique(y, return_counts=True)
+    n_clusters = counted(clusters.size, "cluster")
+    if sizes.min() < 2:
+        single = [repr(name) for name in clusters[sizes < 2].tolist()]
+        raise DataError(
+            f"{where} has clusters of a single row, of which none can be held out: "
+            f"{some_of(single)}. Label more rows of them, correct the label if it is written "
+            "wrongly, leave these rows out, or use structsvm fit"
+        )
+    if len(y) < 2 * fewest_rows(y):
+        raise DataError(
+            f"{where} has {counted(len(y), 'row')} in {n_clusters}, of "
+            "which too few can be held out: label more, or use structsvm fit"
+        )
+    if split == ROWS:
+        rows = np.arange(len(y))
+        held_out = train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1]
+        return np.isin(rows, held_out)
+    if clusters.size < 2 * FEWEST:
+        raise DataError(
+            f"{where} has {n_clusters}: to hold whole ones out takes {2 * FEWEST}; --split rows "
+            "asks about further rows of the same clusters"
+        )
+    return np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
+
+
+def _about(train: Part, test: Part, split: str | None) -> str:
+    if split in (ROWS, CLUSTERS):
+        learned, held_out = (part.data.samples[0].n_samples for part in (train, test))
+        what = "rows of the same clusters" if split == ROWS else "clusters of their own"
+        return f"learning from {learned} rows; held out: {held_out} {what}"
+    n_learned = train.inputs.words.wholes(len(train.inputs))
+    about = f"learning from {n_learned}; held out: {len(test.inputs)}"
+    if train.data.groups is not None:
+        about += ", of other groups"
+    if split == STATES:
+        about += "\nto choose, each state in turn is left unlabelled in the training folds"
+    if train.data.groups is None:
+        about += f"\n{taken_to_be_independent(train.inputs)}"
+    return about
+
+
+def _warn_of_copies(train: Part, test: Part, terminal: Terminal) -> None:
+    learned, held_out = ([row.tobytes() for row in part.inputs.Xs[0]] for part in (train, test))
+    known = set(learned)
+    n = sum(row in known for row in held_out)
+    if n > COPIES * len(held_out):
+        terminal.warn(
+            f"{n} of the {len(held_out)} held-out rows equal training rows: the figures are better "
+            "than on other rows; leave out duplicates"
+        )

@@ -1,4 +1,4 @@
-"""``structsvm fit``: learn a metric from labelled recordings, tables or images."""
+"""``structsvm fit``: learn a metric; ``compare``: how fast each solver learns it."""
 
 from __future__ import annotations
 
@@ -9,32 +9,38 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from structsvm.cli.evaluate import can_be_split, refuse_split
 from structsvm.cli.inputs import (
     InputData,
+    Reading,
+    assigned,
     checking,
     groups_of,
     labels_with,
+    learner_of,
     read,
     refuse_foreign_options,
+    solver_of,
     takes_images,
     tell_unlabelled,
     unlabelled_samples,
     with_counts,
     words_of_training,
 )
-from structsvm.cli.outputs import check_output
-from structsvm.cli.settings import Reading, assigned, learner_of, solver_of
-from structsvm.cli.show import describe
+from structsvm.cli.predict import check_output
+from structsvm.cli.show import describe, new_figure, save_figure
 from structsvm.cli.terminal import Terminal
+from structsvm.cli.usage import FIGURES
+from structsvm.compare import Comparison, compare_on, solver_named
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.io.files import RecordingFiles, find_recordings
+from structsvm.io.options import stem_of
 from structsvm.io.recording import Recording
-from structsvm.io.sniff import stem_of
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
@@ -43,12 +49,15 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.margin_rates import margin_rates
 from structsvm.partitions.problem import PartitionProblem
+from structsvm.plotting.learning import plot_gap_twice
 from structsvm.plotting.words import certificate_in_words, question_in_words, training_in_words
+from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state
 from structsvm.storage.atomic import unwritable
 from structsvm.support.extras import require
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
+from structsvm.support.tables import ShortTable
 
 INTERRUPTED = 130
 CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
@@ -343,3 +352,47 @@ def _tell(
         f"  structsvm evaluate {args.output} {where}",
     ]
     terminal.note("\n".join(filter(None, lines)))
+
+
+COLUMNS = ("seconds", "calls", "iterations", "status")
+
+
+def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
+    """Compare, and print where each solver ended."""
+    if args.output is not None:
+        check_output(args, args.output, FIGURES)
+    learner = learner_of(args)
+    limits: dict[str, Any] = {"tol": 1e-3, "max_seconds": 60.0, "max_iter": 10_000}
+    stopping = Stopping(**limits | assigned(args, "solver"))
+    for name in args.solvers or ():
+        solver_named(name, stopping)  # refuses an unknown one before any work
+    inputs = read(args, terminal, learner.problem)
+    with inputs.named(), terminal.working("comparing"):
+        training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
+        found = compare_on(learner.risk(training, None), args.solvers, stopping=stopping)
+    for name, reason in found.refused.items():
+        terminal.note(f"{name} left out: {reason}")
+    terminal.report(found.to_dict(), table(found))
+    if args.output is not None:
+        figure = new_figure()
+        plot_gap_twice(found.solutions, figure)
+        save_figure(figure, args.output)
+        terminal.note(f"the figure is in {args.output}")
+    return 0
+
+
+def table(found: Comparison) -> str:
+    """Where each solver ended."""
+    rows = tuple(
+        (
+            row["solver"],
+            f"{row['gap']:.1e}" if found.is_convex else f"{row['upper']:.6g}",
+            f"{row['seconds']:.2f}",
+            row["oracle_calls"],
+            row["iterations"],
+            row["status"],
+        )
+        for row in found.summary()
+    )
+    reached = "gap" if found.is_convex else "objective"
+    return str(ShortTable("", ("solver", reached, *COLUMNS), rows))

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
-from structsvm.cli.settings import flat
+from structsvm.cli.inputs import flat
 from structsvm.cli.terminal import Terminal, facts
 from structsvm.errors import SettingsError
 from structsvm.plugins import ORACLES, PROBLEMS, STRUCTURED, Plugin, plugins, problem_names

@@ -13,14 +13,15 @@ from rich.table import Table
 
 from structsvm.cli.inputs import (
     InputData,
+    as_typed,
+    flat,
     measured,
     read_for,
     takes_images,
     words_for,
     words_of_training,
 )
-from structsvm.cli.outputs import check_output
-from structsvm.cli.settings import as_typed, flat
+from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal, facts
 from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
 from structsvm.data.values import unlabelled

@@ -321,7 +321,7 @@ What to learn is chosen on seven tenths of the data by cross-validation; scores,
 they are enough, the verdict are those of the rest.
 """,
         "problem paths --output --force --groups --split --jobs",
-        module="try_out",
+        module="evaluate",
         own={"--output": value("FOLDER", "folder to write into", required=True)},
         files=FILES_TO_LEARN_FROM,
     )
@@ -400,6 +400,7 @@ Every solver runs on one thread for up to a minute, until its certified relative
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 """,
         "problem paths --output --force --solvers",
+        module="fit",
         own={
             "--output": value("FIG", FIGURE),
             "--lam": value("LAM", "strength of the regularizer", type=float),

@@ -17,9 +17,8 @@ from structsvm.io.cleaning import cleaned, read_labels_as
 from structsvm.io.intervals import label_files
 from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.npz import read_npz
-from structsvm.io.options import USUAL, FileOptions
+from structsvm.io.options import COMPRESSIONS, TEXT_KINDS, USUAL, FileOptions, kind_of, stem_of
 from structsvm.io.recording import Origin, Recording, listed, spelled
-from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
 from structsvm.io.tables import EXCEL, read_table, recordings_in
 from structsvm.support.extras import require
 from structsvm.support.plain import some_of

@@ -19,8 +19,8 @@ from xml.etree import ElementTree
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, printable
+from structsvm.io.options import TextFormat, decimal_of, decoded, refuse_thousands, separator_in
 from structsvm.io.recording import listed, spelled
-from structsvm.io.sniff import TextFormat, decimal_of, decoded, refuse_thousands, separator_in
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region

@@ -19,9 +19,17 @@ from numpy.typing import NDArray
 from structsvm.data.times import TimeAxis, first_of_no_time, put_back, read_times
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.cleaning import without_gaps
-from structsvm.io.options import SPACES, USUAL, FileOptions
+from structsvm.io.options import (
+    COMMA_NUMBER,
+    SPACES,
+    USUAL,
+    FileOptions,
+    TextFormat,
+    kind_of,
+    read_text,
+    refuse_thousands,
+)
 from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
-from structsvm.io.sniff import COMMA_NUMBER, TextFormat, kind_of, read_text, refuse_thousands
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats

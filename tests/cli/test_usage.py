@@ -13,7 +13,7 @@ import pytest
 import structsvm
 from structsvm import load
 from structsvm.cli import main
-from structsvm.cli.settings import as_typed
+from structsvm.cli.inputs import as_typed
 from structsvm.cli.terminal import Terminal, console, facts
 from structsvm.cli.usage import build_parser, strength
 from structsvm.problems.change_point import ChangePoint
