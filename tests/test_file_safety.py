@@ -311,16 +311,6 @@ print(peak() - before)
         assert odd.regions.shape == (119, 178)
         assert odd.sizes.sum() == 119 * 178
 
-    @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64, np.bool_])
-    def test_every_kind_of_values_is_reduced(self, dtype, monkeypatch):
-        monkeypatch.setattr(images, "MOST_PIXELS", 300)
-        image = np.zeros((40, 41), dtype=dtype)
-        image[10:, 20:] = True if dtype is np.bool_ else 1
-        image = image * np.asarray(np.iinfo(dtype).max if image.dtype.kind == "u" else 1, dtype)
-        graph = from_image(image, GraphOfImage(n_superpixels=8, features="colour+position"))
-        assert graph.regions.shape == (40, 41)
-        assert 0 <= graph.X[:, 0].min() < graph.X[:, 0].max() <= 4.0
-
     def test_twelve_megapixels_within_a_gigabyte(self, tmp_path):
         """Learned from and cut, label maps and overlay written."""
         y, x = np.mgrid[:3000, :4000]

@@ -213,17 +213,13 @@ def state_table(result: Evaluation) -> str:
     return f"{ShortTable('', columns, rows)}\n"
 
 
-SHARE = 0.3
-"""Of the groups, or of the rows of a table, that is held out for the verdict."""
+SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
-REPORTED = 0.9
-"""What part of the time of comparing goes into the report, about."""
-COPIES = 0.1
-"""Of the rows that are held out: so many may be learned from by chance."""
-FEWEST = 4
-"""Independent samples of which any can be held out."""
+REPORTED = 0.9  # what part of the time of comparing goes into the report, about
+COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
+FEWEST = 4  # independent samples of which any can be held out
 ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
 """Independent samples of which enough are left to judge by cross-validation."""
 

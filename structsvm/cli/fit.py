@@ -64,8 +64,7 @@ CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
 """Settings of a learner that differ between the candidates of a split."""
 IN_MEMORY = ("labels", "outside", "chunk_column", "recording_column", "regions", "rates", "split")
 """Parameters of reading and options that need all recordings in memory."""
-WAIT = 30
-"""Seconds to wait for a scheduler."""
+WAIT = 30  # seconds to wait for a scheduler
 
 
 def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:

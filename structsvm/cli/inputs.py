@@ -67,8 +67,7 @@ from structsvm.support.settings import settings_in
 
 GROUPS = ("problem", "solver", "features", "files")
 """What has settings of its own, ``--set problem.NAME=VALUE``."""
-TOL_OF_DESCENT = 1e-3
-"""A gradient to reach, where there is no certified gap."""
+TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("path", "recordings", "need_labels", "blanks", "max_bytes", "optional", "in_order")
 """Parameters of reading that commands give themselves."""

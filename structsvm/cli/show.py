@@ -56,12 +56,9 @@ from structsvm.support.tables import ShortTable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TOP = 10
-"""Features that are printed; --json has all of them."""
-BAR = 24
-"""Characters of the longest bar."""
-LISTED = 12
-"""Names of states that are printed."""
+TOP = 10  # features that are printed; --json has all of them
+BAR = 24  # characters of the longest bar
+LISTED = 12  # names of states that are printed
 SOLUTION = ("n_iter", "oracle_calls", "seconds")
 CERTIFICATE = ("lower", "upper", "null", "gap", "bound")
 LOCAL = {"objective": "upper", "start": "null", "stationarity": "stationarity"}

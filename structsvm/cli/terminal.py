@@ -21,10 +21,8 @@ from structsvm.support.progress import watching
 
 SECONDS_UNTIL_FIRST_LINE, SECONDS_BETWEEN_LINES = 2.0, 10.0
 """When progress is told where it cannot be animated."""
-SHOWN = 3
-"""Warnings that differ in names and numbers alone and are shown one by one."""
-WIDE = 1_000
-"""Columns of what is no terminal, such as a file, unless COLUMNS is set."""
+SHOWN = 3  # warnings that differ in names and numbers alone and are shown one by one
+WIDE = 1_000  # columns of what is no terminal, such as a file, unless COLUMNS is set
 
 
 def console(**settings: Any) -> Console:

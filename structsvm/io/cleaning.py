@@ -29,10 +29,8 @@ NOT_BETWEEN = (
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
-ROWS_OF_A_RECORDING = 5
-"""Rows that the recordings of a long table have at least, on average."""
-FEWEST_ROWS = 10
-"""In fewer rows a measurement may rise throughout by chance."""
+ROWS_OF_A_RECORDING = 5  # rows that the recordings of a long table have at least, on average
+FEWEST_ROWS = 10  # in fewer rows a measurement may rise throughout by chance
 IDENTIFIERS = {
     "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
     "recording", "session", "trial", "sequence", "series", "episode", "index", "row",

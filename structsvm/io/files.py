@@ -23,8 +23,7 @@ from structsvm.io.tables import EXCEL, read_table, recordings_in
 from structsvm.support.extras import require
 from structsvm.support.plain import some_of
 
-TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)
-"""Kinds that are read; texts may be compressed."""
+TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # kinds that are read; texts may be compressed
 KINDS = (*TABLES, *MEDIA)
 """And sound and moving pictures, where they are named, or where a folder holds no tables."""
 PROSE = ".txt"
@@ -35,8 +34,7 @@ PREDICTIONS = ("_segments", "_clusters")
 """What the name of a table of predictions adds to that of what it was made from."""
 UNSEEN = (".", "~$")
 """How the names of files begin that people do not see: hidden ones, and those of open workbooks."""
-INDEX = "index.csv"
-"""A table of contents rather than a recording, when other files lie beside it."""
+INDEX = "index.csv"  # a table of contents rather than a recording, when other files lie beside it
 
 logger = logging.getLogger("structsvm")
 

@@ -16,8 +16,7 @@ from structsvm.graphs.image_files import KINDS, MASK_KINDS, label_map_of, pixels
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
-MASK = "_mask"
-"""What the name of a label map may add to that of its image."""
+MASK = "_mask"  # what the name of a label map may add to that of its image
 OVERLAY = "_overlay"
 """What the name of an image with its parts drawn on it adds to that of the image."""
 

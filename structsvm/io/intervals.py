@@ -27,8 +27,7 @@ from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
 from structsvm.support.plain import cell, counted, some_of
 
-TYPE = "timeserieslabels"
-"""The type of the labels of time series in Label Studio."""
+TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
 CHECK = "check the unit of time, and that the labels are of this recording"
 """What to do about intervals that are elsewhere than the samples."""
 NAME = "name recordings in a column 'recording' of a table, or call files like them"

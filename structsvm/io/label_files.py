@@ -52,15 +52,13 @@ COLUMNS = [
 """Names of columns; a duration is added to the start."""
 REGIONS = (("start_time", "end_time"), ("start", "end"))
 """The columns of a table of regions, besides those of the recording and of the changes."""
-CHANGES = ("change", "change_time", "time")
-"""Names of the column of a table of change times."""
+CHANGES = ("change", "change_time", "time")  # names of the column of a table of change times
 STATUS = ("Behavior type", "Status")
 """The column of BORIS's tabular events that says whether a state starts or stops there: from
 version 8 on, and before."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
 """How the columns of ELAN's text begin that are no tiers."""
-COMMENT = ("#", '"#')
-"""How the lines begin in which ELAN names the media, before its table."""
+COMMENT = ("#", '"#')  # how the lines begin in which ELAN names the media, before its table
 OF_BORIS = {"Time", "Behavior", "Status"}
 """Columns of a table of BORIS, before which lines on the observation stand."""
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")

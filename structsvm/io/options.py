@@ -26,8 +26,7 @@ from structsvm.storage import limits
 from structsvm.support.checks import is_whole
 from structsvm.support.plain import is_number_text, some_of
 
-SPACES = r"\s+"
-"""What separates columns that stand below each other; pandas reads it so."""
+SPACES = r"\s+"  # what separates columns that stand below each other; pandas reads it so
 TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
 """Separators as they may be typed."""
 SEQUENCES = ("missing_labels", "features", "ignore", "skip_lines")
@@ -146,8 +145,7 @@ TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
 SEPARATORS = ("\t", ",", ";", "|")
 CALLED = {"\t": "tabs", SPACES: "spaces"}
-ROWS = 50
-"""Of a file, that tell how it is written."""
+ROWS = 50  # of a file, that tell how it is written
 CHUNK = 2**20
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -155,18 +153,15 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 """First bytes that tell an encoding."""
-OF_A_MAC = "__MACOSX/"
-"""The folder that a Mac puts into every archive, beside the files."""
+OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
 BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
-NAMED = 5
-"""Lines that a message names."""
-COMMENT = "#"
-"""How a line begins that is none of the table."""
+NAMED = 5  # lines that a message names
+COMMENT = "#"  # how a line begins that is none of the table
 OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
 """The first line of a text that tells Excel what separates its columns."""
 

@@ -37,22 +37,17 @@ from structsvm.support.extras import require
 from structsvm.support.plain import counted
 
 EXCEL = (".xlsx",)
-ROW_NUMBERS = "Unnamed: 0"
-"""What pandas calls the column of row numbers that it writes itself."""
-NO_NAME = re.compile(r"Unnamed: \d+")
-"""What it calls columns without a name."""
-SKIP = "skip_lines=[1]"
-"""The option that leaves out lines, for that above a header."""
+ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself
+NO_NAME = re.compile(r"Unnamed: \d+")  # what it calls columns without a name
+SKIP = "skip_lines=[1]"  # the option that leaves out lines, for that above a header
 MISSING_WORDS = {
     *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
     *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
-FEW_LINES = 5
-"""Lines with words among numbers that a message names."""
-TEXT_EXAMPLES = 3
-"""Columns of text that a message names with the option that leaves them out."""
+FEW_LINES = 5  # lines with words among numbers that a message names
+TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
 
 def read_table(

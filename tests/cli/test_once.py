@@ -65,9 +65,3 @@ def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, li
     n = 1 if line.startswith("plot") else len(TRAIN)
     assert len(TRAIN) == len(TEST)
     assert counted == {"checked": n, "standardised": n}
-
-
-def test_try_checks_each_recording_once_though_it_splits_them(run, counted, tmp_path):
-    code, _, err = run(f"try change-point train -q -o {tmp_path}/out")
-    assert code == 0, err
-    assert counted["checked"] == len(TRAIN)

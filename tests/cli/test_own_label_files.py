@@ -59,21 +59,14 @@ def test_one_file_of_labels_is_not_of_two_recordings(run, refused, tmp_path):
     assert "2 recordings of 200 samples" in err
 
 
-@pytest.mark.parametrize("form", ["table", "folder"])
-def test_what_follows_a_point_in_a_name_may_tell_recordings_apart(run, tmp_path, form):
+def test_what_follows_a_point_in_a_name_may_tell_recordings_apart(run, tmp_path):
     names = ["rat.1", "rat.2", "mouse.left"]
     for name, recording in zip(names, TRAIN, strict=False):
         put(tmp_path / "data" / f"{name}.csv", recording)
-    table, labels = rows_of(names), tmp_path / "labels.csv"
-    if form == "table":
-        table.to_csv(labels, index=False)
-    else:
-        labels = tmp_path / "labels"
-        labels.mkdir()
-        for name in names:
-            own = table[table.recording == name].drop(columns="recording")
-            own.to_csv(labels / f"{name}.csv", index=False)
-    code, _, err = run(LINE, tmp_path / "data", "--labels", labels)
+    (tmp_path / "labels").mkdir()
+    for name, own in rows_of(names).groupby("recording"):
+        own.drop(columns="recording").to_csv(tmp_path / "labels" / f"{name}.csv", index=False)
+    code, _, err = run(LINE, tmp_path / "data", "--labels", tmp_path / "labels")
     assert code == 0, err
     n = sum(len(stretches(r)) for r in TRAIN[:3])
     assert f"600 samples and {n} segments in all" in err
@@ -118,19 +111,10 @@ def test_labels_in_a_spreadsheet_or_as_it_exports_them(run, tmp_path):
     assert len(weights) == 1
 
 
-@pytest.mark.parametrize("form", ["table", "folder"])
-def test_labels_of_recordings_that_are_not_there_are_named(run, tmp_path, form):
+def test_labels_of_recordings_that_are_not_there_are_named(run, tmp_path):
     put(tmp_path / "data" / "a.csv", TRAIN[0])
-    table = rows_of(["a", "A 2", "b"])
-    labels = tmp_path / "labels"
-    if form == "table":
-        labels = tmp_path / "labels.csv"
-        table.to_csv(labels, index=False)
-    else:
-        labels.mkdir()
-        for name, rows in table.groupby("recording"):
-            rows.drop(columns="recording").to_csv(labels / f"{name}.csv", index=False)
-    code, _, err = run(LINE, tmp_path / "data", "--labels", labels)
+    rows_of(["a", "A 2", "b"]).to_csv(tmp_path / "labels.csv", index=False)
+    code, _, err = run(LINE, tmp_path / "data", "--labels", tmp_path / "labels.csv")
     assert code == 0, err
     assert "labels of 'A 2', 'b' are not used, because no recording has such a name" in err
 
