@@ -206,16 +206,12 @@ def check_features(
     if len(found) != len(Xs):
         raise DataError(f"{maker} returned features of {len(found)} of {words.wholes(len(Xs))}")
     for i, (F, X) in enumerate(zip(found, Xs, strict=True)):
-        shape, width = np.shape(F), np.shape(found[0])[-1]
-        if len(shape) != 2 or shape[0] != len(X) or shape[1] == 0:
+        expected = len(X), np.shape(found[0])[-1] if np.ndim(found[0]) == 2 else 1
+        if np.shape(F) != expected or 0 in expected:
             raise DataError(
                 f"{words.whole} {i} has {words.items(len(X))}, and {maker} returned features of "
-                f"shape {shape}: a transformer must return one row for each"
-            )
-        if shape[1] != width:
-            raise DataError(
-                f"{maker} returned {counted(shape[1], 'feature')} of {words.whole} {i} and "
-                f"{width} of {words.whole} 0: it must return as many of each"
+                f"shape {np.shape(F)}, not {expected}: it must return one row for each, and as "
+                f"many features of each {words.whole}"
             )
         wrong = np.isinf(F) if gaps and has_gaps(X) else ~np.isfinite(F)
         if wrong.any():
@@ -242,8 +238,8 @@ def column_names(input_features: Any, n_features: int) -> list[str]:
 def integers(name: str, values: Any, least: int | None = None) -> tuple[int, ...]:
     """A parameter that is a non-empty sequence of different whole numbers."""
     found = [values] if np.ndim(values) == 0 else list(values)
-    if not found or not all(is_whole(v) for v in found) or len(set(found)) < len(found):
-        raise SettingsError(f"{name} must be different whole numbers, got {values!r}")
-    if least is not None and min(found) < least:
-        raise SettingsError(f"{name} must be at least {least}, got {min(found)}")
+    right = all(is_whole(v) and (least is None or v >= least) for v in found)
+    if not (found and right and len(set(found)) == len(found)):
+        of_size = "" if least is None else f" of {least} or more"
+        raise SettingsError(f"{name} must be different whole numbers{of_size}, got {values!r}")
     return tuple(int(v) for v in found)

@@ -125,11 +125,10 @@ class _Composition(RecordingTransformer):
         """Clones of the stages, ready to be fitted."""
         own, named = type(self).__name__, self._named()
         names = [name for name, _ in named]
-        if not named:
-            raise SettingsError(f"{own} needs at least one stage, such as Lags()")
-        if len(set(names)) < len(names) or any("__" in name or not name for name in names):
+        if not names or len(set(names)) < len(names) or not all(n and "__" not in n for n in names):
             raise SettingsError(
-                f"{own}: names of stages must differ and have no double underscore, got {names}"
+                f"{own} needs one stage or more, whose names differ and have no double underscore, "
+                f"got {names}"
             )
         for name, stage in named:
             if not isinstance(stage, RecordingTransformer):

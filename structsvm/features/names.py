@@ -32,14 +32,12 @@ class States:
     @classmethod
     def read(cls, ys: Any, Xs: Sequence[Floats], user: str, words: Words = RECORDINGS) -> States:
         """Read a name for each sample of each recording."""
-        if ys is None:
-            raise DataError(
-                f"{user} learns the {words.named}s of {words.item}s by name: give ys, a name for "
-                f"each {words.item} of each {words.whole}"
-            )
-        labels = list(ys)
+        labels = [] if ys is None else list(ys)
         if len(labels) != len(Xs):
-            raise DataError(f"{words.wholes(len(Xs))} but {counted(len(labels), 'labelling')}")
+            raise DataError(
+                f"{words.wholes(len(Xs))} but {counted(len(labels), 'labelling')}: {user} learns "
+                f"the {words.named}s of {words.item}s by name, so give a name for each"
+            )
         vectors, known = [], []
         kinds: dict[bool, tuple[int, Any]] = {}
         for i, (y, X) in enumerate(zip(labels, Xs, strict=True)):
@@ -60,14 +58,8 @@ class States:
                 f"{words.whole} {i} has the {words.named} {text!r}, {words.whole} {j} {number!r}: "
                 f"names of {words.named}s must be all text or all numbers"
             )
-        try:
-            names = of_one_kind(np.concatenate(vectors))
-            classes, inverse = np.unique(names, return_inverse=True)
-        except TypeError as error:
-            raise DataError(
-                f"{user} sorts the names of {words.named}s, and these do not compare ({error}): "
-                "give text or numbers"
-            ) from None
+        names = of_one_kind(np.concatenate(vectors))
+        classes, inverse = np.unique(names, return_inverse=True)
         if classes.size < 2:
             raise DataError(
                 f"{user} needs at least 2 {words.named}s, and the labels name {classes.tolist()}"

@@ -195,7 +195,7 @@ def windows(
     SettingsError
         For a rate, window, hop, band or statistic that cannot be.
     DataError
-        For a signal that is no numbers, or shorter than a window.
+        For a signal that is no numbers, or has no room for a window and a hop.
 
     Examples
     --------
@@ -217,23 +217,17 @@ def windows(
     (signal,), own = check_samples([X.to_frame() if hasattr(X, "to_frame") else X], names)
     columns = column_names(own, signal.shape[1])
     W, H = round(window * rate), round(hop * rate)
-    if W < 1 or H < 1:
-        raise SettingsError(
-            f"window and hop must be a sample or more: at {rate:g} Hz that is {1 / rate:g} s, got "
-            f"window={window}, hop={hop}"
-        )
-    if len(signal) < W:
+    if not (H >= 1 and 1 <= W <= len(signal)):
         raise DataError(
-            f"the signal has {counted(len(signal), 'sample')}, a window has {W}: give a shorter one"
+            f"the signal has {counted(len(signal), 'sample')}, a window {W}, and a hop {H}: give a "
+            f"window and a hop of 1 / rate = {1 / rate:g} s or more, the window within the signal"
         )
     makers = [_statistic(one) for one in statistics] + [_band(band, rate, W) for band in bands]
     if not makers:
         raise SettingsError("windows need statistics or bands: give at least one")
     starts = np.arange(0, len(signal) - W + 1, H)
     features, feature_names = _features(signal, starts, W, makers), []
-    for (name, make), values in zip(makers, features, strict=True):
-        if not np.isfinite(values).all():
-            raise DataError(f"{name} of a window is not finite: {make!r} must return numbers")
+    for (name, _), values in zip(makers, features, strict=True):
         if values.shape[1] == len(columns):
             feature_names += [f"{column} {name}" for column in columns]
         else:
@@ -282,10 +276,10 @@ def _features(signal: Floats, starts: Ints, W: int, makers: Sequence[Maker]) -> 
         stack = np.moveaxis(views[starts[first : first + step]], 2, 1)
         for (_, make), found in zip(makers, parts, strict=True):
             values = np.asarray(make(stack), dtype=np.float64)
-            if values.shape[:1] != stack.shape[:1]:
+            if values.shape[:1] != stack.shape[:1] or not np.isfinite(values).all():
                 raise DataError(
                     f"{make!r} returned values of shape {values.shape} for "
-                    f"{counted(len(stack), 'window')}: a row for each is needed"
+                    f"{counted(len(stack), 'window')}: a row of finite numbers is needed for each"
                 )
             found.append(values.reshape(len(stack), -1))
     return [np.concatenate(found) for found in parts]

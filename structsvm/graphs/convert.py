@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -69,10 +70,9 @@ def as_graph(x: Any, settings: GraphOfImage | None = None) -> FeatureGraph:
 def _refuse_repeated(graph: FeatureGraph) -> None:
     """DataError for an edge or a name that is there twice, which would count twice."""
     if graph.edges is not None:
-        i, j = graph.edges
-        keys, counts = np.unique(i * graph.n_samples + j, return_counts=True)
-        if keys.size < i.size:
-            pair = divmod(int(keys[counts.argmax()]), graph.n_samples)
+        pairs, counts = np.unique(graph.edges, axis=1, return_counts=True)
+        if counts.max(initial=1) > 1:
+            pair = tuple(pairs[:, counts.argmax()].tolist())
             raise DataError(f"the edge {pair} is given {counts.max()} times: give it once")
     if graph.nodes is not None and len(set(graph.nodes)) < graph.n_samples:
         twice = next(name for name in graph.nodes if graph.nodes.count(name) > 1)
@@ -119,11 +119,12 @@ def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> Fe
     >>> from_networkx(path, ["age", "height"]).features
     ('age', 'height')
     """
-    if graph.is_directed():
-        raise DataError("the graph is directed, and similarity is symmetric: give to_undirected()")
     nodes = tuple(graph.nodes)
-    if not nodes:
-        raise DataError("the graph has no nodes")
+    if graph.is_directed() or not nodes:
+        raise DataError(
+            f"the graph is directed or has no nodes: {graph}; similarity is symmetric, "
+            "to_undirected() makes it so"
+        )
     for a, b, weight in graph.edges(data="weight"):
         if a != b and isinstance(weight, Real) and weight < 0:
             raise DataError(
@@ -178,18 +179,14 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
             "(T, P)"
         )
     A.sum_duplicates()
-    if A.data.dtype.kind == "f" and not np.isfinite(A.data).all():
-        raise DataError(
-            "the adjacency matrix has NaN or inf entries: give 0 where there is no edge"
-        )
     there = (A.data != 0) & (A.coords[0] != A.coords[1])
     (i, j), values = (ends[there] for ends in A.coords), A.data[there]
-    below = np.flatnonzero(values < 0)
-    if below.size:
+    wrong = np.flatnonzero(~(values > 0))
+    if wrong.size:
         raise DataError(
-            f"the adjacency matrix has {values[below[0]]} in row {i[below[0]]}, column "
-            f"{j[below[0]]} ({below.size} below 0 in all): an edge says that two nodes may be "
-            "similar; give 0 where they are not, or abs(A) if every entry is an edge"
+            f"the adjacency matrix has {values[wrong[0]]} in row {i[wrong[0]]}, column "
+            f"{j[wrong[0]]} ({wrong.size} below 0 or NaN in all): an edge says that two nodes may "
+            "be similar; give 0 where they are not, or abs(A) if every entry is an edge"
         )
     edges = unique_edges(np.vstack([i, j]).astype(np.int64))
     if i.size != 2 * edges.shape[1]:
@@ -243,10 +240,8 @@ def _features(attributes: Mapping[str, Any], key: str | Sequence[str], node: Any
     except KeyError as error:
         raise DataError(f"node {node!r} has no attribute {error}") from None
     refuse_hidden(value, f"{key!r} of node {node!r}")
-    try:
+    with suppress(TypeError, ValueError):
         row = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise DataError(f"{key!r} of node {node!r} are no numbers: {value!r}") from None
-    if row.ndim != 1 or not row.size:
-        raise DataError(f"{key!r} of node {node!r} has shape {row.shape}, expected (P,)")
-    return row
+        if row.ndim == 1 and row.size:
+            return row
+    raise DataError(f"{key!r} of node {node!r} is no vector of numbers, (P,): {value!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from structsvm.data.values import refuse_hidden, refuse_no_array
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.support.arrays import Floats, Ints
+from structsvm.support.plain import shown
 
 ALIKE = 1e-5
 """Difference of two features in fixed units, in which 1 is a usual one, that is none: rounding."""
@@ -67,12 +69,13 @@ class FeatureGraph:
         """Fill in what was not given; refuse what is not a graph."""
         refuse_no_array(self.X, "the feature matrix")
         refuse_hidden(self.X, "the feature matrix")
-        try:
+        X: Floats = np.empty(0)
+        with suppress(TypeError, ValueError, OverflowError):
             X = np.array(self.X, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise DataError("features must be numbers, of shape (T, P)") from None
         if X.ndim != 2 or X.size == 0:
-            raise DataError(f"features must have shape (T, P) with T, P >= 1, got {X.shape}")
+            raise DataError(
+                f"features must be numbers of shape (T, P) with T, P >= 1, got {shown(self.X)}"
+            )
         if not np.isfinite(X).all():
             row, column = np.argwhere(~np.isfinite(X))[0]
             raise DataError(f"feature {column} of node {row} is {X[row, column]}: give a number")
@@ -86,14 +89,15 @@ class FeatureGraph:
         }
         if self.edges is not None:
             edges = np.asarray(self.edges)
-            if edges.size and not (edges.dtype.kind in "iu" and edges.ndim == len(edges) == 2):
+            right = edges.dtype.kind in "iu" and edges.ndim == len(edges) == 2
+            if edges.size and not (
+                right and edges.min() >= 0 and edges.max() < T and (edges[0] < edges[1]).all()
+            ):
                 raise DataError(
-                    f"edges must be integers of shape (2, E), got {edges.dtype} of {edges.shape}"
+                    f"edges must be integers (2, E), pairs i < j of nodes below {T}, got "
+                    f"{shown(self.edges)}"
                 )
-            filled["edges"] = edges = edges.astype(np.int64).reshape(2, -1)
-            i, j = edges
-            if edges.size and not (i.min() >= 0 and j.max() < T and (i < j).all()):
-                raise DataError(f"edges must be pairs i < j of nodes below {T}, each given once")
+            filled["edges"] = edges.astype(np.int64).reshape(2, -1)
         for name, value in filled.items():
             object.__setattr__(self, name, value)
         if not ((self.sizes >= 0).all() and np.isfinite(self.sizes).all()):

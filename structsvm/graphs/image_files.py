@@ -126,8 +126,6 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
             if len(shape) == 2:
                 limits.check_pixels(shape[0], shape[1], max_pixels)
             values: NDArray[Any] = np.load(file, allow_pickle=False)
-    except limits.TooLarge as error:
-        raise DataError(f"{path}: {error}") from error
     except SettingsError:
         raise
     except (OSError, ValueError) as error:
@@ -162,16 +160,13 @@ def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
             if turned.mode.startswith("I"):
                 return np.asarray(turned).astype(np.int64)
             return np.asarray(turned.convert("L" if turned.mode in GREYS else "RGB"))
-    except limits.TooLarge as error:
-        raise DataError(f"{name}: {error}") from error
     except (DataError, SettingsError):
         raise
-    except (OSError, SyntaxError, ValueError) as error:
+    except (
+        *(OSError, SyntaxError, ValueError),
+        pillow.DecompressionBombError,  # PIL.Image.MAX_IMAGE_PIXELS
+    ) as error:
         raise DataError(f"{name}: cannot be read as an image: {error}") from error
-    except pillow.DecompressionBombError as error:
-        raise DataError(
-            f"{name}: {error}; Pillow reads larger ones once PIL.Image.MAX_IMAGE_PIXELS is raised"
-        ) from error
 
 
 def _opened(pillow: Any, picture: Any) -> AbstractContextManager[Any]:
@@ -187,12 +182,11 @@ def _refuse_other_files(picture: Any, kinds: tuple[str, ...]) -> None:
     """Raise DataError for a path at which there is no file of these kinds."""
     if not isinstance(picture, str | PathLike):
         return
-    if os.path.isdir(picture):
-        raise DataError(f"{picture} is a folder: structsvm.io.read_images reads its images")
-    if not os.path.exists(picture):
-        raise DataError(f"{picture}: no such file")
-    if _suffix(picture) not in kinds:
-        raise DataError(f"{picture}: not a kind of image that is read; give {', '.join(kinds)}")
+    if not os.path.isfile(picture) or _suffix(picture) not in kinds:
+        raise DataError(
+            f"{picture}: no such file, or of no kind that is read: give {', '.join(kinds)}; "
+            "structsvm.io.read_images reads the images of a folder"
+        )
 
 
 def _suffix(picture: Any) -> str:

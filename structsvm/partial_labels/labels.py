@@ -122,8 +122,6 @@ class PartialLabels:
         for name, vector in (("labels", self.codes), ("chunks", self.chunks)):
             if vector is not None and np.size(vector) != n_samples:
                 raise DataError(f"{np.size(vector)} {name} for {n_samples} samples: give one each")
-        if self.n_clusters is not None and self.n_clusters > n_samples:
-            raise DataError(f"n_clusters={self.n_clusters} of only {n_samples} samples")
         return self._segments(n_samples) if contiguous else self._clusters(n_samples)
 
     def _segments(self, T: int) -> Constraint:
