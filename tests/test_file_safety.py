@@ -266,7 +266,7 @@ except DataError as error:
 print(peak() - before)
 """
         told, grown = python(code, path).splitlines()
-        assert told.startswith(f"{path}: 12000 x 12000 pixels, at most 50,000,000 are read")
+        assert f"{path}: cannot be read as an image: 12000 x 12000 pixels, at most 50" in told
         assert "give max_pixels" in told
         assert int(grown) < 50_000  # kilobytes
 
@@ -277,9 +277,11 @@ print(peak() - before)
         Image.new("RGB", (40, 30)).save(path)
         np.save(tmp_path / "mask" / "small.npy", np.zeros((40, 50), dtype=np.int64))
         assert read_images(path, need_labels=False, max_pixels=1200)[0].image.shape == (30, 40, 3)
-        with pytest.raises(DataError, match=r"small.png: 30 x 40 pixels, at most 1,199 are read"):
+        with pytest.raises(DataError, match=r"small.png: .*: 30 x 40 pixels, at most 1,199"):
             read_images(path, need_labels=False, max_pixels=1199)
-        with pytest.raises(DataError, match=r"small.npy: 40 x 50 pixels, at most 1,999 are read"):
+        with pytest.raises(
+            DataError, match=r"small.npy: .*: 40 x 50 pixels, at most 1,999 are read"
+        ):
             read_images(tmp_path, max_pixels=1999)
 
     def test_label_maps_whose_header_lies(self, tmp_path):

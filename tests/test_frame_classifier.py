@@ -147,7 +147,7 @@ def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
         (FrameClassifier(prices=(-1,)), "prices must be numbers of 0 or more"),
         (FrameClassifier(smoothing=1.5), "smoothing must be between 0 and 1"),
         (FrameClassifier(n_folds=0), "n_folds of FrameClassifier must be an integer >= 2"),
-        (BoundaryClassifier(widths=(0,)), "widths must be at least 1"),
+        (BoundaryClassifier(widths=(0,)), "widths must be different whole numbers of 1 or more"),
         (BoundaryClassifier(tolerance=-1), "tolerance must be an integer >= 0"),
     ],
     ids=lambda x: repr(x)[:40],

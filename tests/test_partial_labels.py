@@ -136,7 +136,7 @@ def test_names_the_links_that_clash(labels: PartialLabels, named: tuple[str, ...
         ({"regions": [(0, 5, 1)]}, True, "not part of a recording of 4 samples"),
         ({"regions": [(1, 3, 3)]}, True, "no room"),
         ({"regions": [(0, 3, 1), (2, 4, 1)]}, True, "cut them"),
-        ({"n_clusters": 9}, True, "n_clusters=9 of only 4"),
+        ({"n_clusters": 9}, True, "n_clusters=9: there is no room"),
         ({"must_link": [(0, 1)]}, True, "labels of clusterings"),
         ({"regions": [(0, 3, 1)]}, False, "labels of segmentations"),
         ({"must_link": [(0, 7)]}, False, "row 7"),

@@ -76,8 +76,8 @@ def test_one_image_with_one_mask(scenes, learner):
     ("name", "message"),
     [
         ("nothing.png", "nothing.png: no such file"),
-        (".", "is a folder: structsvm.io.read_images"),
-        ("notes.txt", "notes.txt: not a kind of image that is read; give .png"),
+        (".", "structsvm.io.read_images reads the images of a folder"),
+        ("notes.txt", "notes.txt: no such file, or of no kind that is read: give .png"),
         ("damaged.png", "damaged.png: cannot be read as an image"),
     ],
 )
@@ -126,9 +126,9 @@ def test_numbers_of_nodes_are_features_but_for_the_label():
     [
         ({"age": 3, "club": "A"}, None, r"use from_networkx\(graph, features=\['age'\]\)"),
         ({"label": 3}, None, "node 0 carries 'label'"),
-        ({"age": "old"}, ["age"], "of node 0 are no numbers: .'old'"),
+        ({"age": "old"}, ["age"], "of node 0 is no vector of numbers, .*'old'"),
         ({"age": 3}, ["height"], "node 0 has no attribute 'height'"),
-        ({"age": 3}, [], r"expected \(P,\)"),
+        ({"age": 3}, [], "is no vector of numbers"),
     ],
 )
 def test_attributes_that_are_no_features_are_named(attributes, features, message):

@@ -81,12 +81,12 @@ class TestWindows:
         ("given", "error", "message"),
         [
             ({"rate": 0}, SettingsError, "rate must be a finite number > 0"),
-            ({"window": 1e-9}, SettingsError, "window and hop must be a sample or more"),
-            ({"window": 1e9}, DataError, "the signal has 50 samples, a window has"),
+            ({"window": 1e-9}, DataError, "the signal has 50 samples, a window 0, and a hop 0"),
+            ({"window": 1e9}, DataError, "the signal has 50 samples, a window 1"),
             ({"bands": [(6, 7)]}, SettingsError, "no frequency of a window is from 6"),
             ({"statistics": ["mode"]}, SettingsError, "statistics must be some of mean"),
             ({"statistics": []}, SettingsError, "windows need statistics or bands"),
-            ({"statistics": [np.sum]}, DataError, "a row for each is needed"),
+            ({"statistics": [np.sum]}, DataError, "a row of finite numbers is needed"),
         ],
     )
     def test_what_cannot_be(self, given, error, message):

@@ -210,7 +210,7 @@ OTHERS = np.where(NAMES == "walk", "rest", NAMES)
 @pytest.mark.parametrize(
     ("ys", "groups", "message"),
     [
-        (None, None, "learns the states of samples by name: give ys"),
+        (None, None, "learns the states of samples by name, so give a name"),
         ([NAMES] * 2, None, "3 recordings but 2 labellings"),
         ([NAMES, [8, 18, 25, 30], NAMES], None, "recording 1 has 30 samples and 4 labels"),
         ([NAMES, OTHERS, OTHERS], None, "walk only in recording 0.*Label that state in another"),

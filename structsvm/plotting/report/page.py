@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.sample import Sample
 from structsvm.data.words import Words
 from structsvm.diagnosis import Diagnosis
 from structsvm.errors import PluginError
@@ -72,6 +73,7 @@ def report_page(
     title: str = "What the metric is worth",
     n_clusters: int | str | None = None,
     tolerance: int = 5,
+    measured: Sequence[Sample] | None = None,
     times: Sequence[Any] | None = None,
     unseen_states: str = "refuse",
     groups: Any = None,
@@ -94,6 +96,8 @@ def report_page(
         What to call the samples; their own names, or else their numbers, otherwise.
     title : str
         Heading of the page.
+    measured : sequence of Sample, optional
+        The same samples as :func:`structsvm.interop.prepare` reads them, if they have been read.
     times : sequence, optional
         Of each recording when its samples were measured: a :class:`~structsvm.io.TimeAxis`,
         numbers or dates of shape (T_i,), or None.
@@ -129,9 +133,10 @@ def report_page(
         names,
         n_clusters,
         tolerance,
-        times=times,
-        unseen_states=unseen_states,
-        groups=groups,
+        measured,
+        times,
+        unseen_states,
+        groups,
     )
     return page_of(held_out, title)
 
