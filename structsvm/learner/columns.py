@@ -106,52 +106,47 @@ class Code(NamedTuple):
 
 def codes_in(Xs: Sequence[Data]) -> list[Code]:
     """Values that are the same again and again, and far from all others of their column."""
-    ends = np.array(of_each("looking for codes", _ends, Xs))  # (N, 2, 4, P)
-    suspects = []
-    for j in range(ends.shape[-1]):
-        lowest, highest = ends[:, 0, 0, j].min(), ends[:, 1, 0, j].max()
-        for side, value in ((0, lowest), (1, highest)) if lowest < highest else ():
-            if _is_far(ends[..., j], value):
-                suspects.append((j, side, float(value)))
+    seen = np.array(of_each("looking for codes", _some_values, Xs))  # (N, 4, P)
+    low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
+    suspects: list[tuple[int, float]] = []
+    for end in (low, high):
+        away = np.abs(seen - end)
+        # All others are far from a code, and near each other: a value in between is none of them.
+        between = (away > 0) & (away <= FAR / (FAR + 1) * (high - low))
+        columns = np.flatnonzero((low < high) & ~between.any(axis=(0, 1))).tolist()
+        suspects += [(j, float(end[j])) for j in columns]
     if not suspects:
         return []
-    others = of_each("looking at codes", _others, Xs, [suspects] * len(Xs))
+    parts = of_each("looking at codes", _beside, Xs, [suspects] * len(Xs))
     found = []
-    for k, (j, side, value) in enumerate(suspects):
-        if len({other for some in others for other in some[k]}) >= VARIED:
-            here = ends[:, side, 0, j] == value
-            i, times = int(here.argmax()), int(ends[here, side, 2, j].sum())
-            found.append(Code(j, value, times, i, int(ends[i, side, 3, j])))
+    for (j, value), beside in sorted(zip(suspects, zip(*parts, strict=True), strict=True)):
+        times = [count for count, *_ in beside]
+        others = np.array([end for _, _, ends, _ in beside for end in ends])
+        is_far = others.size and np.abs(others - value).min() > FAR * np.ptp(others)
+        if sum(times) > 1 and is_far and len(set().union(*(few for *_, few in beside))) >= VARIED:
+            i = int(np.flatnonzero(times)[0])
+            found.append(Code(j, value, sum(times), i, beside[i][1]))
     return found
 
 
-def _ends(X: Floats) -> Floats:
-    """The least and the largest value of each column: it, the next one, how often, where."""
+def _some_values(X: Floats) -> Floats:
+    """The least and the largest value of each column, and two others, (4, P)."""
     X = filled(X)
-    return np.array([_end(X, np.min, np.inf), _end(X, np.max, -np.inf)])
+    return np.array([X.min(axis=0), X.max(axis=0), X[0], X[len(X) // 2]])
 
 
-def _end(X: Floats, extreme: Any, none: float) -> list[Any]:
-    value = extreme(X, axis=0)
-    here = X == value
-    following = extreme(X, axis=0, where=~here, initial=none)
-    return [value, following, here.sum(axis=0), here.argmax(axis=0)]
-
-
-def _is_far(ends: Floats, value: float) -> bool:
-    """Whether a value at an end of a column, (N, 2, 4), is there twice, and far from all others."""
-    is_end = ends[..., 0] == value
-    others = np.where(is_end, ends[..., 1], ends[..., 0])
-    low, high = others[:, 0].min(), others[:, 1].max()
-    nearest = min(abs(low - value), abs(high - value))
-    times = np.where(is_end, ends[..., 2], 0).max(axis=1).sum()
-    return times > 1 and bool(np.isfinite(nearest)) and nearest > FAR * (high - low)
-
-
-def _others(X: Floats, codes: Sequence[tuple[int, int, float]]) -> list[list[float]]:
-    """Other values in the column of each code, among the first rows."""
-    X = filled(X[:1000])
-    return [np.unique(X[X[:, j] != value, j]).tolist() for j, _, value in codes]
+def _beside(
+    X: Floats, codes: Sequence[tuple[int, float]]
+) -> list[tuple[int, int, Any, set[float]]]:
+    """How often each code is in its column, and where first; ends and some of the other values."""
+    X = filled(X)
+    found = []
+    for j, value in codes:
+        is_code = X[:, j] == value
+        others = X[~is_code, j]
+        ends = (others.min(), others.max()) if others.size else ()
+        found.append((int(is_code.sum()), int(is_code.argmax()), ends, set(others[:1000].tolist())))
+    return found
 
 
 def labels_in(Xs: Sequence[Data], truths: Sequence[EquivalenceMatrix]) -> Ints:

@@ -225,7 +225,8 @@ class EquivalenceMatrix:
             k, m = np.divmod(pairs, other.n_clusters)
             return float(np.sum(counts**2 / (self.sizes[k] * other.sizes[m])))
         if self.is_contiguous and other.is_contiguous:
-            ends = np.union1d(self.boundaries, other.boundaries)
+            # Where both have a boundary there is a piece of length 0, which adds nothing.
+            ends = np.sort(np.concatenate([self.boundaries, other.boundaries]))
             k, m = (np.searchsorted(M.boundaries, ends[1:]) - 1 for M in (self, other))
             shared = np.diff(ends) ** 2 / (self.sizes[k] * other.sizes[m])
             return float(shared.cumsum()[-1])
