@@ -27,8 +27,8 @@ from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import encode, prepare
+from structsvm.oracles._segments.pelt import Recordings, segment_all
 from structsvm.oracles._segments.table import NO_TRUTH
-from structsvm.oracles._segments.whole import Recordings, segment_all, work_of
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import penalty_grid
 
@@ -131,10 +131,10 @@ def predictions() -> list[Goal]:
 def _searches_alone(Zs: list[Floats], penalty: float) -> Goal:
     """The compiled searches without what surrounds them: reading, checks, metric, labels."""
     recordings = Recordings.of(Zs, [NO_TRUTH] * len(Zs))
-    shifts, most = np.full(len(Zs), -penalty), max(work_of(Z) for Z in Zs)
+    shifts = np.full(len(Zs), -penalty)
     searches = [ruptures.KernelCPD(kernel="linear", min_size=1).fit(Z) for Z in Zs]
     ours, theirs = cpu_seconds_in_turns(
-        lambda: segment_all(recordings, 0.0, shifts, most),
+        lambda: segment_all(recordings, 0.0, shifts),
         lambda: [search.predict(pen=penalty) for search in searches],
     )
     return Goal.against("its search alone | ruptures (C), its search alone", ours, theirs)

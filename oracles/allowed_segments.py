@@ -22,12 +22,9 @@ from typing import Any
 import numpy as np
 
 from structsvm.errors import OracleError, PluginError
-from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.every import Allowed, best_path
+from structsvm.oracles._segments.nodes import Allowed, Boundaries
 from structsvm.oracles._segments.rounding import rounding_of
-from structsvm.oracles._segments.search import splitting_price
-from structsvm.oracles._segments.table import build_table
-from structsvm.oracles._segments.tree import backtrack, tree_scan
+from structsvm.oracles._segments.search import best_path
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
@@ -91,9 +88,9 @@ class AllowedSegmentsOracle(Oracle):
         constraint.validate(T)
         if constraint.has_links:
             raise OracleError("links belong to clusterings; segments have boundaries")
-        found = _path(objective, _allowed(self.rule, T), constraint)
+        K, boundaries = constraint.n_clusters, Boundaries.of(constraint, T)
+        found = best_path(objective, boundaries, K, _allowed(self.rule, T))
         if found is None:
-            K = constraint.n_clusters
             number = "no segmentation" if K is None else f"no segmentation into {K} segments"
             known = "" if constraint == replace(UNCONSTRAINED, n_clusters=K) else KNOWN
             allowed = f"{_called(self.rule)} allows{known}"
@@ -103,21 +100,6 @@ class AllowedSegmentsOracle(Oracle):
         y = EquivalenceMatrix.from_breakpoints(found[1:])
         value = objective.value(y)
         return Argmax(y, value, value + rounding_of(objective, value, DOUBTFUL), Quality.EXACT)
-
-
-def _path(objective: TraceObjective, segments: Allowed, constraint: Constraint) -> Ints | None:
-    """The boundaries of the best segmentation, from 0 to T; None if there is none."""
-    K, boundaries = constraint.n_clusters, Boundaries.of(constraint, objective.n_samples)
-    positive = objective.signs is None or bool((objective.signs > 0).all())
-    if boundaries.counted or K is not None or not positive or not segments.move_on:
-        return best_path(objective, boundaries, K, segments)
-    knots, table = boundaries.knots, build_table(objective, boundaries.knots)
-    low = np.searchsorted(knots, segments.low[knots])
-    high = np.searchsorted(knots, segments.high[knots], side="right") - 1
-    earliest = np.maximum(boundaries.earliest, low)
-    kappa = splitting_price(objective, objective.shift)
-    F, previous = tree_scan(table, earliest, high, kappa)
-    return knots[backtrack(previous)] if np.isfinite(F[-1]) else None
 
 
 @dataclass(frozen=True)
@@ -137,11 +119,10 @@ class Lengths:
         return np.asarray((length >= min(self.min_length, n_samples)) & (length <= longest))
 
     def allowed(self, n_samples: int) -> Allowed:
-        """All of them."""
-        ends, every = np.arange(n_samples + 1), Allowed.all_of(n_samples)
+        ends = np.arange(n_samples + 1)
         longest = n_samples if self.max_length is None else self.max_length
-        low, high = np.maximum(ends - longest, 0), ends - min(self.min_length, n_samples)
-        return replace(every, low=low, high=np.maximum(high, -1))
+        shortest = min(self.min_length, n_samples)
+        return Allowed(np.maximum(ends - longest, 0), np.maximum(ends - shortest, -1))
 
 
 @lru_cache(maxsize=64)
@@ -167,9 +148,9 @@ def _allowed(rule: Rule, T: int) -> Allowed:
     if neighbours:
         some = high >= low
         move_on = bool((np.diff(low[some]) >= 0).all() and (np.diff(high[some]) >= 0).all())
-        return Allowed(low, high, np.zeros(T + 2, dtype=np.int64), every[:0], move_on)
+        return Allowed(low, high, move_on)
     firsts = np.concatenate([[0], np.cumsum([len(starts) for starts in found])])
-    return Allowed(low, high, firsts.astype(np.int64), np.concatenate(found), False)
+    return Allowed(low, high, False, firsts.astype(np.int64), np.concatenate(found))
 
 
 def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:

@@ -9,22 +9,18 @@ import numpy as np
 
 from structsvm.data.words import LARGEST
 from structsvm.errors import OracleError
-from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.every import best_path, best_paths
-from structsvm.oracles._segments.rounding import may_round, may_round_at, rounding_of
-from structsvm.oracles._segments.search import SegmentSearch, path_of_known_length, splitting_price
-from structsvm.oracles._segments.stages import path_in_stages
-from structsvm.oracles._segments.table import truth_of
-from structsvm.oracles._segments.whole import (
-    SCATTER,
-    Found,
-    Recordings,
-    loss_curves,
-    price_path,
-    search_all,
-    segment_all,
-    work_of,
+from structsvm.oracles._segments.nodes import Boundaries
+from structsvm.oracles._segments.pelt import Found, Recordings, segment_all
+from structsvm.oracles._segments.prices import loss_curves, price_path
+from structsvm.oracles._segments.rounding import is_negligible, rounding_of
+from structsvm.oracles._segments.search import (
+    SegmentSearch,
+    all_positive,
+    best_path,
+    best_paths,
+    splitting_price,
 )
+from structsvm.oracles._segments.table import OVERHEAD, truth_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import (
@@ -92,28 +88,13 @@ class SequentialOracle(Oracle):
             When the constraint cannot be satisfied, the objective is not finite, or the truth is
             not a segmentation.
         """
-        T = objective.n_samples
         truth_of(objective)  # a segmentation
         objective = _without_null_columns(objective)
         if constraint.says_nothing and self._is_one_call(objective):
-            # Not that of a subclass, which may ask this method for each objective.
-            return SequentialOracle.maximize_all(self, [objective])[0]
-        constraint.validate(T)
-        boundaries, K = Boundaries.of(constraint, T), constraint.n_clusters
-        required = boundaries.required.size - 1
-        if K is not None and not boundaries.counted and not required <= K < boundaries.knots.size:
-            raise OracleError(_no_segmentation(K))
-        path = _evident_path(objective, boundaries, K)
-        if path is not None:
-            y = _segmentation(path)
-            value = objective.value(y)
-            return Argmax(y, value, value, Quality.EXACT)
-        path = self._search(objective, boundaries, K)
-        if path is None:
-            raise OracleError(_no_segmentation(K))
-        y = _segmentation(path)
-        value = objective.value(y)
-        return Argmax(y, value, value + rounding_of(objective, value), Quality.EXACT)
+            (found,) = _in_one_call([objective])
+            if found is not None:
+                return found
+        return self._maximize_alone(objective, constraint)
 
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
         """Maximise ``Tr(A M)`` over all segmentations, of each of the recordings.
@@ -124,19 +105,37 @@ class SequentialOracle(Oracle):
             When a truth is not a segmentation.
         """
         prepared = [_without_null_columns(objective) for objective in objectives]
-        answers: dict[int, Argmax] = {}
-        together: dict[float, list[tuple[int, TraceObjective, Ints]]] = {}
+        together: dict[float, list[int]] = {}
         for i, A in enumerate(prepared):
             if self._is_one_call(A):
-                bounds, c = truth_of(A)
-                together.setdefault(c, []).append((i, A, bounds))
-        for c, members in together.items():
-            places, chosen, truths = zip(*members, strict=True)
-            recordings = Recordings.of([_samples(A) for A in chosen], truths)
-            shifts = np.array([A.shift for A in chosen], dtype=np.float64)
-            found = segment_all(recordings, c, shifts, max(work_of(A.Z) for A in chosen))
-            answers |= {i: _found(A, f) for i, A, f in zip(places, chosen, found, strict=True)}
-        return [answers[i] if i in answers else self.maximize(A) for i, A in enumerate(prepared)]
+                together.setdefault(truth_of(A)[1], []).append(i)
+        answers: dict[int, Argmax | None] = {}
+        for places in together.values():
+            answers |= zip(places, _in_one_call([prepared[i] for i in places]), strict=True)
+        return [
+            answers.get(i) or self._maximize_alone(A, UNCONSTRAINED) for i, A in enumerate(prepared)
+        ]
+
+    def _maximize_alone(self, objective: TraceObjective, constraint: Constraint) -> Argmax:
+        T, K = objective.n_samples, constraint.n_clusters
+        truth_of(objective)
+        constraint.validate(T)
+        boundaries = Boundaries.of(constraint, T)
+        required = boundaries.required.size - 1
+        path = None
+        if K is None or boundaries.counted or required <= K < boundaries.knots.size:
+            path = _evident_path(objective, boundaries, K)
+            if path is None:
+                path = best_path(objective, boundaries, K, pruning=self.pruning)
+        if path is None:
+            into = "" if K is None else f" into {K} segments"
+            other = "" if K is None else ": ask for another number"
+            raise OracleError(
+                f"no segmentation{into} has its changes where they are known to be{other}"
+            )
+        y = _segmentation(path)
+        value = objective.value(y)
+        return Argmax(y, value, value + rounding_of(objective, value), Quality.EXACT)
 
     def at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
         """The best segmentation of each of N short recordings in the metric, at a price of a part.
@@ -160,17 +159,21 @@ class SequentialOracle(Oracle):
         """
         if not all_within(Zs.rows, LARGEST):
             raise OracleError(NOT_FINITE)
-        lengths = np.diff(Zs.first)
-        most = work_of(Zs.array(int(lengths.argmax())))
-        if not self.pruning or price <= 0.0 or not Zs.rows.shape[1] or most > ONE_CALL:
+        if not self.pruning or price <= 0.0 or not Zs.rows.shape[1]:
             return [None] * len(Zs)
-        recordings, shifts = Recordings.of_stack(Zs), np.full(len(Zs), -price)
-        found, numbers = search_all(recordings, 0.0, shifts, most)
-        clear = ~may_round_at(price, lengths, numbers[:, SCATTER])
-        for i in np.flatnonzero(~Zs.rows[Zs.first[:-1]].all(axis=1)).tolist():
-            clear[i] &= Zs.array(i).any(axis=0).all()
-        answers = zip(found, clear.tolist(), strict=True)
-        return [EquivalenceMatrix.from_search(*M) if sure else None for M, sure in answers]
+        recordings = Recordings.of_stack(Zs)
+        if recordings.most_work() > ONE_CALL:
+            return [None] * len(Zs)
+        answers: list[EquivalenceMatrix | None] = []
+        starts_without_zero = np.asarray(Zs.rows[Zs.first[:-1]].all(axis=1))
+        for i, best in enumerate(segment_all(recordings, 0.0, np.full(len(Zs), -price))):
+            if best is None or not is_negligible(best.scatter, best.labels.size, price):
+                answers.append(None)
+            elif starts_without_zero[i] or Zs.array(i).any(axis=0).all():
+                answers.append(EquivalenceMatrix.from_search(best.labels, best.path))
+            else:
+                answers.append(None)
+        return answers
 
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
         """The best segmentation of a recording (T, r) in the metric at every price of a segment.
@@ -198,7 +201,7 @@ class SequentialOracle(Oracle):
             return decode_between(lambda p: self.ask(TraceObjective(Z, shift=-p)).y, prices)
         T = objective.n_samples
         if T > SHORT:
-            search = SegmentSearch(objective, Boundaries.of(UNCONSTRAINED, T))
+            search = SegmentSearch(objective, Boundaries.anywhere(T))
             return decode_between(lambda p: _segmentation(search.at_price(-p)[1]), prices)
         known: dict[bytes, EquivalenceMatrix] = {}
         for path in (paths := price_path(_samples(objective), prices)):
@@ -229,8 +232,7 @@ class SequentialOracle(Oracle):
         if not 1 <= most <= T:
             raise OracleError(f"{T} samples have segmentations into 1 to {T} parts, not {most}")
         objective = _without_null_columns(TraceObjective(Z))
-        paths = best_paths(objective, Boundaries.of(UNCONSTRAINED, T), most)
-        return [_segmentation(path) for path in paths if path is not None]
+        return [_segmentation(path) for path in best_paths(objective, most)]
 
     def loss_curves(
         self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
@@ -253,27 +255,27 @@ class SequentialOracle(Oracle):
         return curves
 
     def _is_one_call(self, objective: TraceObjective) -> bool:
-        pays = objective.shift > 0.0 and objective.Z.shape[1] == 0
-        pays = pays or splitting_price(objective, objective.shift) <= 0.0
-        prunes = self.pruning and _all_positive(objective)
-        return prunes and not pays and work_of(objective.Z) <= ONE_CALL
-
-    def _search(
-        self, objective: TraceObjective, boundaries: Boundaries, K: int | None
-    ) -> Ints | None:
-        """The boundaries of the best segmentation, from 0 to T; None if there is none."""
-        limited = bool(boundaries.counted or boundaries.somewhere)
-        if not self.pruning or not _all_positive(objective) or (K is not None and limited):
-            return best_path(objective, boundaries, K)
-        if boundaries.counted:
-            return path_in_stages(objective, boundaries)
-        search = SegmentSearch(objective, boundaries)
-        path = search.at_price(objective.shift)[1] if K is None else path_of_known_length(search, K)
-        return boundaries.knots[path]
+        """Whether the search is one compiled call, in which not every boundary pays."""
+        (T, r), shift = objective.Z.shape, objective.shift
+        if not self.pruning or not all_positive(objective) or (r == 0 and shift > 0.0):
+            return False
+        return splitting_price(objective, shift) > 0.0 and T * T * (r + OVERHEAD) <= ONE_CALL
 
 
-def _all_positive(objective: TraceObjective) -> bool:
-    return objective.signs is None or bool((objective.signs > 0).all())
+def _in_one_call(objectives: Sequence[TraceObjective]) -> list[Argmax | None]:
+    """The answers for objectives with the same weight of the truth; None where PELT is slow."""
+    truths = [truth_of(A)[0] for A in objectives]
+    recordings = Recordings.of([_samples(A) for A in objectives], truths)
+    shifts = np.array([A.shift for A in objectives], dtype=np.float64)
+    found = segment_all(recordings, truth_of(objectives[0])[1], shifts)
+    return [best and _answer(A, best) for A, best in zip(objectives, found, strict=True)]
+
+
+def _answer(objective: TraceObjective, found: Found) -> Argmax:
+    y = EquivalenceMatrix.from_search(found.labels.copy(), found.path)
+    value = found.score + objective.shift * y.n_clusters + found.constant
+    rounding = rounding_of(objective, value, scatter=found.scatter)
+    return Argmax(y, value, value + rounding, Quality.EXACT)
 
 
 def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints | None:
@@ -297,7 +299,7 @@ def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | No
         return {required.size - 1: required, everything.size - 1: everything}.get(K)
     if null and objective.shift <= 0.0:
         return required
-    if _all_positive(objective) and splitting_price(objective, objective.shift) <= 0.0:
+    if all_positive(objective) and splitting_price(objective, objective.shift) <= 0.0:
         return everything
     if null and everything.size == objective.n_samples + 1 and _singletons_pay(objective):
         return everything
@@ -336,16 +338,3 @@ def _samples(objective: TraceObjective) -> Floats:
 
 def _segmentation(path: Ints) -> EquivalenceMatrix:
     return EquivalenceMatrix.from_breakpoints(path[1:])
-
-
-def _found(objective: TraceObjective, found: Found) -> Argmax:
-    y = EquivalenceMatrix.from_search(found.labels, found.path)
-    value = found.score + objective.shift * y.n_clusters + found.constant
-    uncertain = objective.Z.shape[1] > 0 and may_round(objective, found.scatter)
-    rounding = rounding_of(objective, value) if uncertain else 0.0
-    return Argmax(y, value, value + rounding, Quality.EXACT)
-
-
-def _no_segmentation(K: int | None) -> str:
-    into, way_out = ("", "") if K is None else (f" into {K} segments", ": ask for another number")
-    return f"no segmentation{into} has its changes where they are known to be{way_out}"

@@ -10,9 +10,8 @@ from wrong_plugins import Segments, recordings
 from structsvm import MetricLearner
 from structsvm.data.sample import Sample
 from structsvm.errors import PluginError
-from structsvm.oracles._segments import table as _segment_table
-from structsvm.oracles._segments import whole as _whole
-from structsvm.oracles._segments.whole import Recordings
+from structsvm.oracles._segments import pelt, table
+from structsvm.oracles._segments.pelt import Recordings
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle
@@ -103,8 +102,8 @@ def test_the_kernels_are_compiled_for_one_kind_of_array() -> None:
     SequentialOracle().maximize(TraceObjective(np.asfortranarray(Z), shift=-1.0))
     Xs, ys = recordings()
     MetricLearner(ChangePoint(), metric="full").fit(Xs, ys)
-    kinds = {kind for s in compiled_for(_segment_table._fill_for_python) for kind in (s[0], s[3])}
-    for side_by_side, *_ in compiled_for(_whole._by_pelt):
+    kinds = {kind for s in compiled_for(table._fill_for_python) for kind in (s[0], s[4])}
+    for side_by_side, *_ in compiled_for(pelt._segment_all):
         kinds |= {side_by_side.types[Recordings._fields.index(k)] for k in ("samples", "bounds")}
     assert {kind.mutable for kind in kinds} == {False}
 

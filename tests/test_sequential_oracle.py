@@ -86,7 +86,7 @@ def test_bounds_of_runs_hold_for_every_start() -> None:
         Z = rng.choice([0.0, 0.1]) * random_samples(rng, "steps", truth, 2)
         Z -= Z.mean(axis=0)
         objective = TraceObjective(Z, truth, truth_weight=2.0)
-        table = build_table(objective, np.arange(T + 1))
+        table = build_table(objective, np.arange(T + 1), np.arange(T + 1))
         F = rng.choice([0.0, 0.1]) * rng.standard_normal(T)
         sums = np.vstack((np.zeros(2), Z.cumsum(axis=0)))
         value = np.full((table.sums.shape[0], LANES), -np.inf)

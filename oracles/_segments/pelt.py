@@ -10,15 +10,29 @@ operations a knot, where the tree takes ``O(r log T)``. But a start and sixteen 
 operation, with no search around it, and where segments are short few starts are left. Where they
 become many it gives up, for the tree.
 
+A recording is one compiled call, or many side by side are, as flat arrays in :class:`Recordings`,
+where nothing is known of the boundaries.
+
 Rounding drops no start: it has to be worse by more than that. So the scores alone decide which of
 several equal segmentations is found: that with the leftmost starts, as in the other programs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from structsvm.oracles._segments.table import SegmentTable, end_scores
+from structsvm.oracles._segments.table import (
+    NO_TRUTH,
+    OVERHEAD,
+    SegmentTable,
+    end_scores,
+    free_table,
+    sum_of_scores,
+)
+from structsvm.oracles._segments.tree import ROUNDING, trace_back
 from structsvm.oracles._segments.vectors import (
     BITS,
     LANES,
@@ -30,12 +44,167 @@ from structsvm.oracles._segments.vectors import (
     where_larger,
 )
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.compiled import inner
+from structsvm.support.columns import add_squares
+from structsvm.support.compiled import compiled, inner
+from structsvm.support.interrupts import pieces
+from structsvm.support.plain import read_only
+from structsvm.support.stack import Stack, offsets
 
 FEW = 128
 """Starts that may be left in any case."""
 ROWS = 192
 """Starts at sixteen ends, for each sixteen ends, in the time of which the tree finds these."""
+VALUE, CONSTANT, SCATTER = 0, 1, 2
+
+
+class Recordings(NamedTuple):
+    """Recordings side by side."""
+
+    samples: Floats
+    """All numbers of all recordings."""
+    first: Ints
+    """Where those of each begin, (N + 1,)."""
+    lengths: Ints
+    """T of each, (N,)."""
+    bounds: Ints
+    """The boundaries of all truths, from 0 to T each."""
+    first_bound: Ints
+    """Where those of each begin, (N + 1,); nothing for a recording without a truth."""
+
+    @classmethod
+    def of(cls, Zs: Sequence[Floats], bounds: Sequence[Ints]) -> Recordings:
+        """The recordings (T_i, r_i) and the boundaries of their truths, ``NO_TRUTH`` for none."""
+        alone = len(Zs) == 1  # and not copied
+        return cls(
+            samples=read_only(Zs[0].ravel() if alone else np.concatenate([Z.ravel() for Z in Zs])),
+            first=offsets([Z.size for Z in Zs]),
+            lengths=np.array([Z.shape[0] for Z in Zs], dtype=np.int64),
+            bounds=read_only(bounds[0] if alone else np.concatenate(bounds)),
+            first_bound=offsets([b.size for b in bounds]),
+        )
+
+    @classmethod
+    def of_stack(cls, Zs: Stack) -> Recordings:
+        """Recordings that are side by side already, without truths."""
+        return cls(
+            samples=read_only(np.ravel(Zs.rows)),
+            first=Zs.first * Zs.rows.shape[1],
+            lengths=np.diff(Zs.first),
+            bounds=NO_TRUTH,
+            first_bound=np.zeros_like(Zs.first),
+        )
+
+    def most_work(self) -> float:
+        """The number of operations that the search of one of them may take."""
+        sizes = np.diff(self.first) + OVERHEAD * self.lengths
+        return float((self.lengths * sizes.astype(np.float64)).max())
+
+
+class Found(NamedTuple):
+    """The best segmentation of a recording."""
+
+    path: Ints
+    """Its boundaries, from 0 to T, (K + 1,)."""
+    labels: Ints
+    """The segment of each sample, (T,); a view."""
+    score: float
+    """The sum of the scores of its segments, without shift and constant."""
+    constant: float
+    scatter: float
+    """The sum of the squares of the centred samples."""
+
+
+def segment_all(recordings: Recordings, c: float, shifts: Floats) -> list[Found | None]:
+    """The best segmentation of each recording without null columns; None where PELT is slow.
+
+    ``c > shift``: else every boundary pays; ``shift <= 0`` in the null metric, ``r = 0``.
+    """
+    N, n_samples = recordings.lengths.size, int(recordings.lengths.sum())
+    paths, labels = np.empty(n_samples + N, np.int64), np.empty(n_samples, np.int64)
+    counts, numbers = np.zeros(N, np.int64), np.empty((N, 3))
+    at = offsets(recordings.lengths)
+    for begin, end in pieces(0, N, recordings.most_work()):
+        _segment_all(recordings, at, c, shifts, paths, labels, counts, numbers, begin, end)
+    found: list[Found | None] = []
+    for i, (n, row) in enumerate(zip(counts.tolist(), numbers.tolist(), strict=True)):
+        a, b = int(at[i]), int(at[i + 1])
+        path = paths[a + i : a + i + n + 1].copy()
+        found.append(Found(path, labels[a:b], *row) if n else None)
+    return found
+
+
+@compiled()
+def _segment_all(
+    recordings: Recordings,
+    at: Ints,
+    c: float,
+    shifts: Floats,
+    paths: Ints,
+    labels: Ints,
+    counts: Ints,
+    numbers: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Fill ``paths``, ``labels`` and ``numbers`` in; ``counts`` stay 0 where PELT is slow."""
+    for i in range(begin, end):
+        Z, bounds = _recording(recordings, i)
+        T, r = Z.shape
+        mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
+        table = free_table(Z, bounds, c, shifts[i], mean, total)
+        scatter = scatter_of(Z, mean)
+        kappa = (c if bounds.size > 0 else 0.0) - shifts[i]
+        rounding = rounding_at(r, scatter, (abs(shifts[i]) + abs(kappa)) * T)
+        numbers[i, SCATTER] = scatter
+        # In the null metric one segment is best.
+        if r == 0 or pelt_scan(table, kappa, rounding, previous):
+            path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
+            counts[i] = _finish(table, previous, mean, total, path, found, numbers[i])
+
+
+@inner()
+def _recording(recordings: Recordings, i: int) -> tuple[Floats, Ints]:
+    T = recordings.lengths[i]
+    samples = recordings.samples[recordings.first[i] : recordings.first[i + 1]]
+    bounds = recordings.bounds[recordings.first_bound[i] : recordings.first_bound[i + 1]]
+    return samples.reshape((T, samples.size // T)), bounds
+
+
+@inner()
+def _finish(
+    table: SegmentTable,
+    previous: Ints,
+    mean: Floats,
+    total: Floats,
+    path: Ints,
+    labels: Ints,
+    numbers: Floats,
+) -> int:
+    """Fill in what is known of the best segmentation; the number of its segments."""
+    T = previous.size - 1
+    n = trace_back(previous, path)
+    for k in range(n):
+        labels[path[k] : path[k + 1]] = k
+    numbers[VALUE] = sum_of_scores(table, path[: n + 1])
+    numbers[CONSTANT] = 0.0
+    for j in range(mean.size):
+        numbers[CONSTANT] += mean[j] * (T * mean[j] + 2.0 * total[j])
+    return n
+
+
+@inner()
+def rounding_at(r: int, scatter: float, prices: float) -> float:
+    return ROUNDING * (r + OVERHEAD) * (scatter + prices)
+
+
+@inner()
+def scatter_of(Z: Floats, mean: Floats) -> float:
+    """The sum of the squares of the centred samples."""
+    total, squares = 0.0, np.zeros(Z.shape[1])
+    add_squares(Z, mean, squares)
+    for j in range(squares.size):
+        total += squares[j]
+    return total
 
 
 @inner()

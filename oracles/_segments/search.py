@@ -1,4 +1,4 @@
-"""The search for the best segmentation of known length, which mostly needs no layers."""
+"""Which search finds the best segmentation; that of known length mostly needs no layers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from structsvm.oracles._segments.boundaries import Boundaries
-from structsvm.oracles._segments.every import best_path
+from structsvm.oracles._segments.every import Graph, best_of_every, best_of_every_length
+from structsvm.oracles._segments.nodes import Allowed, Boundaries, Nodes
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
 from structsvm.oracles._segments.tree import backtrack, tree_scan
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -19,34 +19,72 @@ ROUNDING = 1e-10
 """Differences below this fraction of the objective's size are rounding."""
 
 
+def best_path(
+    objective: TraceObjective,
+    boundaries: Boundaries,
+    K: int | None,
+    allowed: Allowed | None = None,
+    pruning: bool = True,
+) -> Ints | None:
+    """The boundaries of the best segmentation, from 0 to T, into K if given; None for none."""
+    search = SegmentSearch(objective, boundaries, allowed)
+    few = pruning and all_positive(objective)
+    limited = allowed is not None or boundaries.counted or boundaries.somewhere
+    path: Ints | None
+    if few and K is None and (allowed is None or allowed.move_on):
+        F, path = search.at_price(objective.shift)
+        path = path if np.isfinite(F[-1]) else None
+    elif few and K is not None and not limited:
+        path = _path_of_known_length(search, K)
+    else:
+        path = best_of_every(search.graph, K)
+    return None if path is None else boundaries.knots[search.nodes.knot[path]]
+
+
+def best_paths(objective: TraceObjective, most: int) -> list[Ints]:
+    """The boundaries of the best segmentations into 1, 2, ..., ``most`` parts."""
+    search = SegmentSearch(objective, Boundaries.anywhere(objective.n_samples))
+    return best_of_every_length(search.graph, most)
+
+
 @dataclass(frozen=True, eq=False)
 class SegmentSearch:
-    """The best segmentation with boundaries on knots; all signs positive, no number counted."""
+    """The searches of one recording, which share the scores of its segments; paths are of nodes."""
 
     objective: TraceObjective
     boundaries: Boundaries
+    rule: Allowed | None = None
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        return Nodes.of(self.boundaries, self.rule)
 
     @cached_property
     def table(self) -> SegmentTable:
-        """The scores of the segments."""
-        return build_table(self.objective, self.boundaries.knots)
+        return build_table(self.objective, self.boundaries.knots, self.nodes.knot)
+
+    @property
+    def graph(self) -> Graph:
+        listed = () if self.rule is None else (self.rule.firsts, self.rule.starts)
+        return Graph(self.table, self.nodes.earliest, self.nodes.latest, *listed)
 
     def value(self, path: Ints) -> float:
         """The sum of the segment scores of a path, without shift and constant."""
         return float(path_value(self.table, path))
 
     def at_price(self, shift: float) -> tuple[Floats, Ints]:
-        """Best value up to each knot and the best path when each segment earns ``shift``."""
-        table, allowed = self.table._replace(shift=float(shift)), self.boundaries
+        """Best value up to each node and the best path when each segment earns ``shift``."""
+        table, nodes = self.table._replace(shift=float(shift)), self.nodes
         kappa = splitting_price(self.objective, shift)
-        F, previous = tree_scan(table, allowed.earliest, allowed.latest, kappa)
+        F, previous = tree_scan(table, nodes.earliest, nodes.latest, kappa)
         return F, backtrack(previous)
 
     def among(self, chosen: Ints, K: int) -> Ints:
         """The best path of K segments with boundaries on these knots."""
-        path = best_path(self.objective, self.boundaries.among(chosen), K)
+        few = SegmentSearch(self.objective, self.boundaries.among(chosen))
+        path = best_of_every(few.graph, K)
         assert path is not None
-        return np.searchsorted(self.boundaries.knots, path)
+        return chosen[path]
 
     def reversed(self) -> SegmentSearch:
         objective, T, ahead = self.objective, self.objective.n_samples, self.boundaries
@@ -54,16 +92,13 @@ class SegmentSearch:
         if objective.truth is not None and objective.has_truth:
             ends = T - objective.truth.boundaries[::-1][1:]
             truth = EquivalenceMatrix.from_breakpoints(ends)
-        backwards = TraceObjective(
-            objective.Z[::-1], truth, objective.truth_weight, objective.shift, objective.signs
-        )
-        behind = replace(
-            ahead,
-            knots=T - ahead.knots[::-1],
-            required=ahead.knots.size - 1 - ahead.required[::-1],
-            somewhere=tuple((T - b + 1, T - a + 1) for a, b in ahead.somewhere),
-        )
-        return SegmentSearch(backwards, behind)
+        backwards = replace(objective, Z=objective.Z[::-1], truth=truth)
+        required = ahead.knots.size - 1 - ahead.required[::-1]
+        return SegmentSearch(backwards, Boundaries(T - ahead.knots[::-1], required))
+
+
+def all_positive(objective: TraceObjective) -> bool:
+    return objective.signs is None or bool((objective.signs > 0).all())
 
 
 def splitting_price(objective: TraceObjective, shift: float) -> float:
@@ -71,7 +106,7 @@ def splitting_price(objective: TraceObjective, shift: float) -> float:
     return (objective.truth_weight if objective.has_truth else 0.0) - shift
 
 
-def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
+def _path_of_known_length(search: SegmentSearch, K: int) -> Ints:
     """The best path of K segments, which the constraint leaves room for."""
     boundaries = search.boundaries
     below, above = boundaries.required, np.arange(boundaries.knots.size, dtype=np.int64)
@@ -92,8 +127,7 @@ def path_of_known_length(search: SegmentSearch, K: int) -> Ints:
 def _close_gap(search: SegmentSearch, K: int, price: float, below: Ints, above: Ints) -> Ints:
     """The best path of K segments, known to lie under the side of the hull with slope ``price``."""
     guess = search.among(np.union1d(below, above), K)
-    backwards = search.reversed()
-    through = search.at_price(-price)[0] + backwards.at_price(-price)[0][::-1]
+    through = search.at_price(-price)[0] + search.reversed().at_price(-price)[0][::-1]
     enough = search.value(guess) - price * K
     enough -= ROUNDING * max(1.0, abs(enough), abs(price) * K)
     useful = through >= enough

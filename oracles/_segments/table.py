@@ -13,7 +13,7 @@ Centring is exact: ``M 1 = 1`` for every partition, so that ``Z = Z_c + 1 mu^T``
 constant ``T mu^T S mu + 2 mu^T S C_T``, and it removes the cancellation that large offsets cause.
 
 Boundaries may only lie on *knots* ``0 = x_0 < ... < x_m = T``: a forbidden boundary is a missing
-knot, and the kernels count in knots.
+knot. The kernels count in *nodes*, each of which stands for a knot (``nodes.py``).
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class SegmentTable(NamedTuple):
     sums: Floats
     """Prefix sums at the anchors, (n_groups, r, 16)."""
     lanes: Floats
-    """Per lane the position of its anchor and, where there is a truth, that of the first start of
-    its run and ``c a_s`` at the anchor: (n_groups, 1 or 3, 16)."""
+    """Per lane the position of its anchor and, where there is a truth, the least one in its run
+    and ``c a_s`` at the anchor: (n_groups, 1 or 3, 16)."""
     ends: Floats
-    """Per knot its position and, where there is a truth, ``c b_t`` and the ``c / |P_l|`` and the
-    ``f_l`` of the true segment that ends there: (m + 1, 1 or 4)."""
+    """Per node its position and, where there is a truth, ``c b_t`` and the ``c / |P_l|`` and the
+    ``f_l`` of the true segment that ends there: (n, 1 or 4)."""
     first_group: Ints
     """Where the groups of each level begin, (n_levels + 1,)."""
     shift: float
@@ -76,50 +76,19 @@ class SegmentTable(NamedTuple):
     """What centring took away from ``Tr(A M)``, the same for every partition."""
 
 
-def build_table(objective: TraceObjective, knots: Ints) -> SegmentTable:
-    """The segment scores of ``objective`` with boundaries on ``knots`` (m + 1,)."""
+def build_table(objective: TraceObjective, knots: Ints, nodes: Ints) -> SegmentTable:
+    """The scores of the segments between ``nodes`` (n,), indices of ``knots`` (m + 1,)."""
     Z, n_plus = _columns_by_sign(objective)
     r = Z.shape[1]
     mean, total = np.zeros(r), np.zeros(r)
     if objective.gaps:
         there, mean = ~np.isnan(Z), np.concatenate((means(Z), mean))
         Z, total = np.hstack((np.where(there, Z, mean[:r]), there)), np.zeros(2 * r)
-    first_group = _level_offsets(knots.size)
-    n_groups, truthful = int(first_group[-1]), objective.has_truth
-    sums = np.empty((n_groups, Z.shape[1], LANES))
-    lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
-    ends = np.empty((knots.size, 4 if truthful else 1))
     # Read-only whatever it is made of: the kernels are compiled for one kind of array.
-    given = read_only(Z), r, knots, *truth_of(objective), mean, total
-    _fill_for_python(*given, first_group, sums, lanes, ends)
+    columns = _fill_for_python(read_only(Z), r, knots, nodes, *truth_of(objective), mean, total)
     signed_mean = np.where(np.arange(mean.size) < n_plus, mean, -mean)
-    return SegmentTable(
-        sums=sums,
-        lanes=lanes,
-        ends=ends,
-        first_group=first_group,
-        shift=float(objective.shift),
-        rank=r,
-        n_plus=n_plus,
-        constant=float(signed_mean @ (Z.shape[0] * mean + 2.0 * total)),
-    )
-
-
-def at_nodes(table: SegmentTable, which: Ints) -> SegmentTable:
-    """The leaves of a table, each as often and where it is among these knots."""
-    n_groups = -(-which.size // LANES)
-    padded = np.full(n_groups * LANES, which[-1])
-    padded[: which.size] = which
-
-    def leaves(columns: Floats) -> Floats:
-        n_rows, width = columns.shape[0] * LANES, columns.shape[1]
-        rows = np.moveaxis(columns, 1, 2).reshape(n_rows, width)[padded]
-        groups = rows.reshape(n_groups, LANES, width)
-        return np.ascontiguousarray(np.moveaxis(groups, 2, 1))
-
-    sums, lanes = leaves(table.sums), leaves(table.lanes)
-    first_group = np.array([0, n_groups], dtype=np.int64)
-    return table._replace(sums=sums, lanes=lanes, ends=table.ends[which], first_group=first_group)
+    constant = float(signed_mean @ (Z.shape[0] * mean + 2.0 * total))
+    return SegmentTable(*columns, float(objective.shift), r, n_plus, constant)
 
 
 def truth_of(objective: TraceObjective) -> tuple[Ints, float]:
@@ -140,22 +109,8 @@ def free_table(
 ) -> SegmentTable:
     """The segment scores where every place is a knot and all signs are positive."""
     T, r = Z.shape
-    knots = np.empty(T + 1, np.int64)
-    for t in range(T + 1):
-        knots[t] = t
-    first_group = np.zeros(16, np.int64)
-    count, n_levels = -(-knots.size // LANES), 1
-    first_group[1] = count
-    while count > 1:
-        count = -(-count // LANES)
-        n_levels += 1
-        first_group[n_levels] = first_group[n_levels - 1] + count
-    first_group = first_group[: n_levels + 1].copy()
-    n_groups, truthful = first_group[n_levels], bounds.size > 0
-    sums = np.empty((n_groups, r, LANES))
-    lanes = np.empty((n_groups, 3 if truthful else 1, LANES))
-    ends = np.empty((T + 1, 4 if truthful else 1))
-    _fill(Z, r, knots, bounds, c, mean, total, first_group, sums, lanes, ends)
+    knots = np.arange(T + 1)
+    sums, lanes, ends, first_group = _fill(Z, r, knots, knots, bounds, c, mean, total)
     return SegmentTable(sums, lanes, ends, first_group, shift, r, r, 0.0)
 
 
@@ -273,43 +228,74 @@ def _columns_by_sign(objective: TraceObjective) -> tuple[Floats, int]:
     return np.hstack((Z[:, positive], Z[:, ~positive])), int(positive.sum())
 
 
-def _level_offsets(n_knots: int) -> Ints:
-    """First group of each level of a 16-ary tree over ``n_knots`` starts, ending with the total."""
-    counts = [-(-n_knots // LANES)]
-    while counts[-1] > 1:
-        counts.append(-(-counts[-1] // LANES))
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-
-
 @inner(no_cpython_wrapper=False)
 def _fill(
     Z: Floats,
     rank: int,
     knots: Ints,
+    nodes: Ints,
     bounds: Ints,
     c: float,
     mean: Floats,
     total: Floats,
-    first_group: Ints,
-    sums: Floats,
-    lanes: Floats,
-    ends: Floats,
-) -> None:
-    """Fill the arrays of a table in."""
-    left = np.empty(knots.size)
-    for i in range(knots.size):
-        ends[i, POSITION] = knots[i]
-    if bounds.size > 0:
-        _fill_truth_terms(knots, bounds, c, ends, left)
+) -> tuple[Floats, Floats, Floats, Ints]:
+    """The arrays of a table; the means and the sums of the centred columns are filled in."""
+    first_group = _level_offsets(nodes.size)
+    width = 4 if bounds.size > 0 else 1
+    sums = np.empty((first_group[-1], Z.shape[1], LANES))
+    ends, left = np.empty((nodes.size, width)), np.empty(nodes.size)
     if rank == Z.shape[1]:
         add_rows(Z, mean)
         for j in range(rank):
             mean[j] /= Z.shape[0]
-    _fill_prefix_sums(Z, knots, mean, total, sums)
-    _fill_lanes(knots, left, first_group, sums, lanes)
+    if nodes.size == knots.size:  # each knot is one node
+        _fill_leaves(Z, knots, bounds, c, mean, total, sums, ends, left)
+    else:
+        at_knots = np.empty((-(-knots.size // LANES), Z.shape[1], LANES))
+        ends_at, left_at = np.empty((knots.size, width)), np.empty(knots.size)
+        _fill_leaves(Z, knots, bounds, c, mean, total, at_knots, ends_at, left_at)
+        for v in range(first_group[1] * LANES):
+            k = nodes[min(v, nodes.size - 1)]
+            for j in range(Z.shape[1]):
+                sums[v // LANES, j, v % LANES] = at_knots[k // LANES, j, k % LANES]
+            if v < nodes.size:
+                ends[v], left[v] = ends_at[k], left_at[k]
+    lanes = np.empty((first_group[-1], 3 if bounds.size > 0 else 1, LANES))
+    _fill_lanes(ends, left, first_group, sums, lanes)
+    return sums, lanes, ends, first_group
 
 
 _fill_for_python = uninterrupted(_fill)
+
+
+@inner()
+def _level_offsets(n_nodes: int) -> Ints:
+    """First group of each level of a 16-ary tree over so many starts, ending with the total."""
+    offsets, count, n_levels = np.zeros(17, np.int64), n_nodes, 0
+    while count > 1 or n_levels == 0:
+        count = -(-count // LANES)
+        n_levels += 1
+        offsets[n_levels] = offsets[n_levels - 1] + count
+    return offsets[: n_levels + 1].copy()
+
+
+@inner()
+def _fill_leaves(
+    Z: Floats,
+    knots: Ints,
+    bounds: Ints,
+    c: float,
+    mean: Floats,
+    total: Floats,
+    sums: Floats,
+    ends: Floats,
+    left: Floats,
+) -> None:
+    for i in range(knots.size):
+        ends[i, POSITION] = knots[i]
+    if bounds.size > 0:
+        _fill_truth_terms(knots, bounds, c, ends, left)
+    _fill_prefix_sums(Z, knots, mean, total, sums)
 
 
 @inner(error_model="numpy")
@@ -330,17 +316,19 @@ def _fill_truth_terms(knots: Ints, bounds: Ints, c: float, ends: Floats, left: F
 
 
 @inner()
-def _fill_lanes(knots: Ints, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
-    cap, size = knots.size - 1, 1
+def _fill_lanes(ends: Floats, left: Floats, first_group: Ints, sums: Floats, lanes: Floats) -> None:
+    cap, size = ends.shape[0] - 1, 1
     for level in range(first_group.size - 1):
         for g in range(first_group[level], first_group[level + 1]):
             for i in range(LANES):
                 lane = (g - first_group[level]) * LANES + i
                 anchor = min((lane + 1) * size - 1, cap)
-                lanes[g, ANCHOR, i] = knots[anchor]
+                lanes[g, ANCHOR, i] = ends[anchor, POSITION]
                 if lanes.shape[1] > 1:
-                    lanes[g, ORIGIN, i] = knots[min(lane * size, cap)]
                     lanes[g, LEFT, i] = left[anchor]
+                    lanes[g, ORIGIN, i] = ends[min(lane * size, cap), POSITION]
+                    if level > 0 and first_group[level - 1] + lane < first_group[level]:
+                        lanes[g, ORIGIN, i] = lanes[first_group[level - 1] + lane, ORIGIN].min()
                 if level > 0:
                     for j in range(sums.shape[1]):
                         sums[g, j, i] = sums[anchor // LANES, j, anchor % LANES]

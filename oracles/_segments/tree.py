@@ -20,8 +20,10 @@ changes ``Tr(A M)`` by ``v^T A v >= d - c``. So, with ``kappa = c - d``,
 once the right side is no better than the best start known, no start before ``e`` matters at ``t``.
 The classical constant of PELT, ``-d``, would be wrong here: it forgets the loss.
 
-Where segments that end at ``t`` may only begin up to some start (a shortest length), a start joins
-the tree when it is needed, and the bound holds for the starts ``s`` with ``[s, e)`` allowed.
+Where segments that end at ``t`` may only begin up to some start (a shortest length, a change that
+has to come first), a start joins the tree when it is needed, and the splitting bound holds for the
+starts ``s`` with ``[s, e)`` allowed. Starts that are out of reach leave the tree; what they had
+added to the bound of a run of which others are in reach only makes it larger.
 
 Rounding may make a bound smaller than a score that it bounds. Starts are left out where they are
 worse by more than that, so that which of several equal segmentations is found depends on the scores
@@ -49,68 +51,40 @@ from structsvm.oracles._segments.vectors import (
 )
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.interrupts import pieces
 from structsvm.support.progress import tell
 
 ROUNDING = 2.0**-50
 """Of a score, at most: for each column of ``Z``, and in units of what the score is a sum of."""
-FREE, NO_START = np.inf, -np.inf
-"""What a stage says of a knot: it begins segments at its best value, or none."""
 
 
 def tree_scan(
     table: SegmentTable, earliest: Ints, latest: Ints, kappa: float
 ) -> tuple[Floats, Ints]:
-    """Best value ``F(t)`` of a segmentation that ends at each knot, and its last start."""
-    n_knots = table.ends.shape[0]
-    return stage_scan(table, earliest, latest, kappa, None, 0, 1, n_knots, blank_tree(table))
+    """Best value ``F(t)`` of a segmentation that ends at each node, and its last start.
 
-
-def blank_tree(table: SegmentTable) -> Floats:
-    """A tree in which nothing is a start, (n_groups, 16)."""
-    return np.full((int(table.first_group[-1]), LANES), -np.inf)
-
-
-def stage_scan(
-    table: SegmentTable,
-    earliest: Ints,
-    latest: Ints,
-    kappa: float,
-    start: Floats | None,
-    begin: int,
-    first: int,
-    end: int,
-    value: Floats,
-) -> tuple[Floats, Ints]:
-    """The same for the knots from ``begin``; those before ``first`` have the values ``start``.
-
-    Segments that end at a knot begin at those from ``earliest`` to ``latest``, neither of which
-    decreases from one knot that has any to the next.
+    Segments that end at a node begin at those from ``earliest`` to ``latest``, whose positions
+    increase, and neither of which decreases from one node that has any to the next.
     """
-    F, previous = np.full(end - begin, -np.inf), np.zeros(end - begin, np.int64)
-    if start is None:
-        F[0] = 0.0
-    positions, state = np.ascontiguousarray(table.ends[:, :1]), np.array([begin, begin, begin])
-    fixed = table, positions, earliest, latest, kappa, start, begin, first, value, F, previous
-    for low, high in pieces(begin + 1, end, (end - begin) * (table.sums.shape[1] + OVERHEAD)):
-        _scan(*fixed, low, high, state)
-        if high < end and table.ends.shape[1] == 1:  # no truth: a prediction, and a long one
-            tell("segments", high / end)
-    if start is not None:  # else the tree is of no further use
-        _clear(value, table.first_group, begin, end)
+    n_nodes, n_groups = table.ends.shape[0], int(table.first_group[-1])
+    F, previous = np.full(n_nodes, -np.inf), np.zeros(n_nodes, np.int64)
+    F[0] = 0.0
+    positions, state = np.ascontiguousarray(table.ends[:, :1]), np.zeros(3, np.int64)
+    value = np.full((n_groups, LANES), -np.inf)
+    for low, high in pieces(1, n_nodes, n_nodes * (table.sums.shape[1] + OVERHEAD)):
+        _scan(table, positions, earliest, latest, kappa, value, F, previous, low, high, state)
+        if high < n_nodes and table.ends.shape[1] == 1:  # no truth: a prediction, and a long one
+            tell("segments", high / n_nodes)
     return F, previous
 
 
-@inner(no_cpython_wrapper=False, fastmath=FAST)
-def compiled_scan(
+@compiled(fastmath=FAST)
+def _scan(
     table: SegmentTable,
     positions: Floats,
     earliest: Ints,
     latest: Ints,
     kappa: float,
-    start: Floats | None,
-    begin: int,
-    first: int,
     value: Floats,
     F: Floats,
     previous: Ints,
@@ -118,7 +92,7 @@ def compiled_scan(
     high: int,
     state: Ints,
 ) -> None:
-    """Fill ``F`` and ``previous`` in for the knots from ``low`` to ``high - 1``.
+    """Fill ``F`` and ``previous`` in for the nodes from ``low`` to ``high - 1``.
 
     ``state``: the last start that was found best, the next one that becomes a start, and the first
     that still is one.
@@ -131,11 +105,11 @@ def compiled_scan(
     bound = np.empty((n_levels + 1) * LANES)
     rounding = ROUNDING * (sums.shape[1] + OVERHEAD)
     prices = (abs(table.shift) + abs(kappa)) * positions[positions.shape[0] - 1, 0]
-    for t in range(max(low, first), high):
-        if latest[t] < max(earliest[t], begin):
+    for t in range(low, high):
+        if latest[t] < earliest[t]:
             continue
         while ready <= latest[t]:
-            _begin(table, positions, value, ready, begin, _own_value(start, ready - begin, F), row)
+            _begin(table, positions, value, ready, F[ready], row)
             ready += 1
         if earliest[t] > gone:
             _forget(value, first_group, gone, earliest[t])
@@ -160,69 +134,43 @@ def compiled_scan(
             if level == 0 and (top > best or (top == best and node < argument >> BITS)):
                 best, argument = top, node * LANES + first_reaching(scores, top, 0)
                 least = best - rounding * (abs(best) + prices)
-            anchor = ((node * LANES + 1) << (BITS * level)) - 1
-            if entry(scores, 0) + kappa <= least and _is_free(start, begin, anchor):
+            if entry(scores, 0) + kappa <= least:
+                anchor = ((node * LANES + 1) << (BITS * level)) - 1
                 free = max(free, latest[anchor] + 1)
             if level > 0 and top > least:
                 write(scores, out, 0)
                 n = _push_children(out, least, level, node, seed, pending, bound, n)
-        F[t - begin], previous[t - begin] = best + table.shift, argument
+        F[t], previous[t] = best + table.shift, argument
     state[0], state[1], state[2] = argument, ready, gone
-
-
-_scan = uninterrupted(compiled_scan)
 
 
 @compiled()
 def backtrack(previous: Ints) -> Ints:
-    """The knots of the best segmentation, from 0 to m."""
+    """The nodes of the best segmentation, from 0 to the last one."""
     path = np.empty(previous.size, np.int64)
-    t, n = previous.size - 1, 0
+    return path[: trace_back(previous, path) + 1].copy()
+
+
+@inner()
+def trace_back(previous: Ints, path: Ints) -> int:
+    """Fill in the nodes of the best segmentation; the number of its segments."""
+    n, t = 0, previous.size - 1
     while t > 0:
-        path[n] = t
-        t, n = previous[t], n + 1
-    path[n] = 0
-    return path[: n + 1][::-1].copy()
-
-
-@kernel
-def _own_value(start: Floats | None, knot: int, F: Floats) -> float:
-    """The value up to a knot of what begins there."""
-    if start is None or start[knot] == FREE:
-        return float(F[knot])
-    return float(start[knot])
+        n, t = n + 1, previous[t]
+    t = previous.size - 1
+    for k in range(n, -1, -1):
+        path[k], t = t, previous[t]
+    return n
 
 
 @kernel
 def _begin(
-    table: SegmentTable,
-    positions: Floats,
-    value: Floats,
-    s: int,
-    begin: int,
-    best: float,
-    row: Floats,
+    table: SegmentTable, positions: Floats, value: Floats, s: int, best: float, row: Floats
 ) -> None:
     """From now on segments may begin at ``s``, of this value up to there."""
     value[s >> BITS, s % LANES] = best
-    if s % LANES == 0 and s > begin:
+    if s % LANES == 0 and s > 0:
         _close_runs(table, positions, value, s, row)
-
-
-@compiled()
-def _clear(value: Floats, first_group: Ints, begin: int, end: int) -> None:
-    """No knot from ``begin`` to ``end - 1`` is a start any more."""
-    for level in range(first_group.size - 1):
-        for run in range(begin >> (BITS * level), ((end - 1) >> (BITS * level)) + 1):
-            value[first_group[level] + run // LANES, run % LANES] = -np.inf
-
-
-@kernel
-def _is_free(start: Floats | None, begin: int, anchor: int) -> bool:
-    """Whether segments both end and begin at an anchor, at its best value."""
-    if start is None:
-        return True
-    return begin <= anchor < begin + start.size and start[anchor - begin] == FREE
 
 
 @kernel
