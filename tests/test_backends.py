@@ -75,15 +75,6 @@ def test_the_answer_does_not_depend_on_the_backend(solver, name, backend):
     assert_same(method.solve(risk), method.solve(risk, backend=backend(name)))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_budgets_are_the_same_everywhere(name, backend):
-    risk = listed_risk(SPACE, OMEGA, n_samples=5, n_labels=60, seed=4)
-    method = CuttingPlane(Stopping(1e-12, 1000, max_calls=19))
-    solution = method.solve(risk, backend=backend(name))
-    assert solution.status is Status.MAX_CALLS
-    assert_same(method.solve(risk), solution)
-
-
 @dataclass(frozen=True)
 class Slow(Listed):
     """Takes a tenth of a second when there is something to separate by."""
@@ -305,12 +296,6 @@ def no_workers():
 def idle_client(no_workers):
     with distributed.Client(no_workers, set_as_default=False) as found:
         yield found
-
-
-def test_a_cluster_that_is_about_to_have_a_worker(no_workers, idle_client):
-    idle_client.loop.add_callback(idle_client.loop.call_later, 0.5, no_workers.scale, 1)
-    with Dask(idle_client).open([1, 2]) as session:
-        assert session.map(add, 1) == [2, 3]
 
 
 def test_a_moment_without_any_worker(no_workers, idle_client):

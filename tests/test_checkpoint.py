@@ -15,7 +15,6 @@ from enumerated import Listed, listed_risk
 
 from structsvm import MetricLearner
 from structsvm.errors import CheckpointError, OracleError, OracleWarning, SettingsError
-from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.problem import RegularizedRisk, Separation
 from structsvm.regularizers import Custom, SquaredNorm
@@ -187,11 +186,6 @@ class TestRefusals:
             CuttingPlane().solve(risk_of(), resume=file)
         assert file.read_bytes() == content
 
-    def test_no_such_folder_before_any_oracle_is_called(self, tmp_path):
-        risk = risk_of(problem=Failing(SPACE))
-        with pytest.raises(CheckpointError, match="there is no folder"):
-            CuttingPlane().solve(risk, resume=tmp_path / "nowhere" / "run.npz")
-
 
 @dataclass(frozen=True)
 class Failing(Listed):
@@ -285,20 +279,6 @@ def test_what_an_oracle_found_first_is_known_to_a_run_with_its_memory(name):
         found = method.solve(replace(risk, regularizer=SquaredNorm(lam)), memory=memory)
         assert found.status is not Status.OPTIMAL
         assert "heuristic" in found.bound
-
-
-def test_a_working_set_restored_goes_on_as_it_was():
-    rng = np.random.default_rng(0)
-    first = WorkingSet(3, 4)
-    first.add(Cut(g % 3, float(g), rng.standard_normal(4)) for g in range(40))
-    first.retire(rng.uniform(size=40) * (rng.uniform(size=40) > 0.5), 3)
-    second = WorkingSet(3, 4)
-    second.restore(first.state())
-    for cuts in (first, second):
-        assert cuts.add([Cut(0, 0.0, cuts.slopes[0].copy())]) == 0  # known
-        cuts.retire(np.zeros(len(cuts)), 2)
-    for name, array in first.state().items():
-        np.testing.assert_array_equal(array, second.state()[name])
 
 
 class TestFingerprint:
@@ -438,15 +418,6 @@ def test_a_regularizer_that_reads_a_changed_global_is_another(monkeypatch):
         assert [mark for mark in before if before[mark] != after[mark]] == ["regularizer"]
     doubled = marks(regularizer=Custom(scaled_norm, weight=2.0))
     assert doubled["regularizer"] != before["regularizer"]
-
-
-def test_a_parameter_counts_by_its_value():
-    limit = cp.Parameter(value=1.0)
-    bounded = lambda B: [cp.norm(B, "fro") <= limit]  # noqa: E731
-    before = marks(bounded)
-    assert marks(bounded) == before
-    limit.value = 2.0
-    assert marks(bounded)["constraints"] != before["constraints"]
 
 
 def test_other_code_that_says_the_same_is_the_same():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from enumerated import listed_risk
 
-from structsvm import ChangePoint, MetricLearner, compare_solvers
+from structsvm import ChangePoint, compare_solvers
 from structsvm.compare import compare_on, solver_named
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
@@ -49,14 +49,6 @@ def test_all_solvers_bracket_one_optimum(comparison):
     assert max(s.lower for s in solutions) <= min(s.upper for s in solutions) + 1e-9
 
 
-def test_it_is_the_objective_of_the_learner(data, comparison):
-    learner = MetricLearner(solver=CuttingPlane(Stopping(tol=1e-3))).fit(*data)
-    best = comparison.solutions["cutting-plane/newton"]
-    assert learner.solution_.null == pytest.approx(best.null)
-    assert learner.solution_.lower <= best.upper + 1e-9
-    assert best.lower <= learner.solution_.upper + 1e-9
-
-
 def test_the_frame_is_tidy(comparison):
     frame = comparison.frame()
     columns = ["solver", "iteration", "seconds", "oracle_calls", "lower", "upper", "gap", "n_cuts"]
@@ -77,15 +69,6 @@ def test_json_has_no_infinity(comparison):
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["solvers"][0]["upper"] is None
     assert len(plain["iterations"]) == frank_wolfe.n_iter
-
-
-def test_what_a_cell_shows_is_short(comparison):
-    lines = repr(replace(comparison, refused={"subgradient": "no"})).splitlines()
-    assert lines[0].startswith("cutting-plane/newton: gap ")
-    assert lines[0].endswith(" oracle calls, optimal")
-    assert lines[-1] == "subgradient: no"
-    assert len(lines) == len(NAMES) + 1
-    assert "array" not in repr(comparison.solutions["frank-wolfe"])
 
 
 @pytest.mark.usefixtures("no_figures_left")

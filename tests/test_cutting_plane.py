@@ -14,7 +14,7 @@ from noisy_master import Noisy
 from structsvm import MetricLearner
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, MasterError, OracleError, OracleWarning, SettingsError
+from structsvm.errors import MasterError, OracleError, OracleWarning, SettingsError
 from structsvm.io import arrays_and_labels
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution
@@ -124,11 +124,6 @@ class TestSloppyMasters:
         assert np.linalg.eigvalsh(risk.space.to_metric(solution.w))[0] >= -1e-12
         assert_around(solution, optimum(risk))
 
-    def test_contradicting_constraints_are_a_clear_error(self):
-        risk = listed_risk(*FULL, constraints=lambda B: [cp.trace(B) <= -1])
-        with pytest.raises(MasterError, match="infeasible: do the extra constraints contradict"):
-            CuttingPlane().solve(risk)
-
     def test_constraints_that_are_not_convex_are_a_settings_error(self):
         risk = listed_risk(*FULL, constraints=lambda B: [cp.norm1(B) >= 1])
         with pytest.raises(SettingsError, match="not convex"):
@@ -180,24 +175,26 @@ class TestOracles:
             solver.solve(scripted(raising(ZeroDivisionError("oh")), after=after))
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
-    def test_an_error_of_ours_keeps_its_type_and_gets_a_note(self):
-        with pytest.raises(DataError, match="bad") as caught:
-            CuttingPlane().solve(scripted(raising(DataError("bad")), after=5))
-        assert caught.value.__notes__ == ["while separating sample 1"]
-
     def test_a_value_that_is_not_finite_names_the_sample(self):
         risk = listed_risk(*FULL)
         risk.xs[1].features[3:] = np.nan
         with pytest.raises(OracleError, match=r"sample 1: .* value nan"):
             CuttingPlane().solve(risk)
 
-    def test_a_heuristic_is_reported_as_one(self):
-        def lazy(w, x, y, answer):
-            return Separation(answer.y, 0.0, Quality.HEURISTIC)
+    @pytest.mark.parametrize(
+        ("quality", "status", "basis"),
+        [
+            (Quality.HEURISTIC, Status.HEURISTIC, "heuristic oracle"),
+            (Quality.RELAXATION, Status.RELAXED, "certified, for the relaxation"),
+        ],
+    )
+    def test_what_is_not_exact_is_reported_so(self, quality, status, basis):
+        def inexact(w, x, y, answer):
+            return Separation(answer.y, 0.0, quality)
 
-        solution = CuttingPlane(Stopping(1e-3, 50)).solve(scripted(lazy, seed=1))
-        assert solution.status is Status.HEURISTIC
-        assert "heuristic oracle" in solution.bound
+        solution = CuttingPlane(Stopping(1e-3, 50)).solve(scripted(inexact, seed=1))
+        assert solution.status is status
+        assert basis in solution.bound
 
     @pytest.mark.parametrize("case", ["full", "full-trace"])
     def test_the_lower_bound_of_a_heuristic_is_one(self, case):
@@ -227,14 +224,6 @@ class TestOracles:
         solution = CuttingPlane(Stopping(1e-3, 50), slack).solve(risk)
         assert solution.status in (Status.HEURISTIC, Status.STALLED)
 
-    def test_a_relaxation_is_reported_as_one(self):
-        def relaxed(w, x, y, answer):
-            return Separation(answer.y, 0.0, Quality.RELAXATION)
-
-        solution = CuttingPlane(Stopping(1e-3, 50)).solve(scripted(relaxed, seed=1))
-        assert solution.status is Status.RELAXED
-        assert solution.bound == "certified, for the relaxation"
-
     def test_the_slack_of_an_oracle_is_part_of_the_upper_bound(self):
         def unsure(w, x, y, answer):
             return Separation(answer.y, 0.25, Quality.EXACT)
@@ -245,23 +234,6 @@ class TestOracles:
         assert_around(solution, best)
         assert best + 0.25 <= solution.upper * (1 + 1e-6)
         assert solution.status is Status.STALLED
-
-    @pytest.mark.parametrize("slack", ["n", "one"])
-    def test_one_that_forgets_what_it_found_is_no_longer_believed(self, slack):
-        """It says that it is exact, and after a while returns the truth."""
-
-        def forgetful(w, x, y, answer):
-            return Separation(y, 0.0, Quality.EXACT)
-
-        risk = scripted(forgetful, after=24, seed=1)
-        with pytest.warns(
-            OracleWarning, match="^Scripted found, of .* worse than one found before"
-        ):
-            solution = CuttingPlane(Stopping(1e-6, 50), slack).solve(risk)
-        honest = optimum(listed_risk(*FULL, seed=1))
-        assert solution.lower <= honest * (1 + 1e-9)
-        assert solution.status in (Status.HEURISTIC, Status.STALLED)
-        assert solution.certified_upper == np.inf
 
     @pytest.mark.parametrize(
         "solver",
@@ -341,15 +313,6 @@ class TestInterruptions:
         best = optimum(listed_risk(*FULL, seed=1))
         assert_around(solution, best)
 
-    def test_in_the_callback(self):
-        def stop(entry):
-            if entry.iteration == 1:
-                raise KeyboardInterrupt
-
-        solution = CuttingPlane(Stopping(1e-9)).solve(listed_risk(*FULL, seed=1), stop)
-        assert solution.status is Status.INTERRUPTED
-        assert solution.n_iter == 2
-
     def test_before_anything_is_known(self):
         with pytest.raises(KeyboardInterrupt):
             CuttingPlane().solve(scripted(raising(KeyboardInterrupt())))
@@ -359,18 +322,6 @@ class TestWorkingSet:
     def cuts(self, n, n_groups=3, dim=4, seed=0):
         rng = np.random.default_rng(seed)
         return [Cut(c % n_groups, float(rng.uniform()), rng.standard_normal(dim)) for c in range(n)]
-
-    def test_evaluates_all_in_one(self):
-        cuts, w = self.cuts(50), np.random.default_rng(1).standard_normal(4)
-        held = WorkingSet(3, 4)
-        assert held.add(cuts) == 50
-        np.testing.assert_allclose(held.values(w), [cut.value(w) for cut in cuts], rtol=1e-12)
-        by_group = [max(0.0, *(c.value(w) for c in cuts if c.group == g)) for g in range(3)]
-        np.testing.assert_allclose(held.group_values(w), by_group, rtol=1e-12)
-
-    def test_holds_a_cut_once(self):
-        held, cuts = WorkingSet(3, 4), self.cuts(5)
-        assert (held.add(cuts), held.add(cuts), len(held)) == (5, 0, 5)
 
     def test_retires_what_stays_idle(self):
         held = WorkingSet(3, 4)
@@ -604,14 +555,6 @@ def test_a_round_is_undamped_after_one_that_has_halved_a_small_gap(case, first_d
     assert undamped > 0
 
 
-@pytest.mark.parametrize("case", DAMPED)
-def test_gaps_below_rounding_are_not_asked_of_a_master(case):
-    """The accuracy asked of a master has a floor, so that no other master has to take over."""
-    solution = CuttingPlane(Stopping(1e-13, 60)).solve(damped_risk(case, 0))
-    assert solution.status in (Status.OPTIMAL, Status.STALLED)
-    assert not any("stalled" in entry.master for entry in solution.history.entries)
-
-
 def rounds(monkeypatch, follows):
     """Rounds with one slack of a full metric with a trace, with damping that follows or stays."""
     recordings = relevant_changes(5, n_samples=200, n_features=16, random_state=0)
@@ -641,11 +584,3 @@ def test_damping_grows_where_the_objective_rises_and_shrinks_elsewhere():
     resumed = Damping(0.5, follows=True)
     resumed.restore({"damping": np.array([damping.share])})
     assert resumed.share == damping.share
-
-
-@pytest.mark.parametrize("damping", [Damping(0.5, follows=False), Damping(0.0, follows=True)])
-def test_damping_stays_with_a_slack_each_and_where_there_is_none(damping):
-    share = damping.share
-    damping.note(rises=True)
-    damping.restore({"damping": np.array([0.9])})
-    assert damping.share == share

@@ -365,16 +365,6 @@ def test_a_problem_whose_first_restriction_has_no_minimum_is_solved_all_the_same
     assert value == pytest.approx(full.solve(solver=cp.CLARABEL), abs=1e-6)
 
 
-def test_an_epigraph_that_the_user_writes_is_solved_too():
-    rng = np.random.default_rng(18)
-    A, c, oracle = family(rng)
-    x, t = cp.Variable(4), cp.Variable()
-    problem = cp.Problem(cp.Minimize(t + cp.sum_squares(x)), [OracleMax(x, oracle) <= t])
-    best = cp.Problem(cp.Minimize(cp.max(c + A @ x) + cp.sum_squares(x))).solve(solver=cp.CLARABEL)
-    assert solved(problem) == pytest.approx(best, abs=1e-5)
-    assert problem.constraints[0].dual_value == pytest.approx(1.0, abs=1e-4)
-
-
 def smooth(rng, n=100, dim=8):
     """The logarithm of a sum of exponentials, every plane of which is another one."""
     A, c = rng.normal(size=(n, dim)), rng.normal(size=n)
@@ -400,21 +390,6 @@ def test_an_epigraph_of_a_smooth_function_takes_no_more_rounds_than_the_function
         assert solved(problem, tol=1e-5, warm_start=False) == pytest.approx(full, abs=1e-4)
         rounds.append(problem.solver_stats.extra_stats.rounds)
     assert rounds[1] <= 2 * rounds[0]
-
-
-def test_a_constraint_on_a_smooth_function_is_kept():
-    A, c, oracle = smooth(np.random.default_rng(20))
-    x, slope = cp.Variable(8), np.random.default_rng(1).normal(size=8)
-    most = oracle(np.zeros(8))[0] + 0.5
-    problem = cp.Problem(
-        cp.Minimize(slope @ x), [OracleMax(x, oracle) <= most, cp.norm_inf(x) <= 9]
-    )
-    value = solved(problem, tol=1e-4)
-    full = [cp.log_sum_exp(c + A @ x) <= most, cp.norm_inf(x) <= 9]
-    assert oracle(x.value)[0] <= most + 1e-5
-    assert value == pytest.approx(
-        cp.Problem(cp.Minimize(slope @ x), full).solve(solver=cp.CLARABEL), abs=1e-3
-    )
 
 
 @pytest.mark.parametrize("curved", [False, True])

@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from structsvm import MetricLearner
 from structsvm.data import deferred
-from structsvm.data.deferred import batches_of
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
@@ -41,14 +40,6 @@ def test_every_pool_has_one_thread_inside_and_its_own_number_outside() -> None:
             assert set(pools().values()) == {1}
         assert pools() == before
         assert any(api == "openmp" for api, _ in before)
-
-
-def test_the_setting_comes_back_after_an_error() -> None:
-    with threadpool_limits(limits=2):
-        before = pools()
-        with pytest.raises(ZeroDivisionError), single_threaded():
-            _ = 1 / 0
-        assert pools() == before
 
 
 def test_a_block_inside_another_one_sets_nothing() -> None:
@@ -220,13 +211,6 @@ def test_errors_come_back_with_the_traceback_there():
         assert session.map(add, 1) == [2, 3, 4]
 
 
-def test_runs_at_once_share_their_workers():
-    with Processes(2).open([1, 2]) as first, Processes(2).open([1, 2]) as second:
-        assert first.map(add, 0) == [1, 2]
-        assert second.map(add, 1) == [2, 3]
-        assert first.map(add, 2) == [3, 4]
-
-
 RECORDINGS = relevant_changes(8, n_samples=200, n_features=4, n_relevant=2, random_state=0)
 
 Xs, YS = arrays_and_labels(RECORDINGS)
@@ -275,11 +259,6 @@ def test_workers_are_for_the_block_alone() -> None:
     with watching(lambda words, part: heard.append((words, part))):
         spread("adding", operator.add, [1, 2], 3)
     assert heard == [("adding", 0.0), ("adding", 0.5)]
-
-
-def test_batches_are_neighbours_with_enough_to_do() -> None:
-    assert batches_of([100, 50, 60, 300, 10]) == [(0, 4), (4, 5)]
-    assert batches_of([]) == []
 
 
 def _fail(part: int, _: object) -> int:

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from enumerated import Relaxed, listed_risk
-from joblib import parallel_config
 from recording_cases import recordings_of_two_kinds as recordings
 
 from structsvm import MetricLearner, MetricLearnerCV
@@ -134,22 +132,6 @@ def test_an_unfinished_run_hands_on_what_it_has(risk):
 def search(**settings):
     usual = {"candidates": ("untrained", "rca", "diagonal"), "lams": LAMS, "cv": 3}
     return MetricLearnerCV(**usual, random_state=0, **settings)
-
-
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_threads_give_the_same():
-    """As processes do, in test_model_selection."""
-    data = recordings()
-    here = search().fit(*data)
-    with parallel_config(backend="threading"):
-        there = search(n_jobs=2).fit(*data)
-    np.testing.assert_array_equal(there.losses_, here.losses_)
-    assert there.verdict_ == here.verdict_
-    np.testing.assert_array_equal(
-        there.best_estimator_.metric_.factor, here.best_estimator_.metric_.factor
-    )
-    for column in ("mean_oracle_calls", "converged", "mean_loss"):
-        assert there.cv_results_[column] == here.cv_results_[column]
 
 
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")

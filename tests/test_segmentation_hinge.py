@@ -198,10 +198,14 @@ def test_its_slope_is_that_of_the_best_path():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"problem": Clustering()}, SettingsError, "must be one of segments, such as ChangePoint"),
+        ({"problem": Clustering()}, SettingsError, r"problem is .*Clustering.*: give ChangePoint"),
         ({"weight": cp.Variable(2)}, SettingsError, r"shape \(3,\) or \(3, 3\) for 3 features"),
-        ({"weight": [cp.Variable(3)] * 3}, SettingsError, r"3 parts: give the metric B, or \[B,"),
-        ({"weight": [cp.Variable(3)] * 2}, SettingsError, r"price must be a scalar, got shape"),
+        (
+            {"weight": [cp.Variable(3)] * 3},
+            SettingsError,
+            r"\(3,\)\]: give the metric B",
+        ),
+        ({"weight": [cp.Variable(3)] * 2}, SettingsError, r"or \[B, price\] with a scalar"),
         ({"weight": cp.square(cp.Variable(3))}, SettingsError, "must be affine"),
         ({"problem": ChangePoint(max_length=2)}, DataError, "is not one that ChangePoint allows"),
         ({"ys": [[12]] * 3}, DataError, "no recording has a change"),
@@ -218,7 +222,7 @@ def test_what_has_no_such_form_is_refused(change, error, message):
 def test_a_known_number_takes_no_price():
     Xs, ys = recordings(0)
     problem = ChangePoint(segment_count="known")
-    with pytest.raises(SettingsError, match="no price of a segment is learned here"):
+    with pytest.raises(SettingsError, match="no price is learned here"):
         segmentation_hinge(problem, Xs, ys, [cp.Variable(3), cp.Variable()])
 
 

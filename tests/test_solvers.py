@@ -12,7 +12,6 @@ from structsvm.compare import compare_on
 from structsvm.data.sample import Sample
 from structsvm.errors import CertificateError, PluginError, SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.masters.newton import NewtonMaster
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.objective import MetricObjective
 from structsvm.problem import RegularizedRisk
@@ -226,12 +225,6 @@ def test_solvers_and_settings_that_do_not_go_together(solver, settings, message)
         solver_from(solver, **settings)
 
 
-def test_the_seed_of_frank_wolfe_changes_the_order():
-    risk = listed_risk(*SMOOTH["full"], n_samples=10, seed=3)
-    runs = [BlockFrankWolfe(Stopping(1e-9, 3), random_state=seed).solve(risk) for seed in (0, 1)]
-    assert runs[0].lower != runs[1].lower
-
-
 @pytest.mark.parametrize("name", SOLVERS)
 class TestStart:
     """The weight that a risk suggests is an incumbent from the beginning."""
@@ -296,20 +289,6 @@ class TestBudgets:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"tol": 0.0}, "tol must be > 0"),
-        ({"max_iter": 0}, "max_iter must be an integer >= 1"),
-        ({"max_seconds": 0.0}, "max_seconds must be > 0"),
-        ({"max_calls": 0}, "max_calls must be an integer >= 1"),
-    ],
-)
-def test_budgets_are_checked(settings, message):
-    with pytest.raises(SettingsError, match=message):
-        Stopping(**settings)
-
-
-@pytest.mark.parametrize(
     "changed",
     [
         {"regularizer": SquaredNorm(100.0, center=2.0)},
@@ -324,11 +303,6 @@ def test_what_the_null_weight_is_not_is_never_said_of_it(changed, tmp_path):
         solution = CuttingPlane(Stopping(1e-4)).solve(risk, resume=tmp_path / "run")
         assert solution.null < solution.lower
         assert solution.status is Status.OPTIMAL
-
-
-def test_a_master_may_be_given_by_its_name():
-    assert CuttingPlane(master="newton") == CuttingPlane(master=NewtonMaster())
-    assert CuttingPlane(master="SCS").master == CvxpyMaster("SCS")
 
 
 @pytest.mark.parametrize(
@@ -397,11 +371,6 @@ def test_a_solver_that_never_calls_start_has_gaps_that_hold(risk):
     assert found.lower <= whole.upper
 
 
-def test_a_solver_that_is_no_dataclass_resumes(risk, tmp_path):
-    for _ in range(2):
-        assert Own().solve(risk, resume=tmp_path / "run").status is Status.MAX_ITER
-
-
 def test_an_iteration_that_ends_says_what_it_should_do(risk):
     with pytest.raises(PluginError, match=r"Ends\.iterate has returned: call done\(Step\(label\)"):
         Ends().solve(risk)
@@ -410,7 +379,3 @@ def test_an_iteration_that_ends_says_what_it_should_do(risk):
 def test_solvers_whose_bounds_contradict_each_other_are_named(risk):
     with pytest.raises(CertificateError, match=r"^liar and cutting-plane contradict each other: "):
         compare_on(risk, {"cutting-plane": CuttingPlane(), "liar": Liar()})
-
-
-def test_a_gap_without_a_null_weight_is_relative_to_the_bounds():
-    assert relative_gap(0.0, 4.0, np.inf) == 1.0

@@ -10,7 +10,7 @@ from enumerated import listed_risk, optimum
 from generic_examples import chain, every_labelling
 from recording_cases import recordings
 
-from structsvm import Clustering, MetricLearner, NormalizedCut, StructuredSVM, load, save
+from structsvm import Clustering, MetricLearner, StructuredSVM, load, save
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions import EquivalenceMatrix, KeptPartition
 from structsvm.problems import ChangePoint
@@ -200,16 +200,6 @@ def test_runs_that_share_a_memory_know_each_others_labellings():
         assert all(found.plane is None for found in solution.support)
 
 
-def test_workers_find_the_same_support():
-    alone, spread = (
-        MetricLearner(n_jobs=n, backend="threads" if n else "serial").fit(Xs, YS).solution_
-        for n in (None, 2)
-    )
-    assert [vars_of(found) for found in alone.support] == [
-        vars_of(found) for found in spread.support
-    ]
-
-
 def test_clusters_are_kept_by_row():
     rng = np.random.default_rng(0)
     y = np.arange(30) % 3
@@ -221,15 +211,6 @@ def test_clusters_are_kept_by_row():
             assert found.labelling.labels.shape == (30,)
     value = learner.risk([table, table + 1.0], [y, y]).as_cvxpy(learner.solution_)
     assert is_between(value.solve(solver="CLARABEL"), learner.solution_, 1e-6)
-
-
-def test_objectives_that_are_not_convex_have_no_support():
-    rng = np.random.default_rng(0)
-    image = rng.uniform(size=(8, 8, 3))
-    labels = np.repeat([[0, 1]], 8, axis=0).repeat(4, axis=1)
-    image[:, 4:] = 0.5 + 0.5 * image[:, 4:]
-    learner = MetricLearner(NormalizedCut(), metric="diagonal").fit([image] * 2, [labels] * 2)
-    assert learner.solution_.support is None
 
 
 def test_labellings_of_any_kind_are_kept_as_they_are():

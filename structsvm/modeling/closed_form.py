@@ -70,10 +70,9 @@ def segmentation_hinge(
 
     Raises
     ------
-    DataError
-        When samples or labels cannot be used, or a recording is too long.
-    SettingsError
-        When the problem has no such form, or the weight has another shape.
+    DataError, SettingsError
+        When samples or labels cannot be used, a recording is too long, the problem has no such
+        form, or the weight has another shape.
 
     Examples
     --------
@@ -89,7 +88,12 @@ def segmentation_hinge(
     >>> bool(b.value[0] > 10 * b.value[1])
     True
     """
-    _check_problem(problem)
+    has_rules = callable(getattr(problem, "allows", None))
+    if not has_rules or (problem.feature_map, problem.loss) != (SECOND_MOMENT, partition_loss):
+        raise SettingsError(
+            f"problem is {shown(problem)}: give ChangePoint(), or another SegmentProblem whose "
+            "feature map and loss are those of ChangePoint, which are sums over segments"
+        )
     data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
     B, price = _read_weight(problem, weight, data.n_features)
     truths = data.truths
@@ -110,7 +114,11 @@ def _hinge(
     problem: Any, i: int, X: Floats, truth: EquivalenceMatrix, B: cp.Expression, price: Any
 ) -> cp.Expression:
     T, K, kappa = truth.n_samples, truth.n_clusters, problem.traits.kappa
-    starts, ends = _allowed_segments(problem, T)
+    # Starts and ends of all segments that the problem allows, in the order of their ends.
+    every = np.arange(T)
+    allowed = [every[:t][rule_says(problem.allows, every[:t], t, T)] for t in range(1, T + 1)]
+    starts = np.concatenate(allowed)
+    ends = np.repeat(every + 1, [found.size for found in allowed])
     numbers = starts.size * (B.size + 1)
     if numbers > MOST_NUMBERS:
         raise DataError(
@@ -232,50 +240,27 @@ def _with_potentials(expr: Any, args: Any, solver_context: Any = None) -> Any:  
 CANON_METHODS[PathHinge] = _with_potentials
 
 
-def _check_problem(problem: Any) -> None:
-    if not callable(getattr(problem, "allows", None)):
-        raise SettingsError(
-            f"problem must be one of segments, such as ChangePoint(), got {shown(problem)}"
-        )
-    if problem.feature_map is not SECOND_MOMENT or problem.loss is not partition_loss:
-        raise SettingsError(
-            f"{type(problem).__name__} has a feature map or a loss of its own, which need not be a "
-            "sum over segments: only those of ChangePoint have this closed form"
-        )
-
-
 def _read_weight(problem: Any, weight: Any, P: int) -> tuple[cp.Expression, Any]:
     """``B``, and the price of a segment, which is 0 if their number is known and 1 if not given."""
     traits = problem.traits
-    given = list(weight) if isinstance(weight, list | tuple) else [weight]
-    parts = [Atom.cast_to_const(part) for part in given]
+    parts = [
+        Atom.cast_to_const(part)
+        for part in (weight if isinstance(weight, list | tuple) else [weight])
+    ]
     learned = traits.learns_price and not traits.given_k
-    if not 1 <= len(parts) <= 1 + learned:
+    prices = [part.size for part in parts[1:]]
+    is_metric = bool(parts) and parts[0].shape in {(P,), (P, P)}
+    if not is_metric or prices not in ([], [1] if learned else []):
         raise SettingsError(
-            f"weight has {len(parts)} parts: give the metric B"
-            + (", or [B, price]" if learned else ", for no price of a segment is learned here")
+            f"weight has parts of shape {[part.shape for part in parts]}: give the metric B, of "
+            f"shape ({P},) or ({P}, {P}) for {P} features"
+            + (", or [B, price] with a scalar" if learned else "; no price is learned here")
         )
-    B = parts[0]
-    if B.shape not in {(P,), (P, P)}:
-        raise SettingsError(
-            f"the metric must have shape ({P},) or ({P}, {P}) for {P} features, got {B.shape}"
-        )
-    if len(parts) == 2 and parts[1].size != 1:
-        raise SettingsError(f"the price must be a scalar, got shape {parts[1].shape}")
     if not all(part.is_affine() for part in parts):
         raise SettingsError("the weight must be affine: it takes part with both signs")
     if len(parts) == 2:
-        return B, cp.sum(parts[1])
-    return B, 0.0 if traits.given_k else 1.0
-
-
-def _allowed_segments(problem: Any, T: int) -> tuple[Ints, Ints]:
-    """Starts and ends of all segments that the problem allows, in the order of their ends."""
-    every = np.arange(T)
-    starts = [
-        every[:end][rule_says(problem.allows, every[:end], end, T)] for end in range(1, T + 1)
-    ]
-    return np.concatenate(starts), np.repeat(every + 1, [found.size for found in starts])
+        return parts[0], cp.sum(parts[1])
+    return parts[0], 0.0 if traits.given_k else 1.0
 
 
 def _slopes(X: Floats, starts: Ints, ends: Ints, *, diagonal: bool) -> Floats:

@@ -303,38 +303,24 @@ def _solved(
     return _word(status), sign * run.best_value, certified
 
 
-def _certified(
-    run: ProgramRun,
-    lower: float,
-    upper: float,
-    status: str,
-    *,
-    gap: float = np.inf,
-    scale: float = np.nan,
-    violation: float = np.nan,
-    bound: str = CONIC,
-    conflict: tuple[str, ...] = (),
-) -> Certified:
+def _certified(run: ProgramRun, lower: float, upper: float, status: str, **more: Any) -> Certified:
     """The certificate, for the direction of the user's objective."""
+    unknown: dict[str, Any] = {"gap": np.inf, "scale": np.nan, "violation": np.nan, "bound": CONIC}
     sign = run.rewritten.sign
     entries = tuple(_signed(entry, sign) for entry in run.certificate.entries)
     low, high = sorted((sign * lower, sign * upper))
     return Certified(
         lower=low,
         upper=high,
-        gap=gap,
-        scale=scale,
-        violation=violation,
         status=status,
-        bound=bound,
         rounds=len(entries),
         oracle_calls=run.oracle_calls,
         n_cuts=entries[-1].n_cuts if entries else 0,
         seconds=0.0,
         oracle_seconds=run.oracle_seconds,
         master_seconds=run.master_seconds,
-        conflict=conflict,
         history=History(entries),
+        **unknown | more,
     )
 
 

@@ -107,7 +107,6 @@ class ProgramRun(CutRun):
         return np.concatenate([at + np.asarray(held.groups) for held, at in pairs])
 
     def working_set(self, groups: Ints) -> WorkingSet:
-        """A working set without cuts."""
         self.cuts = self._no_cuts()
         return self.cuts
 
@@ -185,7 +184,6 @@ class ProgramRun(CutRun):
         known: Floats | None = None,
         cache: PlaneCache | None = None,
     ) -> Planes:
-        """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints."""
         planes = self._asked(w)
         values = planes.values + planes.slacks
         if known is not None:

@@ -39,12 +39,9 @@ class Solver(ABC):
 
     Examples
     --------
-    >>> from structsvm import MetricLearner
     >>> from structsvm.solvers import CuttingPlane, Solver
     >>> isinstance(CuttingPlane(), Solver)
     True
-    >>> MetricLearner(solver=CuttingPlane(slack="one")).solver.slack
-    'one'
     """
 
     stopping: Stopping = Stopping()
@@ -84,8 +81,7 @@ class Solver(ABC):
             A file for the state of the run: written now and then, at the end, and when an oracle
             fails; if it is there, the run goes on from it. The stopping rule may be another then.
         memory : Memory, optional
-            Of runs on the same samples with other regularizers; this run begins with what they
-            found, and adds what it finds. For convex risks.
+            Of runs on the same samples with other regularizers, for convex risks.
 
         Raises
         ------

@@ -80,7 +80,6 @@ class Descent(AnyRun):
         return False
 
     def saved_after(self, step: Step) -> Saved:
-        """What a file is to hold after a step."""
         arrays = {
             "ws": np.array([np.frombuffer(key) for key in self._seen]),
             "losses": np.array([loss for loss, _ in self._seen.values()]),

@@ -169,16 +169,14 @@ class Run(CutRun):
 
     @property
     def stays_near(self) -> bool:
-        """Whether there is a center, and not too poor a one."""
         return self.certificate.gap < LOCAL and self.center is not None
 
     def groups(self, slack: str) -> Ints:
         """The group of each sample, (N,): its own, or the only one."""
-        N = self.n_samples
-        return np.arange(N) if slack == "n" else np.zeros(N, dtype=np.int64)
+        each = np.arange(self.n_samples)
+        return each if slack == "n" else np.zeros_like(each)
 
     def working_set(self, groups: Ints) -> WorkingSet:
-        """A working set without cuts."""
         return WorkingSet(int(groups.max()) + 1, self.dim)
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
@@ -193,7 +191,6 @@ class Run(CutRun):
             return replace(answer, label=f"master failed: {error}, {answer.label}")
 
     def resume_from(self, checkpoint: Checkpoint) -> bool:
-        """Restore what a file holds, if there is one; whether that run had stalled."""
         saved = checkpoint.restore(self.certificate)
         if saved is None:
             return False
@@ -227,7 +224,6 @@ class Run(CutRun):
                 checkpoint.refuse(loss, before)
 
     def saved_after(self, step: Step) -> Saved:
-        """What a file is to hold after a step."""
         return Saved(dict(step.state()), self.oracle_calls, step.stalled)
 
     def remember(self, step: Step) -> None:
@@ -312,11 +308,6 @@ class Run(CutRun):
         known: Floats | None = None,
         cache: PlaneCache | None = None,
     ) -> Planes:
-        """Call every oracle at ``w``; a new upper bound, if ``w`` keeps the constraints.
-
-        ``known`` are lower bounds of the groups' losses at ``w``, from labellings found before; the
-        planes of single samples in the ``cache`` may know more. Those found now go there.
-        """
         if known is not None and cache is not None and cache.capacity > 0:
             known = np.maximum(known, cache.group_values(w, groups))
         found = self._called(w, groups, cache)

