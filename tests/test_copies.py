@@ -12,10 +12,9 @@ from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.data.copies import contents
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, VerdictWarning
-from structsvm.evaluation.contrast import Contrast, once_each
-from structsvm.evaluation.evaluate import Evaluation, SampleScores, evaluate
+from structsvm.evaluation.contrast import once_each
+from structsvm.evaluation.evaluate import evaluate
 from structsvm.evaluation.splits import folds_of as split
-from structsvm.evaluation.verdict import Verdict
 from structsvm.features import StateScores
 from structsvm.partitions.equivalence import EquivalenceMatrix
 
@@ -140,63 +139,3 @@ def test_contents_are_those_of_the_values():
         once_each(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 1]), np.array([1.0, 3.0, 0.0])),
         [2.5, 0.0],
     )
-
-
-# ---- what an interval is worth
-
-
-@pytest.mark.parametrize("gain", [2.0, -2.0, 0.1 + 0.2])
-def test_differences_that_are_all_the_same_have_no_interval(gain):
-    contrast = Contrast.of("untrained", np.full(7, gain), np.arange(7))
-    assert (contrast.low, contrast.high) == (-np.inf, np.inf)
-    verdict = Verdict.against({"untrained": contrast}, loss=1.0)
-    assert verdict.answer.startswith("Cannot tell: the difference is the same on every recording")
-    assert not verdict.pays
-    assert not verdict.harms
-    assert "interval" not in str(verdict)
-    assert "(the same on each of them: better on" in str(verdict)
-    assert verdict.to_dict()["contrasts"]["untrained"]["low"] is None
-
-
-# ---- the best of all baselines
-
-
-def judged(**losses):
-    """An evaluation with these losses of each metric, by recording."""
-    n = len(losses["learned"])
-
-    def scores(loss):
-        return {"loss": loss, "adjusted_rand": 0.5, "disagreement": loss}
-
-    rows = [
-        SampleScores(str(i), 3, {name: scores(row[i]) for name, row in losses.items()})
-        for i in range(n)
-    ]
-    return Evaluation(tuple(rows), tolerance=5).verdict
-
-
-NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
-OURS, WORSE = np.ones(6), 3 + NOISE
-
-
-@pytest.mark.parametrize(
-    ("pca", "rca", "answer", "baseline"),
-    [
-        (1 + NOISE, WORSE, "Learning pays, but PCA may do as well.", "pca"),
-        (WORSE, 1 + NOISE, "Learning pays, but RCA may do as well.", "rca"),
-        (0.5 + NOISE / 2, 1 + NOISE, "Learning pays, but PCA pays more.", "pca"),
-        (WORSE, WORSE + 1, "Learning pays.", "pca"),
-        (1.5 + 9 * NOISE, 1.4 + NOISE, "Learning pays, but PCA may do as well.", "rca"),
-    ],
-)
-def test_the_verdict_is_about_the_best_of_all_baselines(pca, rca, answer, baseline):
-    verdict = judged(learned=OURS, untrained=WORSE, pca=pca, rca=rca)
-    assert verdict.answer == answer
-    assert verdict.baseline.baseline == baseline
-    assert set(verdict.contrasts) == {"untrained", "pca", "rca"}
-    assert verdict.beats_baseline == (answer == "Learning pays.")
-    named = answer.removeprefix("Learning pays, but ").split()[0]
-    assert named == "Learning" or f"than that of {named}" in verdict.found
-    plain = json.loads(json.dumps(verdict.to_dict()))
-    assert plain["baseline"] == baseline
-    assert set(plain["contrasts"]) == {"untrained", "pca", "rca"}

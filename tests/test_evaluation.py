@@ -13,9 +13,7 @@ from structsvm import Clustering, MetricLearner
 from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation.contrast import Contrast
-from structsvm.evaluation.evaluate import Evaluation, SampleScores, Scores, evaluate
-from structsvm.evaluation.verdict import Verdict
+from structsvm.evaluation.evaluate import evaluate
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -32,21 +30,6 @@ TRAIN, TEST = (
 @pytest.fixture(scope="module")
 def learner() -> MetricLearner:
     return MetricLearner(metric="diagonal").fit(*TRAIN, baselines="quick")
-
-
-def _scores(loss: float) -> Scores:
-    return {"loss": loss, "covering": 0.5, "adjusted_rand": 0.5, "f1": 0.5, "disagreement": loss}
-
-
-def made_up(*losses: tuple[float, float]) -> Evaluation:
-    """Return an evaluation with the given losses, untrained and learned."""
-    return Evaluation(
-        tuple(
-            SampleScores("r", 3, {"learned": _scores(learned), "untrained": _scores(untrained)})
-            for untrained, learned in losses
-        ),
-        tolerance=5,
-    )
 
 
 class TestScores:
@@ -110,58 +93,6 @@ class TestScores:
         assert list(result.scores) == ["learned", "untrained", "equal-segments", "fixed-times"]
         assert result.verdict.baseline.baseline in ("equal-segments", "fixed-times")
         assert "RCA" not in str(result.verdict)
-
-
-MANY = [(4.0, 1.0 + k / 10) for k in range(6)]
-
-
-class TestVerdict:
-    @pytest.mark.parametrize(
-        ("losses", "words"),
-        [
-            (
-                MANY,
-                "Learning pays. On 6 held-out recordings, the loss of the learned metric is 1.2",
-            ),
-            ([pair[::-1] for pair in MANY], "Learning harms. On 6"),
-            (
-                [(3, 1), (1, 3)] * 3,
-                "There is no evidence that learning pays: the difference may be chance",
-            ),
-            ([(2, 2)] * 5, "There is no evidence that learning pays"),
-            ([(3, 1)] * 5, "Cannot tell: the difference is the same on every recording"),
-            ([(3 + k / 10, 1) for k in range(5)], "Learning pays."),
-            ([(3, 1)] * 4, "Too few to tell: 4 independent recordings cannot support a verdict"),
-            ([(3, 1)], "Too few to tell: 1 independent recording cannot support a verdict"),
-        ],
-    )
-    def test_words(self, losses, words):
-        assert str(made_up(*losses).verdict).startswith(words)
-
-    def test_only_what_is_open_asks_for_more(self):
-        more = "Label more recordings to find out."
-        assert str(made_up((3, 1), (3, 2)).verdict).endswith(more)
-        assert more not in str(made_up(*MANY).verdict)
-        assert more not in str(made_up(*(pair[::-1] for pair in MANY)).verdict)
-
-    @pytest.mark.parametrize("n_groups", [2, 4, 6])
-    def test_too_few_groups_have_no_interval_and_need_others(self, n_groups):
-        """Of two groups it went from -12 to 55, and further recordings of the same tell nothing."""
-        gains = np.arange(12.0) - np.arange(12) % 5
-        groups = np.repeat(np.arange(n_groups), 12 // n_groups)
-        contrast = Contrast.of("untrained", gains, groups)
-        found = Verdict.against({"untrained": contrast}, loss=1.0, grouped=True)
-        assert np.isfinite(found.untrained.low)
-        assert ("95 % interval of the gain" in str(found)) == (n_groups == 6)
-        assert "better on 7, worse on 0" in str(found)
-        these = f"The figures describe these {n_groups} groups only."
-        few = str(found).endswith(f"{these} Label recordings of more groups to find out.")
-        assert few == (n_groups < 6)
-
-    def test_one_recording_has_no_interval(self):
-        found = made_up((3, 1))
-        assert "inf" not in str(found.verdict)
-        assert found.to_dict()["verdict"]["contrasts"]["untrained"]["se"] is None
 
 
 class TestBadInput:

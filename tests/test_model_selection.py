@@ -11,9 +11,8 @@ from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, Sh
 from structsvm import ChangePoint, MetricLearner, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
-from structsvm.evaluation.contrast import Contrast, chosen, standard_error
+from structsvm.evaluation.contrast import chosen
 from structsvm.evaluation.splits import folds_of as split
-from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.model_selection import MetricLearnerCV
@@ -276,74 +275,6 @@ def test_a_metric_that_collapses_is_a_candidate_that_failed(data):
 
 
 # ---- the parts
-
-
-def test_one_standard_error_is_that_of_paired_differences():
-    """Recordings differ a lot, candidates little: only pairing sees that the second is better."""
-    rng = np.random.default_rng(0)
-    level = 10 * rng.random(20)
-    noise = 0.1 * rng.normal(size=20)
-    losses = np.column_stack([level + 1 + noise, level, level - 0.001 * noise])
-    units = np.arange(20)
-    assert chosen(losses, units, "one_se") == 1
-    assert chosen(losses, units, "min") == np.argmin(losses.mean(axis=0))
-    losses[0, 1] = np.nan
-    assert chosen(losses, units, "one_se") == 2
-
-
-def test_one_standard_error_is_for_strength_and_for_learning_at_all():
-    """Two kinds of learned metric are compared by their means, however noisy the difference."""
-    rng = np.random.default_rng(1)
-    units, noise = np.arange(20), rng.normal(size=(20, 5))
-    noise -= noise.mean(axis=0)  # columns: untrained, diagonal strong, weak, full strong, weak
-    losses = 5 + noise + [0.9, 0.1, 0.1, 0.05, 0.0]
-    kinds = ["", "diagonal", "diagonal", "full", "full"]
-    assert chosen(losses, units, "one_se") == 1
-    assert chosen(losses, units, "one_se", kinds=kinds) == 3
-    assert chosen(losses[:, :3], units, "one_se", kinds=kinds[:3]) == 1
-    losses[:, 0] -= 0.8
-    assert chosen(losses, units, "one_se", kinds=kinds) == 0
-    assert chosen(losses, units, "min", kinds=kinds) == 4
-
-
-def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
-    rng = np.random.default_rng(0)
-    means = rng.normal(size=6)
-    values = np.repeat(means, 4)
-    assert standard_error(values, np.repeat(np.arange(6), 4)) == pytest.approx(
-        means.std(ddof=1) / np.sqrt(6)
-    )
-    assert standard_error(values, np.arange(24)) < standard_error(values, np.repeat(range(6), 4))
-    assert np.isnan(standard_error(values, np.zeros(24, dtype=int)))
-
-
-@pytest.mark.parametrize("sizes", [[4] * 6, [2, 3, 5, 8, 12], [1] * 4 + [20]])
-@pytest.mark.parametrize("between", [0.0, 2.0])
-def test_intervals_of_groups_hold_the_truth_whatever_their_sizes(sizes, between):
-    """The mean of five groups, one of which has most of the recordings, varies as that one does."""
-    rng, draws = np.random.default_rng(1), 2000
-    units = np.repeat(np.arange(len(sizes)), sizes)
-    held = 0
-    for _ in range(draws):
-        gains = between * rng.normal(size=len(sizes))[units] + rng.normal(size=units.size)
-        found = Contrast.of("untrained", gains, units)
-        held += found.low <= 0 <= found.high
-    assert held / draws > 0.93
-    even = len(set(sizes)) == 1
-    assert found.freedom == pytest.approx(5) if even else found.freedom < len(sizes) - 1
-    assert even == (found.se == pytest.approx(standard_error(gains, units)))
-
-
-def test_a_verdict_on_one_unit_has_no_interval():
-    contrast = Contrast.of("untrained", np.ones(4), np.zeros(4, dtype=int))
-    assert (contrast.low, contrast.high) == (-np.inf, np.inf)
-    weights = np.random.default_rng(0).random(999)
-    gains, one = np.random.default_rng(1).normal(size=999), np.zeros(999, dtype=int)
-    assert np.isnan(Contrast.of("untrained", gains, one, weights).se)
-    plain = Verdict.against({"untrained": contrast}, loss=1.0, best="full", grouped=True).to_dict()
-    assert plain["contrasts"]["untrained"]["low"] is None
-    assert list(plain["contrasts"]) == ["untrained"]
-    assert plain["beats_baseline"] is None
 
 
 def test_folds():

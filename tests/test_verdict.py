@@ -1,0 +1,275 @@
+"""What the figures say of learning, in a code, in words and in JSON."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from structsvm.evaluation.contrast import Contrast, chosen, standard_error
+from structsvm.evaluation.verdict import Verdict
+from structsvm.partitions.comparison import BLIND
+
+NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
+OURS, BAD, FAR = 1 + 0 * NOISE, 3 + NOISE, 2 + NOISE
+FRAMES, WHO = "frame-boosting", "a frame classifier (boosting)"
+USE = "A frame classifier (boosting) does better: use it."
+AS_WELL = f"Learning pays, but {WHO} does as well: use it."
+NO_EVIDENCE = "There is no evidence that learning pays:"
+
+
+def judged(losses=None, classifiers=(FRAMES, "my forest", *BLIND), units=None, **about):
+    """The verdict by these losses of each baseline, where those of the metric are 1."""
+    losses = {"untrained": BAD} | (losses or {})
+    units = np.arange(NOISE.size) if units is None else units
+    contrasts = {name: Contrast.of(name, loss - 1, units) for name, loss in losses.items()}
+    return Verdict.against(contrasts, classifiers, **({"loss": 1.0} | about))
+
+
+@pytest.mark.parametrize(
+    ("losses", "code", "answer", "use"),
+    [
+        ({}, "pays", "Learning pays.", None),
+        ({FRAMES: FAR, "rca": BAD}, "pays", "Learning pays.", None),
+        (
+            {FRAMES: 1 + NOISE},
+            "pays-use",
+            AS_WELL,
+            FRAMES,
+        ),
+        (
+            {FRAMES: 0.5 + NOISE / 2},
+            "pays-use",
+            f"Learning pays, but {WHO} does better: use it.",
+            FRAMES,
+        ),
+        ({FRAMES: 1.2 + NOISE}, "pays-level", f"Learning pays, but {WHO} may do as well.", None),
+        (
+            {FRAMES: 1 + NOISE, "rca": 0.9 + NOISE},
+            "pays-use",
+            AS_WELL,
+            FRAMES,
+        ),
+        (
+            {FRAMES: 1 + NOISE, "rca": 0.4 + NOISE / 9},
+            "pays-less",
+            "Learning pays, but RCA pays more.",
+            None,
+        ),
+        (
+            {FRAMES: FAR, "rca": 1 + NOISE, "pca": BAD},
+            "pays-level",
+            "Learning pays, but RCA may do as well.",
+            None,
+        ),
+        (
+            {"pca": 1.5 + 9 * NOISE, "rca": 1.4 + NOISE},
+            "pays-level",
+            "Learning pays, but PCA may do as well.",
+            None,
+        ),
+        (
+            {"my forest": 1 + NOISE},
+            "pays-use",
+            "Learning pays, but my forest does as well: use it.",
+            "my forest",
+        ),
+        (
+            {FRAMES: 1 + NOISE, "consensus": 0.5 + NOISE / 2},
+            "pays-together",
+            f"Learning pays, but {WHO} does as well, and the consensus of the metric and "
+            "classifiers does better: use the consensus.",
+            "consensus",
+        ),
+        ({"untrained": 1 + NOISE}, "chance", f"{NO_EVIDENCE} the difference may be chance.", None),
+        (
+            {"untrained": 1 + NOISE, FRAMES: 0.4 + NOISE / 3},
+            "chance",
+            f"{NO_EVIDENCE} the difference may be chance. {USE}",
+            FRAMES,
+        ),
+        ({"untrained": 0.7 + NOISE / 3, FRAMES: 1 + NOISE}, "harms", "Learning harms.", None),
+        (
+            {"untrained": 0.7 + NOISE / 3, FRAMES: 0.4 + NOISE / 3},
+            "harms",
+            f"Learning harms. {USE}",
+            FRAMES,
+        ),
+        (
+            {"equal-segments": 1 + NOISE, FRAMES: FAR},
+            "blind",
+            "There is no evidence that the segments follow from the features: segments of equal "
+            "length, whatever is in the recording, may do as well.",
+            None,
+        ),
+        (
+            {"equal-segments": 0.6 + NOISE / 9, FRAMES: 0.4 + NOISE / 9},
+            "blind-metric",
+            f"{NO_EVIDENCE} segments of equal length may do as well. {USE}",
+            FRAMES,
+        ),
+        (
+            {"untrained": 3 * OURS},
+            "constant",
+            "Cannot tell: the difference is the same on every recording, so that its variation is "
+            "unknown.",
+            None,
+        ),
+    ],
+)
+def test_the_answer_is_that_of_the_figures(losses, code, answer, use):
+    verdict = judged(losses)
+    assert (verdict.code, verdict.answer, verdict.use) == (code, answer, use)
+    assert verdict.pays == answer.startswith("Learning pays")
+    assert verdict.harms == answer.startswith("Learning harms")
+    plain = json.loads(json.dumps(verdict.to_dict()))
+    assert plain["sentence"] == str(verdict)
+    assert plain["contrasts"].keys() == {"untrained", *losses}
+    for who in (WHO, "RCA", "PCA"):
+        assert who not in answer or f"than that of {who} (" in verdict.found
+
+
+@pytest.mark.parametrize("blind", sorted(BLIND))
+def test_what_is_blind_to_the_samples_is_to_be_beaten(blind):
+    assert judged({blind: 1 + NOISE}).code == "blind"
+    assert judged({blind: FAR}).pays
+
+
+def test_nothing_is_to_be_labelled_where_every_loss_is_zero():
+    verdict = judged({"untrained": OURS}, loss=0.0, best="untrained")
+    assert verdict.answer == "Nothing is left to learn: every method has the loss 0."
+    assert "Label more" not in str(verdict)
+
+
+def test_a_small_gain_on_most_recordings_is_told_and_not_taken_for_none():
+    gains = np.r_[np.full(21, 0.05), np.full(5, -1.0)] + np.linspace(0, 0.01, 26)
+    verdict = judged({"untrained": 1 + gains}, units=np.arange(26))
+    assert (verdict.code, verdict.pays) == ("mostly", False)
+    assert "on 21 of 26 recordings, which chance does in 0.2% of cases" in verdict.answer
+
+
+@pytest.mark.parametrize("best", [FRAMES, "frame-logistic", "full", "untrained"])
+@pytest.mark.parametrize("untrained", [BAD, 1 + NOISE])
+def test_words_and_json_name_one_classifier_to_use(best, untrained):
+    """The choice may fall on another classifier than the one of least loss."""
+    losses = {"untrained": untrained, FRAMES: 0.5 + NOISE / 9, "frame-logistic": 0.9 + NOISE}
+    verdict = judged(losses, {FRAMES, "frame-logistic"}, best=best)
+    assert verdict.answer.endswith(f"{WHO[2:]} does better: use it.")
+    assert verdict.to_dict()["use"] == FRAMES
+    way = "choose_from='all'" if best == FRAMES else f"partition_with('{FRAMES}', ...)"
+    assert verdict.found.endswith(f" {way} uses {WHO}.")
+    assert "choose_from='all' uses" not in verdict.found or best == FRAMES
+
+
+@pytest.mark.parametrize(("untrained", "is_best"), [(1.1 + NOISE, True), (0.9 + NOISE, False)])
+def test_what_did_worse_than_no_learning_is_not_called_the_best_guess(untrained, is_best):
+    verdict = judged({"untrained": untrained}, best="full")
+    assert ("It is still the best choice." in verdict.found) == is_best
+    assert verdict.found.endswith("Label more recordings to find out.")
+
+
+def test_segments_that_do_not_follow_from_the_means_may_follow_from_other_features():
+    features = "features=HermiteMoments()"
+    blind = judged({"equal-segments": 1 + NOISE})
+    assert features in blind.found
+    assert features not in dataclasses.replace(blind, best="full").found  # a search has tried them
+    assert features not in judged({"equal-segments": BAD}).found
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 4, 6])
+def test_too_few_groups_have_no_interval_and_need_others(n_groups):
+    """Of two groups it went from -12 to 55, and further recordings of the same tell nothing."""
+    gains = np.arange(12.0) - np.arange(12) % 5
+    units = np.repeat(np.arange(n_groups), 12 // n_groups)
+    found = judged({"untrained": 1 + gains}, units=units, grouped=True)
+    assert found.is_supported == (n_groups == 6)
+    assert np.isfinite(found.untrained.low) == (n_groups > 1)
+    assert ("95 % interval of the gain" in str(found)) == (n_groups == 6)
+    assert "better on 7, worse on 0" in str(found)
+    assert "inf" not in str(found)
+    these = "this one group" if n_groups == 1 else f"these {n_groups} groups"
+    few = f"The figures describe {these} only. Label recordings of more groups to find out."
+    assert str(found).endswith(few) == (n_groups < 6)
+    assert (found.to_dict()["contrasts"]["untrained"]["low"] is None) == (n_groups == 1)
+    assert found.to_dict()["beats_baseline"] is None
+
+
+# ---- contrasts, and the choice that they support
+
+
+@pytest.mark.parametrize("gain", [2.0, -2.0, 0.1 + 0.2])
+def test_differences_that_are_all_the_same_have_no_interval(gain):
+    contrast = Contrast.of("untrained", np.full(7, gain), np.arange(7))
+    assert (contrast.low, contrast.high) == (-np.inf, np.inf)
+    assert "(the same on each of them: better on" in str(contrast)
+
+
+def test_the_best_of_many_baselines_is_no_better_by_chance_than_a_single_one():
+    """Six classifiers that are exactly as good as the metric, on twelve recordings."""
+    rng, draws, n = np.random.default_rng(0), 500, 12
+    names = [f"classifier {k}" for k in range(6)]
+    better = held = 0
+    for _ in range(draws):
+        losses = {name: 1 + rng.normal(size=n) for name in ["untrained", *names]}
+        losses["untrained"] += 3.0
+        verdict = judged(losses, names, units=np.arange(n))
+        better += "does better" in verdict.answer
+        held += verdict.baseline.low <= 0 <= verdict.baseline.high
+    assert better / draws < 0.04
+    assert held / draws > 0.94
+
+
+def test_one_standard_error_is_that_of_paired_differences():
+    """Recordings differ a lot, candidates little: only pairing sees that the second is better."""
+    rng = np.random.default_rng(0)
+    level = 10 * rng.random(20)
+    noise = 0.1 * rng.normal(size=20)
+    losses = np.column_stack([level + 1 + noise, level, level - 0.001 * noise])
+    units = np.arange(20)
+    assert chosen(losses, units, "one_se") == 1
+    assert chosen(losses, units, "min") == np.argmin(losses.mean(axis=0))
+    losses[0, 1] = np.nan
+    assert chosen(losses, units, "one_se") == 2
+
+
+def test_one_standard_error_is_for_strength_and_for_learning_at_all():
+    """Two kinds of learned metric are compared by their means, however noisy the difference."""
+    rng = np.random.default_rng(1)
+    units, noise = np.arange(20), rng.normal(size=(20, 5))
+    noise -= noise.mean(axis=0)  # columns: untrained, diagonal strong, weak, full strong, weak
+    losses = 5 + noise + [0.9, 0.1, 0.1, 0.05, 0.0]
+    kinds = ["", "diagonal", "diagonal", "full", "full"]
+    assert chosen(losses, units, "one_se") == 1
+    assert chosen(losses, units, "one_se", kinds=kinds) == 3
+    assert chosen(losses[:, :3], units, "one_se", kinds=kinds[:3]) == 1
+    losses[:, 0] -= 0.8
+    assert chosen(losses, units, "one_se", kinds=kinds) == 0
+    assert chosen(losses, units, "min", kinds=kinds) == 4
+
+
+def test_standard_error_of_groups_is_that_of_their_means_when_they_are_equal():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=6)
+    values = np.repeat(means, 4)
+    assert standard_error(values, np.repeat(np.arange(6), 4)) == pytest.approx(
+        means.std(ddof=1) / np.sqrt(6)
+    )
+    assert standard_error(values, np.arange(24)) < standard_error(values, np.repeat(range(6), 4))
+    assert np.isnan(standard_error(values, np.zeros(24, dtype=int)))
+
+
+@pytest.mark.parametrize("sizes", [[4] * 6, [2, 3, 5, 8, 12], [1] * 4 + [20]])
+@pytest.mark.parametrize("between", [0.0, 2.0])
+def test_intervals_of_groups_hold_the_truth_whatever_their_sizes(sizes, between):
+    """The mean of five groups, one of which has most of the recordings, varies as that one does."""
+    rng, draws = np.random.default_rng(1), 2000
+    units = np.repeat(np.arange(len(sizes)), sizes)
+    held = 0
+    for _ in range(draws):
+        gains = between * rng.normal(size=len(sizes))[units] + rng.normal(size=units.size)
+        found = Contrast.of("untrained", gains, units)
+        held += found.low <= 0 <= found.high
+    assert held / draws > 0.93
+    even = len(set(sizes)) == 1
+    assert found.freedom == pytest.approx(5) if even else found.freedom < len(sizes) - 1
+    assert even == (found.se == pytest.approx(standard_error(gains, units)))
