@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from structsvm import MetricLearner, MetricLearnerCV
-from structsvm.baselines import FrameClassifier
+from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
 from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.model_selection.search import menu
+from structsvm.model_selection.search import ChosenBaseline, menu
 from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
 from structsvm.problems import ChangePoint
 from structsvm.problems.segments import SegmentComparison
@@ -207,3 +207,33 @@ def test_baselines_of_a_learner_with_scores_are_tuned_on_cross_fitted_ones(data)
     leaky = prepare(learner, Xs)
     truths = encode(learner, leaky, ys)
     assert tuned_metrics.fit("rca", learner.problem_, leaky, truths).price != prices["rca"]
+
+
+SCORES = Candidate(
+    "scores", settings={"metric": "diagonal", "features": StateScores("logistic", lags=(0,))}
+)
+BOUNDS = Candidate(
+    "bounds", baseline=Baseline("bounds", BoundaryClassifier("logistic", widths=(3,)))
+)
+
+
+def test_what_is_best_of_all_gives_its_own_names_or_those_of_the_learned_scores(data):
+    Xs, ys = [X[:, :2] for X in data[0]], data[1]
+    found = search(SCORES, Candidate("frames", baseline=FRAMES), BOUNDS, cv=3).fit(Xs, ys)
+    best = ChosenBaseline(found.best_estimator_, "frames")
+    own = best.learner.baselines_["frames"].predict_states(Xs[:2], [4, 4])
+    names = best.predict_states(Xs[:2], 4)
+    assert all(np.array_equal(a, b) for a, b in zip(names, own, strict=True))
+    assert [row["state"] for row in best.predict_segments(Xs[:2], 4)[0]] == own[0][
+        [0, 8, 18, 25]
+    ].tolist()
+    best = ChosenBaseline(found.best_estimator_, "bounds")
+    (names, _), (ends, _) = best.predict_states(Xs[:2]), best.predict_breakpoints(Xs[:2])
+    assert set(np.flatnonzero(names[1:] != names[:-1]) + 1) <= set(ends)
+    assert best.predict_segments({"a": Xs[0]})["a"][-1]["end"] == 30
+
+
+def test_where_nothing_knows_names_the_error_says_so(data):
+    found = search("diagonal", BOUNDS).fit(*data)
+    with pytest.raises(SettingsError, match="bounds knows no names of states, nor does"):
+        ChosenBaseline(found.best_estimator_, "bounds").predict_states(data[0][:1])
