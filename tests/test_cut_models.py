@@ -17,9 +17,8 @@ from PIL import Image
 from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
-from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, ModelFileError, SettingsError
-from structsvm.evaluation.evaluate import Evaluation, SampleScores, score_titles
+from structsvm.evaluation.evaluate import Evaluation, score_titles
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.labels import region_rand
 from structsvm.learner.steps import decode_with, encode, prepare
@@ -96,27 +95,6 @@ def test_evaluation(learner, graphs):
     assert str(few.verdict).startswith("Too few to tell: 2 independent graphs")
     same = evaluate(learner, Xs, ys, "true")
     assert same.to_dict() == plain
-
-
-@pytest.mark.parametrize(
-    ("untrained", "learned", "answer"),
-    [
-        ([1.0, 1.1, 1.2, 1.0, 1.1], [0.1] * 5, "Learning pays."),
-        ([0.1] * 5, [1.0, 1.1, 1.2, 1.0, 1.1], "Learning harms."),
-        ([1.0, 0.0, 1.0, 0.0, 1.0], [0.5] * 5, "There is no evidence that learning pays"),
-        ([1.0] * 4, [0.1] * 4, "Too few to tell"),
-    ],
-)
-def test_verdicts(untrained, learned, answer):
-    losses = {"untrained": untrained, "learned": learned}
-    rows = [
-        SampleScores(
-            str(i), 2, {name: {"loss": x[i], "disagreement": x[i]} for name, x in losses.items()}
-        )
-        for i in range(len(learned))
-    ]
-    found = Evaluation(tuple(rows), tolerance=5, words=GRAPHS)
-    assert str(found.verdict).startswith(answer)
 
 
 def test_one_single_cluster_is_no_cut_to_fall_for(learner, graphs):

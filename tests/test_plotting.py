@@ -20,6 +20,7 @@ from structsvm.data.times import TimeAxis, time_axis
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, SampleScores, perfect_in_words, score_titles
+from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import decode_with, encode
 from structsvm.model_selection import WeightStability
@@ -447,7 +448,7 @@ class TestWords:
             SampleScores(name, 2, {"learned": dict(zip(names, values, strict=True))})
             for name, values in (("a", (1.0, 0.5, 0.1, None, 1.0)), ("b", (2, None, 0.2, None, 2)))
         ]
-        titles = score_titles(Evaluation(tuple(rows), tolerance=3))
+        titles = score_titles(Evaluation(tuple(rows), 3, Verdict("", {}, 0.0)))
         assert titles == {"loss": "loss", "f1": "F1 (within 3), of 1 recording", "purity": "purity"}
         assert perfect_in_words(titles) == "Perfect: 0 for loss; 1 for F1."
         assert perfect_in_words({"purity": "purity"}) == ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from structsvm.baselines.blind import blind_to
 from structsvm.data.copies import contents, joined
 from structsvm.data.sample import Sample, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data.words import Words
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of
 from structsvm.evaluation.contrast import LEARNED, Contrast, once_each
@@ -46,7 +46,7 @@ from structsvm.partitions.comparison import BLIND, CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem, has_rows
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
@@ -127,29 +127,14 @@ class Evaluation(Printed):
     samples: tuple[SampleScores, ...]
     tolerance: int
     """A predicted change is a hit within so many samples of a true one."""
-    words: Words = RECORDINGS
-    measure: str = "loss"
-    """What verdicts go by, in a word: "loss" or "disagreement"."""
-    contents: tuple[int, ...] = ()
-    """A number for each sample, the same for copies, which the verdict counts once; empty if all
-    are different."""
-    seen: int = 0
-    """How many of the samples the metric was learned from."""
+    verdict: Verdict
+    """The verdict on whether learning paid, ready to print."""
     confusion: Mapping[str, Confusion] = field(default_factory=dict)
     """Of the states, over all samples, for each metric or baseline that names what it finds; empty
     where nothing does, or the labels have no names."""
-    draws: int = 1
-    """How often everything is among the samples, if they are parts that were drawn."""
-    question: str = ""
-    """What scores of parts of a table answer, and what not, in a sentence."""
     learned_again: bool | None = None
     """Whether the metric of each part of a table was learned from the rest of it; None if samples
     are whole."""
-    classifiers: frozenset[str] = frozenset()
-    """Names of the baselines that are no metrics."""
-    units: tuple[int, ...] = ()
-    """The number of the group of each sample, of which the verdict counts each once; empty if
-    samples are independent."""
 
     @classmethod
     def of(
@@ -161,12 +146,18 @@ class Evaluation(Printed):
         tolerance: int = 5,
         *,
         named: Mapping[str, Sequence[Confusion]] | None = None,
+        copies: Ints | None = None,
+        units: Ints | None = None,
+        draws: int = 1,
+        classifiers: Collection[str] = (),
+        learned_again: bool | None = None,
         **about: Any,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        ``named`` are the confusions of the states of each sample, by what named them; the others
-        are attributes.
+        ``named`` are the confusions of the states of each sample, by what named them; ``copies``
+        and ``units`` numbers of the samples, (N,), the same for copies and for samples of a group;
+        ``draws`` how often everything is among the samples; ``about`` goes to the verdict.
         """
         named, rows = named or {}, []
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
@@ -181,9 +172,40 @@ class Evaluation(Printed):
             metric: Confusion(parts[0].states, np.sum([part.counts for part in parts], axis=0))
             for metric, parts in named.items()
         }
-        about = {"words": problem.traits.words, **about}
-        measure = problem.comparison.measure(truths[0])
-        return cls(tuple(rows), tolerance, measure=measure, confusion=confusion, **about)
+        losses: dict[str, Floats] = {
+            metric: np.array([row.scores[metric]["disagreement"] for row in rows])
+            for metric in guesses
+        }
+        about = {"words": problem.traits.words, "grouped": units is not None, **about}
+        if copies is not None:
+            about["copies"] = len(rows) - np.unique(copies).size
+            if units is not None:
+                units = joined(units, copies)
+            elif about["copies"]:
+                losses = {name: once_each(values, copies) for name, values in losses.items()}
+        learned = losses.pop(LEARNED)
+        units = np.arange(learned.size) if units is None else units
+        verdict = Verdict.against(
+            {
+                name: Contrast.of(name, values - learned, units, draws=draws)
+                for name, values in losses.items()
+            },
+            classifiers,
+            loss=float(learned.mean()),
+            measure=problem.comparison.measure(truths[0]),
+            **about,
+        )
+        return cls(tuple(rows), tolerance, verdict, confusion, learned_again)
+
+    @property
+    def words(self) -> Words:
+        """What the samples are called."""
+        return self.verdict.words
+
+    @property
+    def question(self) -> str:
+        """What scores of parts of a table answer, and what not, in a sentence."""
+        return self.verdict.question
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
@@ -219,37 +241,6 @@ class Evaluation(Printed):
     def contrast(self, baseline: str) -> Contrast:
         """Return the disagreement of a baseline minus that of the metric, as in the verdict."""
         return self.verdict.contrasts[baseline]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on whether learning paid, ready to print."""
-        losses: dict[str, Floats] = {
-            name: np.array([row.scores[name]["disagreement"] for row in self.samples])
-            for name in self.samples[0].scores
-        }
-        numbers, units = np.array(self.contents, dtype=np.int64), np.array(self.units)
-        copies = numbers.size - np.unique(numbers).size
-        if units.size:
-            units = joined(units, numbers) if numbers.size else units
-        else:
-            if copies:
-                losses = {name: once_each(values, numbers) for name, values in losses.items()}
-            units = np.arange(losses[LEARNED].size)
-        learned = losses.pop(LEARNED)
-        return Verdict.against(
-            {
-                name: Contrast.of(name, values - learned, units, draws=self.draws)
-                for name, values in losses.items()
-            },
-            self.classifiers,
-            loss=float(learned.mean()),
-            words=self.words,
-            measure=self.measure,
-            copies=copies,
-            seen=self.seen,
-            grouped=bool(self.units),
-            question=self.question,
-        )
 
     def short_table(self) -> ShortTable:
         """The mean scores of each metric, and the verdict."""
@@ -432,6 +423,7 @@ def evaluate(
         names,
         None if groups is None else form.in_order(groups, "groups"),
         words=words,
+        seen=seen,
         measured=measured,
         n_clusters=n_clusters,
         tolerance=tolerance,
@@ -443,7 +435,7 @@ def evaluate(
         columns = column_names(learner)
         warn_of_codes(measured, columns, words)
         warn_of_labels(measured, compared.truths, columns, words)
-    return replace(compared.evaluation, seen=seen)
+    return compared.evaluation
 
 
 class Comparison(NamedTuple):
@@ -463,6 +455,7 @@ def compare(
     groups: Any,
     *,
     words: Words,
+    seen: int,
     measured: Sequence[Sample] | None,
     n_clusters: Counts | str,
     tolerance: int,
@@ -476,7 +469,7 @@ def compare(
     names = [str(i) for i in range(N)] if names is None else list(names)
     if len(names) != N:
         raise DataError(f"{words.wholes(N)} but {counted(len(names), 'name')}")
-    units = () if groups is None else tuple(units_of(groups, N, words)[1].tolist())
+    units = None if groups is None else units_of(groups, N, words)[1]
     truths = encode(learner, samples, ys)
     guesses, states = _found_by_all(learner, samples, truths, n_clusters, measured)
     counts = _counts(learner, truths, n_clusters)
@@ -501,10 +494,11 @@ def compare(
         learner.problem_,
         tolerance,
         named=confusions_of(learner, samples, ys, states, unseen_states),
-        words=words,
-        contents=tuple(contents([sample.data for sample in samples]).tolist()),
-        classifiers=frozenset([*estimators_in(learner.baselines_), *baselines]),
+        copies=contents([sample.data for sample in samples]),
         units=units,
+        classifiers=[*estimators_in(learner.baselines_), *baselines],
+        words=words,
+        seen=seen,
     )
     return Comparison(truths, guesses, states, evaluation)
 
@@ -627,12 +621,12 @@ def _evaluate_parts(
         [f"{asked} {i}" for i in range(len(parts))],
         data.problem,
         tolerance,
+        draws=found.folds.draws,
+        classifiers=estimators_in(learner.baselines_),
+        learned_again=again,
         words=found.words,
         seen=0 if again else learner.training_data_.count_known(arrays),
-        classifiers=frozenset(estimators_in(learner.baselines_)),
-        draws=found.folds.draws,
         question=question_in_words(asked, len(parts), again),
-        learned_again=again,
     )
 
 

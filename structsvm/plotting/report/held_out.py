@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -97,13 +97,12 @@ class HeldOut:
                 names,
                 groups,
                 words=words,
+                seen=learner.training_data_.count_known([x.data for x in measured]),
                 measured=measured,
                 n_clusters=n_clusters,
                 tolerance=tolerance,
                 unseen_states=unseen_states,
             )
-        seen = learner.training_data_.count_known([x.data for x in measured])
-        evaluation = replace(evaluation, seen=seen)
         labels = labels_of_each(ys, samples, words)
         K = asked_counts(n_clusters, truths)
         with share("margins", DECODED, 1.0):

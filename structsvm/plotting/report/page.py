@@ -231,7 +231,7 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
             "part": words.part,
             "parts": f"{words.part}s",
             "scores": list(titles.items()),
-            "measure": evaluation.measure,
+            "measure": evaluation.verdict.measure,
             "perfect": perfect_in_words(titles),
             "meanings": meanings_in_words(titles, words),
             "ideals": {name: SCORES[name].perfect for name in titles if name in SCORES},
@@ -268,10 +268,9 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
 
 def notes(held_out: HeldOut) -> list[str]:
     learner, found = held_out.learner, []
-    if held_out.evaluation.seen:
+    if seen := held_out.evaluation.verdict.seen:
         found.append(
-            f"The metric was learned from {held_out.evaluation.seen} of these: the figures are "
-            "better than on new ones."
+            f"The metric was learned from {seen} of these: the figures are better than on new ones."
         )
     question = question_in_words(learner)
     if question:
