@@ -148,9 +148,9 @@ class TestBadArchives:
     @pytest.mark.parametrize(
         ("arrays", "message"),
         [
-            ({"X": X[:, 0]}, r"X has shape \(6,\), expected \(T, P\)"),
+            ({"X": X[:, 0]}, r"X has shape \(6,\) .*, expected numbers \(T, P\)"),
             ({"X": X[:0]}, r"X has shape \(0, 2\)"),
-            ({"X": np.array([["1", "2"]] * 6)}, "X holds <U1 values, expected numbers"),
+            ({"X": np.array([["1", "2"]] * 6)}, "holds <U1 values, expected numbers"),
             ({"X": np.where(X == 9, np.nan, X)}, "a missing value in row 1, column 'b'"),
             ({"X": np.where(X == 16, -np.inf, X)}, "-inf in row 2, column 'a'"),
             ({"y": Y[:5]}, r"y has shape \(5,\), X has 6 rows"),

@@ -108,7 +108,7 @@ class TestErrors:
             (tmp_path / name).write_bytes(content)
             with pytest.raises(DataError, match=f"{name}: no file of sound or pictures"):
                 read_media(tmp_path / name)
-        with pytest.raises(DataError, match="no such file"):
+        with pytest.raises(DataError, match="No such file"):
             read_media(tmp_path / "missing.mkv")
         (tmp_path / "folder.mkv").mkdir()
         with pytest.raises(DataError, match=r"folder\.mkv: no file of sound"):

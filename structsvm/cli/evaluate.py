@@ -63,6 +63,16 @@ from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import ShortTable
 
+SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
+LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
+"""Samples to learn from, or rows of a table, or values, from which on three folds are what there is
+time for: five take twice as long."""
+REPORTED = 0.9  # what part of the time of comparing goes into the report, about
+COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
+FEWEST = 4  # independent samples of which any can be held out
+ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
+"""Independent samples of which enough are left to judge by cross-validation."""
+
 
 def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
@@ -211,17 +221,6 @@ def state_table(result: Evaluation) -> str:
         for state, n, share, others in confused_states(result.confusion[who])
     )
     return f"{ShortTable('', columns, rows)}\n"
-
-
-SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for the verdict
-LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
-"""Samples to learn from, or rows of a table, or values, from which on three folds are what there is
-time for: five take twice as long."""
-REPORTED = 0.9  # what part of the time of comparing goes into the report, about
-COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
-FEWEST = 4  # independent samples of which any can be held out
-ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
-"""Independent samples of which enough are left to judge by cross-validation."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.cli.evaluate import can_be_split, refuse_split
+from structsvm.cli.evaluate import refuse_split
 from structsvm.cli.inputs import (
     InputData,
     Reading,
@@ -65,6 +65,9 @@ CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
 IN_MEMORY = ("labels", "outside", "chunk_column", "recording_column", "regions", "rates", "split")
 """Parameters of reading and options that need all recordings in memory."""
 WAIT = 30  # seconds to wait for a scheduler
+
+
+COLUMNS = ("seconds", "calls", "iterations", "status")
 
 
 def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -183,7 +186,7 @@ def _learn(
     )
     if args.rates and not interrupted:
         interrupted = _learn_rates(learner, training, terminal, args.output)
-    _tell(learner, training, inputs, args, terminal, interrupted)
+    _tell(learner, inputs, args, terminal, interrupted)
     if terminal.as_json:
         unlabelled = {"unlabelled_samples": unlabelled_samples(inputs)}
         terminal.report(describe(learner, args.output) | unlabelled)
@@ -324,7 +327,6 @@ def _is_resumed(args: argparse.Namespace) -> bool:
 
 def _tell(
     learner: MetricLearner,
-    training: TrainingSet,
     inputs: InputData,
     args: argparse.Namespace,
     terminal: Terminal,
@@ -338,22 +340,15 @@ def _tell(
         terminal.note(f"{words.wholes(left_out)} without any label left out")
     if learner.alternated_ is not None:
         terminal.note(learner.alternated_.summary)
-    where, on = "PATH", f"{words.whole}s it was not learned from"
-    if training.is_complete and can_be_split(learner, training.samples, training.given or ()):
-        on = f"held-out {learner.question_}, each with a metric learned from the others"
-        where = args.paths[0]
     called = words_of_training(learner.problem_)
     lines = [
         f"learned from {training_in_words(learner.training_data_, called)}",
         question_in_words(learner),
         certificate_in_words(learner.solution_),
-        f"saved in {args.output}; to evaluate it on {on}",
-        f"  structsvm evaluate {args.output} {where}",
+        f"saved in {args.output}; to evaluate it on {words.whole}s it was not learned from",
+        f"  structsvm evaluate {args.output} PATH",
     ]
     terminal.note("\n".join(filter(None, lines)))
-
-
-COLUMNS = ("seconds", "calls", "iterations", "status")
 
 
 def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:

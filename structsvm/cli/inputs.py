@@ -83,6 +83,8 @@ PARAMETER = re.compile(
 )
 """``ignore='b'``, ``skip_lines=[1]``, or ``encoding=`` alone."""
 PHRASES = {"features=HermiteMoments()": "--context moments", "resume=": "checkpoint="}
+LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
+"""Classes whose names elsewhere mean that there is none, in lower case."""
 
 
 def texts_of(args: argparse.Namespace, group: str) -> dict[str, str]:
@@ -311,10 +313,6 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
     for phrase, typed in PHRASES.items():
         text = text.replace(phrase, typed)
     return PARAMETER.sub(option, text)
-
-
-LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
-"""Classes whose names elsewhere mean that there is none, in lower case."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ size of pictures or the rate of sound.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from os import PathLike
@@ -121,8 +120,6 @@ def read_media(
     ((3, 38), 'chroma_A')
     """
     file = Path(path)
-    if not os.path.exists(file):
-        raise DataError(f"{file}: no such file")
     return read_streams(file, printable(file.stem) if name is None else name, stream)
 
 

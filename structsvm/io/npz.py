@@ -59,10 +59,11 @@ def read_npz(
     if "X" not in arrays:
         raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
     X = arrays["X"]
-    if X.ndim != 2 or 0 in X.shape:
-        raise DataError(f"{path}: X has shape {X.shape}, expected (T, P), one row per sample")
-    if X.dtype.kind not in "fiub":
-        raise DataError(f"{path}: X holds {X.dtype} values, expected numbers")
+    if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":
+        raise DataError(
+            f"{path}: X has shape {X.shape} and holds {X.dtype} values, expected numbers (T, P), "
+            "one row per sample"
+        )
     features = tuple(f"x{j}" for j in range(X.shape[1]))
     if "features" in arrays:
         features = tuple(map(str, np.atleast_1d(arrays["features"]).ravel().tolist()))

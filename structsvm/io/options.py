@@ -30,6 +30,29 @@ SPACES = r"\s+"  # what separates columns that stand below each other; pandas re
 TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
 """Separators as they may be typed."""
 SEQUENCES = ("missing_labels", "features", "ignore", "skip_lines")
+TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
+SEPARATORS = ("\t", ",", ";", "|")
+CALLED = {"\t": "tabs", SPACES: "spaces"}
+ROWS = 50  # of a file, that tell how it is written
+CHUNK = 2**20
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""First bytes that tell an encoding."""
+OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
+POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
+WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
+BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
+THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
+NAMED = 5  # lines that a message names
+COMMENT = "#"  # how a line begins that is none of the table
+OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
+"""The first line of a text that tells Excel what separates its columns."""
 
 
 @dataclass(frozen=True)
@@ -96,17 +119,15 @@ class FileOptions:
         """Refuse what no file can have."""
         for name in SEQUENCES:
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        if self.separator is not None:
-            separator = TYPED.get(self.separator, self.separator)
-            if len(separator) != 1 and separator != SPACES:
-                raise SettingsError(
-                    f"separator must be one letter, 'tab' or 'space', got {self.separator!r}"
-                )
-            object.__setattr__(self, "separator", separator)
-        if self.decimal not in (None, ".", ","):
-            raise SettingsError(f"decimal must be '.' or ',', got {self.decimal!r}")
-        if self.decimal is not None and self.decimal == self.separator:
-            raise SettingsError(f"{self.decimal!r} cannot be decimal mark and separator at once")
+        separator = self.separator and TYPED.get(self.separator, self.separator)
+        is_one = separator in (None, SPACES) or len(separator) == 1
+        is_mark = self.decimal in (None, ".", ",") and separator != (self.decimal or "")
+        if not (is_one and is_mark):
+            raise SettingsError(
+                "separator must be one letter, 'tab' or 'space', and decimal another one, '.' or "
+                f"',', got {self.separator!r} and {self.decimal!r}"
+            )
+        object.__setattr__(self, "separator", separator)
         wrong = [line for line in self.skip_lines if not is_whole(line) or line < 1]
         if wrong:
             raise SettingsError(f"lines to skip are counted from 1, got {wrong[0]!r}")
@@ -139,31 +160,6 @@ class FileOptions:
 
 
 USUAL = FileOptions()
-
-
-TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
-SEPARATORS = ("\t", ",", ";", "|")
-CALLED = {"\t": "tabs", SPACES: "spaces"}
-ROWS = 50  # of a file, that tell how it is written
-CHUNK = 2**20
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-"""First bytes that tell an encoding."""
-OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
-POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
-WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
-BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
-THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
-NAMED = 5  # lines that a message names
-COMMENT = "#"  # how a line begins that is none of the table
-OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
-"""The first line of a text that tells Excel what separates its columns."""
 
 
 @dataclass(frozen=True)
