@@ -50,7 +50,6 @@ from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.comparison import BLIND
 from structsvm.partitions.problem import PartitionProblem, has_rows
-from structsvm.plotting import report_page
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
 from structsvm.plotting.words import confused_states
@@ -93,8 +92,9 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
     check_output(args, args.output, (".html", ".htm"))
     learner, inputs, samples = _read(args, terminal)
     learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
-    about = {"title": f"What {args.model.stem} is worth", "times": inputs.times}
-    page = _judged(report_page, args, terminal, learner, inputs, samples, **about)
+    times = inputs.times
+    held_out = _judged(HeldOut.of, args, terminal, learner, inputs, samples, times=times)
+    page = page_of(held_out, f"What {args.model.stem} is worth")
     if args.groups is None and len(inputs) >= MIN_UNITS:
         terminal.note(taken_to_be_independent(inputs))
     encoded = printable(page).encode()
