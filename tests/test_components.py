@@ -40,11 +40,6 @@ def test_all_of_them_keep_every_distance(recordings):
     )
 
 
-def test_the_largest_entry_of_a_component_is_positive(recordings):
-    found = Components().fit(recordings).components_
-    assert (found[np.arange(len(found)), np.abs(found).argmax(axis=1)] > 0).all()
-
-
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, "all", float("nan"), None])
 def test_numbers_that_cannot_be_are_refused(recordings, n):
     with pytest.raises(SettingsError, match="n_components must be a number of them, or a share"):

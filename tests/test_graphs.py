@@ -163,14 +163,6 @@ def test_superpixels_and_pixels_of_an_image():
     assert pixels.n_edges == 23 * 30 + 24 * 29
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 1, 3), (2, 2, 3), (1, 5, 3), (5, 1)])
-@pytest.mark.parametrize("settings", [{}, {"nodes": "pixels"}, {"edges": "adjacent"}])
-def test_tiny_images(rng, shape, settings):
-    graph = from_image(rng.random(shape), GraphOfImage(**settings))
-    assert 1 <= graph.n_samples <= shape[0] * shape[1]
-    assert graph.sizes.sum() == shape[0] * shape[1]
-
-
 @pytest.mark.parametrize(
     ("image", "names"),
     [
@@ -183,14 +175,6 @@ def test_tiny_images(rng, shape, settings):
 def test_channels(image, names):
     settings = GraphOfImage(nodes="pixels", features="colour+position")
     assert from_image(image, settings).features == names
-
-
-def test_features_have_fixed_units():
-    image = two_halves()
-    alone = from_image(image, GraphOfImage(nodes="pixels"))
-    wider = from_image(np.hstack([image, image]), GraphOfImage(nodes="pixels"))
-    assert alone.in_units
-    np.testing.assert_allclose(alone.X[0, :3], wider.X[0, :3])  # the same colour, the same number
 
 
 @pytest.mark.parametrize(
@@ -258,12 +242,6 @@ def test_scores_of_random_label_maps(rng):
         assert partition_loss(truth, nodes) == pytest.approx(partition_loss(exact, guessed))
         assert region_rand(truth, nodes) == pytest.approx(adjusted_rand_index(exact, guessed))
         assert jaccard_distance(truth, nodes) is None
-
-
-def test_labels_of_nodes():
-    graph = from_networkx(path())
-    for y in ({0: "a", 1: "a", 2: "b", 3: "b"}, ["a", "a", "b", "b"], np.array([1.0, 1, 2, 2])):
-        assert node_labels(y, graph).M == EquivalenceMatrix.from_labels([0, 0, 1, 1])
 
 
 @pytest.mark.parametrize("missing", [-1, "nobody names it"])

@@ -19,10 +19,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from structsvm import (
     ChangePoint,
-    Clustering,
     EquivalenceMatrix,
     MetricLearner,
-    NormalizedCut,
     interop,
 )
 from structsvm.datasets import relevant_changes
@@ -121,14 +119,6 @@ class TestRuptures:
             whole = ruptures_detector(learner).fit_predict(NEW[0])
             assert whole == learner.predict_breakpoints(NEW[0])
 
-    def test_a_table_has_no_segments(self):
-        rng = np.random.default_rng(0)
-        y = np.arange(30) % 3
-        Xs = [np.eye(3)[y] + 0.1 * rng.standard_normal((30, 3)) for _ in range(2)]
-        learner = MetricLearner(Clustering()).fit(Xs, [y, y])
-        with pytest.raises(DataError, match="would find other segments here than Clustering"):
-            ruptures_detector(learner).fit(Xs[0])
-
     def test_levels_far_from_zero_keep_their_digits(self):
         learner = MetricLearner(standardize=None).fit([X + 1e8 for X in XS], YS)
         X = NEW[0] + 1e8
@@ -173,17 +163,6 @@ class TestScikitLearn:
         back = asked.set_output(transform="default").transform(NEW)
         assert all(isinstance(X, np.ndarray) for X in back)
 
-    def test_set_output_of_graphs(self):
-        y = np.repeat([0, 1], 6)
-        rng = np.random.default_rng(0)
-        X = np.column_stack([y + 0.1 * rng.normal(size=12), rng.normal(size=12)])
-        graph = np.ones((12, 12)), X
-        learner = MetricLearner(NormalizedCut()).fit([graph] * 2, [y, y])
-        plain = learner.transform(graph)
-        asked = learner.set_output(transform="pandas")
-        assert np.array_equal(asked.transform(graph), plain)
-        assert np.array_equal(asked.transform([graph])[0], plain)
-
     def test_a_pipeline_learns_transforms_and_is_told_its_output(self):
         centre = FunctionTransformer(lambda Xs: [X - X.mean(axis=0) for X in Xs])
         steps = [("centre", centre), ("metric", MetricLearner(standardize=None))]
@@ -206,12 +185,6 @@ class TestMetricLearn:
                 return self
 
         return Given().fit()
-
-    def test_the_matrix_is_the_same(self, learner, theirs):
-        B = learner.get_mahalanobis_matrix()
-        np.testing.assert_allclose(B, theirs.get_mahalanobis_matrix())
-        B[:] = 0.0
-        assert learner.get_mahalanobis_matrix().any()
 
     def test_distances_are_the_same(self, learner, theirs):
         pairs = np.random.default_rng(0).standard_normal((20, 2, 3))

@@ -7,7 +7,6 @@ from skimage import graph as region_graph
 from sklearn.metrics import adjusted_rand_score
 
 from structsvm import MetricLearner, NormalizedCut
-from structsvm.errors import SettingsError
 from structsvm.graphs.similarity import Similarity
 from structsvm.interop import weighted_graph
 from structsvm.learner.steps import prepare
@@ -77,16 +76,6 @@ def test_scikit_image_cuts_where_the_learner_does(learner, pictures):
     assert theirs == 1.0 > without
 
 
-def test_what_is_no_networkx_graph(learner):
-    X = np.random.default_rng(1).uniform(size=(5, 3))
-    A = np.diag(np.ones(4), 1)
-    weighted = weighted_graph(learner, (A + A.T, X))
-    assert sorted(weighted.edges) == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    assert weighted.nodes[3]["labels"] == [3]
-    difference = (X[0] - X[1]) @ learner.metric_.factor
-    assert weighted[0][1]["weight"] == pytest.approx(np.exp(-(difference**2).sum()))
-
-
 def test_features_are_weighted_as_the_metric_sees_them(pictures):
     graphs, sides = [p[2] for p in pictures], [p[3] for p in pictures]
     learner = MetricLearner(NormalizedCut(), standardize="training").fit(graphs[:2], sides[:2])
@@ -96,10 +85,3 @@ def test_features_are_weighted_as_the_metric_sees_them(pictures):
     for a, b, weight in weighted.edges(data="weight"):
         difference = (sample.X[place[a]] - sample.X[place[b]]) @ learner.metric_.factor
         assert weight == pytest.approx(np.exp(-(difference**2).sum()))
-
-
-def test_a_learner_of_recordings_has_no_graphs():
-    X = np.repeat([0.0, 3.0], 20)[:, None] + np.random.default_rng(0).normal(size=(40, 1))
-    learner = MetricLearner(standardize=None).fit([X, X + 0.1], [[20, 40]] * 2)
-    with pytest.raises(SettingsError, match="ChangePoint has no graphs whose edges"):
-        weighted_graph(learner, X)

@@ -153,12 +153,6 @@ class TestSegmentation:
         with pytest.raises(SettingsError, match=message):
             plot_segmentation(learner, XS[0], ax=ax, **options)
 
-    def test_a_single_sample_and_values_between_missing_ones_are_seen(self, learner, ax):
-        plot_segmentation(learner, XS[0][:1], ax=ax, n_traces=2)
-        dots = [line for line in ax.lines if line.get_marker() == "."]
-        assert len(dots) == 2
-        assert [tick for tick in ax.get_xticks() if -0.5 <= tick <= 0.5] == [0]
-
     def test_times_are_those_of_the_recording_and_dates_do_not_overlap(self, learner, tmp_path):
         dates = pd.date_range("2024-03-30 20:00", periods=200, freq="h", tz="Europe/Berlin")
         recording = replace(RECORDINGS[0], time=time_axis(dates, 200))
@@ -352,11 +346,6 @@ class TestClusters:
         assert 0 < len(rings.get_offsets()) == wrong.sum() < 15
         assert f"ringed: {wrong.sum()} of 150 misplaced" in ax.get_title(loc="left")
 
-    def test_without_truth(self, iris, ax):
-        plot_clusters(iris, load_iris().data, n_clusters=2, ax=ax)
-        assert ax.get_title(loc="left") == "2 clusters"
-        assert len(ax.collections) == 2
-
     def test_a_legend_names_the_classes_that_clusters_go_with(self, iris, ax):
         X, y = load_iris(return_X_y=True)
         names = load_iris().target_names[y]
@@ -393,14 +382,6 @@ class TestClusters:
         plot_clusters(learner, X, np.array(names)[y], n_clusters=3, ax=ax)
         told = [text.get_text() for text in ax.get_legend().get_texts()]
         assert sorted(text.strip().replace("\\", "") for text in told) == sorted(names)
-
-    def test_a_legend_of_many_clusters_has_all_that_true_ones_go_with(self, iris, ax):
-        X, y = load_iris(return_X_y=True)
-        plot_clusters(iris, X, y, n_clusters=40, ax=ax)
-        assert ax.get_legend().get_title().get_text() == "20 of 40"
-        told = [text.get_text() for text in ax.get_legend().get_texts()]
-        assert told[:3] == ["0", "1", "2"]
-        assert len(told) == 20
 
 
 def test_names_of_runs_methods_and_features_are_as_they_are(ax):

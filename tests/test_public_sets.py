@@ -138,13 +138,6 @@ class TestDownload:
         assert MOCAP6.archive in message
         assert files_in(tmp_path) == []
 
-    def test_a_wrong_file_put_there_by_hand(self, tmp_path):
-        raw = MOCAP6.folder(tmp_path) / "raw"
-        raw.mkdir(parents=True)
-        (raw / "mocap6.mat").write_bytes(b"something else")
-        with pytest.raises(DownloadError, match="what lies there has another content"):
-            _sets.fetch_mocap6(data_home=tmp_path)
-
     def test_another_content_than_expected(self, upstream, tmp_path, monkeypatch):
         (upstream / MOCAP6.repository / MOCAP6.commit / "mocap6.mat").write_bytes(b"changed")
         with serving(upstream) as server:

@@ -68,15 +68,6 @@ class TestWindows:
         nearest = np.abs(np.arange(57)[:, None] - middles).argmin(axis=1)
         np.testing.assert_array_equal(found.spread(np.arange(len(found))), nearest)
 
-    def test_own_statistics_and_frames(self):
-        def steps(stack):
-            return np.abs(np.diff(stack, axis=1)).sum(axis=(1, 2))
-
-        frame = pd.DataFrame({"a": np.arange(20.0), "b": 0.0})
-        found = windows(frame, 1, 4, statistics=["mean", steps])
-        assert found.names == ("a mean", "b mean", "steps 0")
-        assert found.X[:, 2].tolist() == [3.0] * len(found)
-
     @pytest.mark.parametrize(
         ("given", "error", "message"),
         [

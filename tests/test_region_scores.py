@@ -207,27 +207,6 @@ def test_the_threshold_of_two_regions_is_chosen_on_held_out_graphs_and_moves_for
     )
 
 
-def test_the_baseline_takes_images_graphs_and_features_of_nodes(rng):
-    images, maps = scenes(rng, 4)
-    image = GraphOfImage(n_superpixels=30)
-    samples, _ = NormalizedCut(image=image).read(images)
-    graphs_ = [sample.side for sample in samples]
-    baseline = RegionClassifier(**FEW, image=image).fit(images, maps)
-    of_graphs = clone(baseline).fit(graphs_, maps)
-    of_nodes = clone(baseline).fit([g.X for g in graphs_], list(map(node_names, maps, graphs_)))
-    for a, b, c in zip(
-        baseline.predict(images),
-        of_graphs.predict(graphs_),
-        of_nodes.predict([g.X for g in graphs_], 2),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(a, c)
-    learner = MetricLearner(NormalizedCut(image=image)).fit(images[:2], maps[:2])
-    found = evaluate(learner, images[2:], maps[2:], baselines={"a forest": baseline})
-    assert found.scores["a forest"]["loss"] < 0.5
-
-
 def test_at_most_so_many_regions_are_named_as_are_asked_for(rng):
     images, maps = scenes(rng, 4, ("sky", "land", "house"))
     baseline = RegionClassifier(**FEW, image=GraphOfImage(n_superpixels=30)).fit(images, maps)

@@ -2,7 +2,6 @@
 
 import shutil
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ TRAIN, TEST = (
     for s in (0, 1)
 )
 XS, YS = arrays_and_labels(TEST)
-SITE = Path(__file__).resolve().parents[1] / "docs"
 NAMES = [f"walk {k}" for k in range(5)] + ["<b>tea & 'cake'</b><script>alert(1)</script>"]
 PROGRAMS = {
     "browser": ("chromium", "chromium-browser", "google-chrome"),
@@ -205,16 +203,6 @@ def test_the_keyboard_goes_through_recordings(page):
     assert by_id(page, "filter").get_attribute("value") == "n"
 
 
-def test_tab_reaches_everything(page):
-    seen = set()
-    for _ in range(40):
-        press(page, Keys.TAB)
-        active = page.switch_to.active_element
-        seen.add(active.get_attribute("id") or active.text)
-    names = {"filter", "worse", "table", "show", "picture", "Previous", "Next", "Zoom in"}
-    assert names | set(NAMES) <= seen
-
-
 def luminance(color: str) -> float:
     parts = [int(color.lstrip("#")[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
@@ -375,15 +363,6 @@ def test_a_phone_scrolls_down_only(on_a_phone, address, of_states):
         assert wide <= 390, page
 
 
-def test_a_phone_shows_a_score_of_the_baseline_with_the_longest_name(on_a_phone, of_states):
-    on_a_phone.get(of_states)
-    script = "return [...document.querySelectorAll('#means tbody tr')].map((row) => {"
-    script += " const [name, loss] = row.children; return [name.textContent, loss"
-    script += ".getBoundingClientRect().right]; })"
-    for name, right in on_a_phone.execute_script(script):
-        assert right <= 390, name
-
-
 def test_a_legend_names_the_classes_that_clusters_go_with(browser, tmp_path):
     X, y = load_iris(return_X_y=True)
     names = load_iris().target_names[y]
@@ -426,85 +405,6 @@ def test_how_sure_each_change_is_stands_below_the_segments(page, learner):
     for words, change in zip(told, changes, strict=True):
         assert words.startswith(f"change at sample {change['start']}: margin ")
         assert float(words.rpartition(" ")[2]) == pytest.approx(change["margin"], rel=5e-3)
-
-
-@pytest.fixture(scope="module")
-def of_the_site(tmp_path_factory) -> str:
-    """Return the address of a page that has a figure, in the style of the site."""
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copy(SITE / "_static" / "site.css", folder)
-    shutil.copy(SITE / "paper" / "guide_change_points.png", folder / "figure.png")
-    (folder / "page.html").write_text(
-        '<!doctype html><meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<link rel="stylesheet" href="site.css"><style>img {height: auto; max-width: 100%}</style>'
-        '<body data-theme="auto"><article><p><img src="figure.png"></p>'
-        '<div style="overflow-x: auto"><table><tr>'
-        f'<td><code class="literal">{"long" * 40}</code></td><td>{"words " * 40}</td></tr></table>'
-        "</div></article></body>",
-        encoding="utf-8",
-    )
-    return (folder / "page.html").as_uri()
-
-
-def test_a_phone_scrolls_a_figure_of_the_site_in_a_box_instead_of_shrinking_its_words(
-    on_a_phone, of_the_site
-):
-    on_a_phone.get(of_the_site)
-    figure = on_a_phone.find_element(By.TAG_NAME, "img")
-    assert figure.size["width"] >= 600
-    box = on_a_phone.find_element(By.TAG_NAME, "p")
-    assert box.size["width"] < 390
-    assert box.value_of_css_property("overflow-x") == "auto"
-    assert on_a_phone.execute_script("return document.documentElement.scrollWidth") <= 390
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
-def test_a_figure_of_the_site_does_not_glare_on_a_dark_page(browser, of_the_site, scheme, theme):
-    wanted = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
-    browser.get(of_the_site)
-    browser.execute_script("document.body.dataset.theme = arguments[0]", theme)
-    is_dark = (scheme if theme == "auto" else theme) == "dark"
-    filtered = browser.find_element(By.TAG_NAME, "img").value_of_css_property("filter")
-    assert filtered == ("brightness(0.8)" if is_dark else "none")
-
-
-@pytest.fixture(scope="module")
-def scenes():
-    """Images whose mask follows hue, and a learner of the first three; the last has three parts."""
-    rng, images, masks = np.random.default_rng(4), [], []
-    for i in range(7):
-        mask = np.zeros((24, 32), dtype=int)
-        mask[5:17, 4 + 2 * i : 14 + 2 * i] = 1
-        if i == 6:
-            mask[18:] = 2
-        images.append(rng.integers(0, 120, (24, 32, 3)).astype(np.uint8))
-        images[-1][mask == 1, 0] += 70
-        masks.append(mask)
-    problem = NormalizedCut(image=GraphOfImage(n_superpixels=40, compactness=30))
-    return MetricLearner(problem).fit(images[:3], masks[:3], baselines="quick"), images, masks
-
-
-def test_the_smallest_distance_is_bold_and_what_does_not_apply_comes_last(
-    browser, scenes, tmp_path
-):
-    learner, images, masks = scenes
-    held_out = images[3:], masks[3:], "true"
-    page = report_page(learner, *held_out[:2], n_clusters="true")
-    (tmp_path / "cuts.html").write_text(page, encoding="utf-8")
-    browser.get((tmp_path / "cuts.html").as_uri())
-    scores = evaluate(learner, *held_out)
-    distances = [f"{score['jaccard']:.3f}" for score in scores.scores.values()]
-    assert len(set(distances)) > 1
-    bold = [
-        row.find_elements(By.TAG_NAME, "td")[1].get_attribute("class") == "best"
-        for row in browser.find_elements(By.CSS_SELECTOR, "#means tbody tr")
-    ]
-    assert bold == [distance == min(distances) for distance in distances]
-    for _ in ("ascending", "descending"):
-        browser.find_element(By.CSS_SELECTOR, "th[data-key=jaccard] button").click()
-        assert shown(browser)[-1] == "3"  # with three parts, it has no such distance
 
 
 def labels_of_the_axis(page):

@@ -62,17 +62,6 @@ def test_scores_are_centred_logarithms_of_probabilities_with_context(rng):
     assert scores.get_feature_names_out().tolist() == ["score rest", "score turn", "score walk"]
 
 
-@pytest.mark.parametrize("estimator", ["logistic", "boosting"])
-def test_scores_know_states_and_are_the_same_each_time(estimator, rng):
-    Xs = recordings(4, rng)
-    found = StateScores(estimator, n_folds=2).fit_transform(Xs, [NAMES] * 4)
-    again = StateScores(estimator, n_folds=2).fit_transform(Xs, [NAMES] * 4)
-    for F, G in zip(found, again, strict=True):
-        np.testing.assert_array_equal(F, G)
-    right = np.array(["rest", "turn", "walk"])[found[0].argmax(axis=1)] == NAMES
-    assert right.mean() > 0.8
-
-
 def test_other_recordings_are_scored_by_the_mean_of_the_folds_and_of_all(rng):
     Xs, new, ys = recordings(4, rng), recordings(2, rng), [NAMES] * 4
     scores = StateScores("logistic", lags=(0,), n_folds=2, standardize=None)
@@ -141,18 +130,6 @@ def test_folds_are_drawn_so_that_every_state_is_known_to_each(seed):
     recipe = StateScores(n_folds=2, random_state=seed)._recipe()
     folds = recipe.draw(Xs, states, None, every_state=True)
     assert folds[6] != folds[7]
-
-
-def test_folds_divide_no_group_and_are_even():
-    groups = np.repeat(list("abcdefg"), 3)
-    Xs = [np.full((4, 1), i) for i in range(21)]
-    same = States(np.array(["a"]), [np.zeros(4, int)] * 21)
-    recipe = StateScores(n_folds=3, random_state=1)._recipe()
-    folds = recipe.draw(Xs, same, groups, every_state=True)
-    assert all(len(set(folds[groups == g])) == 1 for g in "abcdefg")
-    assert sorted(np.bincount(folds)) == [6, 6, 9]
-    few = States(same.classes, same.codes[:3])
-    assert StateScores()._recipe().draw(Xs[:3], few, None, every_state=True).max() == 2
 
 
 class Fails(ClassifierMixin, BaseEstimator):

@@ -1,12 +1,10 @@
 """Learning from partial labels: the start, the alternation, the kinds of label, bad input."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import Alternation, MetricLearner, PartialLabels, load, save
+from structsvm import Alternation, MetricLearner, PartialLabels
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, DataWarning
 from structsvm.learner.steps import decode_with, encode
@@ -85,13 +83,6 @@ def test_labels_that_are_complete_need_no_alternation(recordings) -> None:
     np.testing.assert_array_equal(learner.metric_.factor.T, same.metric_.factor.T)
 
 
-def test_regions_alone_are_enough_to_learn(recordings) -> None:
-    Xs, ys = recordings
-    learner = MetricLearner(metric="diagonal").fit(Xs, [regions_of(y) for y in ys])
-    weights = np.diag(learner.get_mahalanobis_matrix())
-    assert weights[:5].mean() > 5 * weights[5:].mean()
-
-
 @pytest.mark.parametrize("alternation", [Alternation(max_rounds=0), Alternation(max_rounds=1)])
 def test_other_lengths(recordings, alternation) -> None:
     Xs, ys = recordings
@@ -154,17 +145,6 @@ def test_labels_that_speak_against_completing_are_heard(completes, monkeypatch) 
     np.testing.assert_array_equal(kept.metric_.factor.T, alone.metric_.factor.T)
     found = np.mean([M.n_clusters - 1 for M in kept.predict_partitions(Xs)])
     assert 79 / 9 / 1.5 < found < 79 / 9 * 1.5
-
-
-def test_a_model_of_partial_labels_is_stored(recordings, tmp_path) -> None:
-    Xs, ys = recordings
-    learner = MetricLearner(metric="diagonal", lam=0.2).fit(
-        Xs[:3], prefixes(ys[:3], 0.5), alternation=Alternation(max_rounds=3)
-    )
-    save(learner, tmp_path / "m.structsvm")
-    for copy in (load(tmp_path / "m.structsvm"), pickle.loads(pickle.dumps(learner))):
-        np.testing.assert_array_equal(copy.metric_.factor.T, learner.metric_.factor.T)
-        assert copy.predict_breakpoints(Xs[:1]) == learner.predict_breakpoints(Xs[:1])
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,10 @@ def activity(name: str, fetch: Fetch) -> Recording:
     line = np.searchsorted(logs[0]["timestamp"].to_numpy(np.float64), grid, side="right") - 1
     current = logs[0]["label"].map(ACTIVITIES.index).to_numpy()[line]
     X, features = activity_features(channels)
-    return Recording(name, X, _most_frequent(current), features)
+    # The most frequent of every five labels; of two, the smaller number.
+    blocks = current[: len(current) // 5 * 5].reshape(-1, 5)
+    y = np.array([np.bincount(block).argmax() for block in blocks])
+    return Recording(name, X, y, features)
 
 
 def activity_features(channels: Floats) -> tuple[Floats, tuple[str, ...]]:
@@ -201,12 +204,6 @@ def around(Z: Floats, centres: Ints, half: int) -> tuple[Floats, Floats]:
         [getattr(np, kind)(window, axis=0) for window in windows] for kind in ("mean", "std")
     )
     return np.array(means), np.array(stds)
-
-
-def _most_frequent(y: Ints) -> Ints:
-    """The most frequent of every five labels; of two, the smaller number."""
-    blocks = y[: len(y) // 5 * 5].reshape(-1, 5)
-    return np.array([np.bincount(block).argmax() for block in blocks])
 
 
 def segments(changes: Any) -> Ints:

@@ -89,7 +89,8 @@ def relevant_changes(
     for i in range(n_recordings):
         X = noise * rng.standard_normal((n_samples, n_features))
         y = _segment_numbers(rng, n_samples)
-        X[:, :n_relevant] += jump * _levels(rng, y, loadings)
+        latent = rng.standard_normal((y[-1] + 1, loadings.shape[0]))
+        X[:, :n_relevant] += jump * (latent @ loadings)[y]
         for j in range(n_relevant, n_features):
             own = _segment_numbers(rng, n_samples)
             X[:, j] += jump * rng.standard_normal(own[-1] + 1)[own]
@@ -101,18 +102,10 @@ def _loadings(n_relevant: int, rank: int | None) -> Floats:
     """The map from latent levels to the levels of the features, (rank, n_relevant)."""
     if rank is None:
         return np.eye(n_relevant)
-    if rank < 1:
-        raise SettingsError(f"rank must be >= 1 or None, got {rank}")
-    if rank > MOST_LEVELS:
-        raise SettingsError(f"rank must be <= {MOST_LEVELS}, got {rank}")
+    if not 1 <= rank <= MOST_LEVELS:
+        raise SettingsError(f"rank must be from 1 to {MOST_LEVELS} or None, got {rank}")
     structure = np.random.default_rng(LOADINGS_SEED)
     return np.asarray(structure.standard_normal((n_relevant, rank)).T / np.sqrt(rank))
-
-
-def _levels(rng: np.random.Generator, y: NDArray[np.int64], loadings: Floats) -> Floats:
-    """The mean of every sample, (T, n_relevant)."""
-    latent = rng.standard_normal((y[-1] + 1, loadings.shape[0]))
-    return np.asarray((latent @ loadings)[y])
 
 
 def _segment_numbers(rng: np.random.Generator, n_samples: int) -> NDArray[np.int64]:

@@ -111,7 +111,8 @@ class _Composition(RecordingTransformer):
 
     def _named(self) -> Named:
         """Pairs as given, or named after their class, with a number where several are alike."""
-        usual = ["" if isinstance(stage, tuple) else _usual_name(stage) for stage in self.stages]
+        kinds = [stage if isinstance(stage, type) else type(stage) for stage in self.stages]
+        usual = [kind.__name__.lower() for kind in kinds]
         alike, seen, found = Counter(usual), Counter[str](), []
         for stage, name in zip(self.stages, usual, strict=True):
             seen[name] += 1
@@ -284,7 +285,3 @@ class Chain(_Composition):
                 found = [arrays]  # of the last stage in the end, without those before
         self.stages_, self.n_features_in_ = stages, n_features
         return found
-
-
-def _usual_name(stage: Any) -> str:
-    return (stage.__name__ if isinstance(stage, type) else type(stage).__name__).lower()

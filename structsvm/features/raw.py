@@ -222,7 +222,18 @@ def windows(
             f"the signal has {counted(len(signal), 'sample')}, a window {W}, and a hop {H}: give a "
             f"window and a hop of 1 / rate = {1 / rate:g} s or more, the window within the signal"
         )
-    makers = [_statistic(one) for one in statistics] + [_band(band, rate, W) for band in bands]
+    for one in statistics:
+        if not callable(one) and one not in STATISTICS:
+            raise SettingsError(
+                f"statistics must be some of {', '.join(STATISTICS)} or functions, got {one!r}"
+            )
+    makers: list[Maker] = [
+        (getattr(one, "__name__", type(one).__name__), one)
+        if callable(one)
+        else (one, STATISTICS[one])
+        for one in statistics
+    ]
+    makers += [_band(band, rate, W) for band in bands]
     if not makers:
         raise SettingsError("windows need statistics or bands: give at least one")
     starts = np.arange(0, len(signal) - W + 1, H)
@@ -237,17 +248,6 @@ def windows(
 
 
 Maker = tuple[str, Callable[[Floats], Any]]
-
-
-def _statistic(given: Any) -> Maker:
-    """A statistic by its name, or one of the user's own."""
-    if callable(given):
-        return getattr(given, "__name__", type(given).__name__), given
-    if given not in STATISTICS:
-        raise SettingsError(
-            f"statistics must be some of {', '.join(STATISTICS)} or functions, got {given!r}"
-        )
-    return given, STATISTICS[given]
 
 
 def _band(band: tuple[float, float], rate: float, W: int) -> Maker:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,11 @@ def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
     upright: Any = require("PIL.ImageOps", "images", "reading images").exif_transpose
     name = _called(picture)
     try:
-        with _opened(pillow, picture) as opened:
+        # The size of a file is spoken of here; the image of somebody else is left open.
+        with without_warnings(pillow.DecompressionBombWarning):
+            is_file = isinstance(picture, str | PathLike)
+            source = pillow.open(picture) if is_file else nullcontext(picture)
+        with source as opened:
             width, height = opened.size
             limits.check_pixels(height, width, max_pixels)
             pages = getattr(opened, "n_frames", 1)
@@ -167,15 +171,6 @@ def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
         pillow.DecompressionBombError,  # PIL.Image.MAX_IMAGE_PIXELS
     ) as error:
         raise DataError(f"{name}: cannot be read as an image: {error}") from error
-
-
-def _opened(pillow: Any, picture: Any) -> AbstractContextManager[Any]:
-    """The image before it is decoded; of the size of a file we speak ourselves."""
-    if not isinstance(picture, str | PathLike):
-        return nullcontext(picture)  # that of somebody else is left open
-    with without_warnings(pillow.DecompressionBombWarning):
-        opened: AbstractContextManager[Any] = pillow.open(picture)
-        return opened
 
 
 def _refuse_other_files(picture: Any, kinds: tuple[str, ...]) -> None:

@@ -122,7 +122,15 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         regions, edges = np.arange(H * W).reshape(H, W), pixel_edges(H, W, settings.radius)
         X, sizes = values.reshape(H * W, -1), np.ones(H * W)
         return FeatureGraph(X, edges, sizes, features, spatial, regions, in_units=True)
-    regions = _superpixels(pixels, settings)
+    segmentation = require("skimage.segmentation", "images", "superpixels")
+    found = segmentation.slic(
+        pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels,
+        n_segments=settings.n_superpixels,
+        compactness=settings.compactness,
+        start_label=0,
+        channel_axis=2,
+    )
+    regions = np.unique(found, return_inverse=True)[1].reshape(found.shape).astype(np.int64)
     T, asked = int(regions.max()) + 1, settings.n_superpixels
     if FEWER * T < asked <= regions.size / PIXELS_OF_ONE:
         warn(
@@ -239,21 +247,6 @@ def _planes(
         ("off-centre y", np.abs(y / H - 0.5) / CENTRED, True),
         ("border", border / BORDER, True),
     ]
-
-
-def _superpixels(pixels: Floats, settings: GraphOfImage) -> Ints:
-    """SLIC, numbered without gaps, (H, W)."""
-    segmentation = require("skimage.segmentation", "images", "superpixels")
-    image = pixels[:, :, :3] if pixels.shape[2] in (3, 4) else pixels
-    found = segmentation.slic(
-        image,
-        n_segments=settings.n_superpixels,
-        compactness=settings.compactness,
-        start_label=0,
-        channel_axis=2,
-    )
-    _, regions = np.unique(found, return_inverse=True)
-    return np.asarray(regions.reshape(found.shape), dtype=np.int64)
 
 
 def _touching(regions: Ints) -> Ints:

@@ -101,12 +101,16 @@ class Known:
             return partition_loss(self.truth, M)
         assert M.labels is not None
         K = self.constraint.n_clusters
-        wrong = self._n_wrong_regions(M) + (0 if K is None else abs(K - M.n_clusters))
+        wrong = 0 if K is None else abs(K - M.n_clusters)
+        if self._regions.size:  # those that have another number of changes
+            start, end, changes, or_more = self._regions
+            found = np.searchsorted(M.boundaries, end) - np.searchsorted(M.boundaries, start)
+            wrong += int(np.sum((found < changes) | ((found > changes) & (or_more == 0))))
         if self.contiguous and self._stretches is not None:
             rows, starts, truth = self._stretches
-            changes = np.diff(M.labels[rows], prepend=-1) != 0
-            changes[starts] = True
-            return partition_loss(truth, EquivalenceMatrix.from_labels(changes.cumsum())) + wrong
+            begins = np.diff(M.labels[rows], prepend=-1) != 0
+            begins[starts] = True
+            return partition_loss(truth, EquivalenceMatrix.from_labels(begins.cumsum())) + wrong
         rows_of, truths = self.part
         total = sum(
             partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows]))
@@ -133,14 +137,6 @@ class Known:
         breakpoints = [M.boundaries[1:] + at for M, at in zip(truths, starts, strict=True)]
         union = EquivalenceMatrix.from_breakpoints(np.concatenate(breakpoints))
         return np.concatenate(parts), starts, union
-
-    def _n_wrong_regions(self, M: EquivalenceMatrix) -> int:
-        """Regions with changes that have another number of them."""
-        if not self._regions.size:
-            return 0
-        start, end, changes, or_more = self._regions
-        found = np.searchsorted(M.boundaries, end) - np.searchsorted(M.boundaries, start)
-        return int(np.count_nonzero((found < changes) | ((found > changes) & (or_more == 0))))
 
     @cached_property
     def _regions(self) -> Ints:

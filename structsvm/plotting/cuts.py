@@ -58,7 +58,9 @@ def overlay(image: Any, labels: Any, *, tint: float = TINT) -> NDArray[np.uint8]
     pixels = _pixels(image)
     parts = _parts(labels, pixels)
     colours = np.array([list(bytes.fromhex(colour[1:])) for colour in OKABE_ITO])
-    inner = _border(parts)
+    inner = np.zeros(parts.shape, dtype=np.bool_)  # whose right or lower neighbour differs
+    inner[:, :-1] |= parts[:, :-1] != parts[:, 1:]
+    inner[:-1] |= parts[:-1] != parts[1:]
     outer = binary_dilation(inner)
     seen = np.empty((*parts.shape, 3), dtype=np.uint8)
     for top in range(0, len(parts), STRIP):  # a photograph as floats takes eight times its size
@@ -134,11 +136,3 @@ def _as_rgb(image: NDArray[Any]) -> NDArray[np.float64]:
     if channels.shape[2] < 3:
         channels = np.repeat(channels[:, :, :1], 3, axis=2)
     return np.asarray(255.0 * channels[:, :, :3], dtype=np.float64)
-
-
-def _border(parts: NDArray[Any]) -> NDArray[np.bool_]:
-    """Pixels whose right or lower neighbour is of another part."""
-    border = np.zeros(parts.shape, dtype=np.bool_)
-    border[:, :-1] |= parts[:, :-1] != parts[:, 1:]
-    border[:-1] |= parts[:-1] != parts[1:]
-    return border

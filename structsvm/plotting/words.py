@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -67,15 +65,13 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
     check_is_fitted(learner)
     directions, names = learner.metric_.factor.T, learner.metric_feature_names_
     top = np.argsort(-np.einsum("rp,rp->r", directions, directions), kind="stable")[:n]
-    titles = [_title(i, directions[r], names) for i, r in enumerate(top, 1)]
+    titles = []
+    for number, direction in enumerate(directions[top], 1):
+        largest = np.argsort(-np.abs(direction), kind="stable")[:2]
+        heaviest = ", ".join(names[j] for j in largest)
+        alone = np.count_nonzero(direction) == 1
+        titles.append(names[largest[0]] if alone else f"direction {number}: {heaviest}")
     return titles, directions[top]
-
-
-def _title(number: int, direction: Floats, names: Sequence[str]) -> str:
-    if np.count_nonzero(direction) == 1:
-        return names[int(np.flatnonzero(direction)[0])]
-    largest = np.argsort(-np.abs(direction), kind="stable")[:2]
-    return f"direction {number}: {', '.join(names[j] for j in largest)}"
 
 
 def spectrum_in_words(learner: MetricLearner) -> str:
@@ -88,7 +84,8 @@ def spread_in_words(eigenvalues: Floats) -> str:
     """Among how many of its directions a metric is spread, given its eigenvalues, decreasing."""
     share = np.cumsum(eigenvalues) / eigenvalues.sum()
     half, most = (int(np.searchsorted(share, part - 1e-12)) + 1 for part in (0.5, 0.9))
-    return f"{_directions(half)} half of the metric, {most} carr{'ies' if most == 1 else 'y'} 90 %"
+    said = "1 direction carries" if half == 1 else f"{half} directions carry"
+    return f"{said} half of the metric, {most} carr{'ies' if most == 1 else 'y'} 90 %"
 
 
 def certificate_in_words(solution: Solution) -> str:
@@ -148,10 +145,6 @@ def unit_in_words(learner: MetricLearner) -> str:
     if price_ratio(learner) is None:
         return "the untrained metric"
     return f"the price of a {learner.problem_.traits.words.part}"
-
-
-def _directions(n: int) -> str:
-    return "1 direction carries" if n == 1 else f"{n} directions carry"
 
 
 def _range(values: tuple[int, ...]) -> str:

@@ -17,7 +17,6 @@ from structsvm.data.values import label_values, missing_labels, of_one_kind, unl
 from structsvm.data.words import IMAGES, Words
 from structsvm.features.names import read_names
 from structsvm.learner.columns import partition_of, unscaled
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.states import matched_labels
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
@@ -133,6 +132,7 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
     found = []
     for i, (sample, shown) in enumerate(zip(held_out.samples, as_measured, strict=True)):
         truth, seen = held_out.truths[i], InMetric(directions.T)(sample.X)
+        labels = np.asarray(held_out.labels[i])
         ends = {"true": truth, **{name: Ms[i] for name, Ms in held_out.guesses.items()}}
         named = {name: each[i] for name, each in held_out.states.items()}
         if states.truths is not None:
@@ -157,7 +157,9 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
                     {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")}
                     for c in (held_out.changes[i] if held_out.changes else ())
                 ],
-                "labels": _segment_labels(held_out.labels[i], truth),
+                "labels": None
+                if labels.size != truth.n_samples
+                else [str(labels[end - 1]) for end in truth.breakpoints],
                 "time": _knots(held_out.times[i]) if held_out.times else None,
             }
         )
@@ -170,7 +172,9 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
         return None
     T, is_date = len(time), time.values.dtype.kind == "M"
     values = time.values.astype("datetime64[us]").astype(np.int64) / 1e3 if is_date else time.values
-    if _is_even(values):
+    step = abs(float(values[-1]) - float(values[0])) / max(T - 1, 1)
+    line = np.linspace(float(values[0]), float(values[-1]), T)
+    if np.abs(values - line).max() <= 1e-3 * step:
         at = np.unique([0, T - 1])
     else:
         steps = np.diff(values)
@@ -179,20 +183,6 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
         at = np.unique(np.concatenate([even, odd, odd + 1]))
     known = [float(values[t]) for t in at]
     return {"name": time.title, "date": is_date, "at": at.tolist(), "values": known}
-
-
-def _is_even(values: NDArray[Any]) -> bool:
-    line = np.linspace(float(values[0]), float(values[-1]), len(values))
-    step = abs(float(values[-1]) - float(values[0])) / max(len(values) - 1, 1)
-    return bool(np.abs(values - line).max() <= 1e-3 * step)
-
-
-def _segment_labels(y: Any, truth: EquivalenceMatrix) -> list[str] | None:
-    """The label of each true segment, if there are labels."""
-    labels = np.asarray(y)
-    if labels.size != truth.n_samples:
-        return None
-    return [str(labels[end - 1]) for end in truth.breakpoints]
 
 
 def _points(held_out: HeldOut) -> list[dict[str, Any]]:
