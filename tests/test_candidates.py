@@ -169,13 +169,6 @@ def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
     assert found.predict_partitions(Xs) == expected
 
 
-def test_a_baseline_that_fails_in_a_fold_is_named(data):
-    long = Baseline("long", FrameClassifier("logistic", Lags((-50, 0))))
-    with pytest.warns(DataWarning, match="long is not compared: recording 0 has 30 samples, too"):
-        found = search(Candidate("long", baseline=long), "diagonal").choose(*data)
-    assert found.metric == "diagonal"
-
-
 @dataclass(frozen=True)
 class WithMenu(ChangePoint):
     """Change points whose menu depends on the labels."""

@@ -371,15 +371,6 @@ def test_a_single_candidate_that_is_better_is_preferred(noisy) -> None:
         partition_with(found.best_estimator_, "consensus", noisy[0])
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_it_needs_one_of_each_group(noisy) -> None:
-    found = search_of(Candidate("consensus", joins=(("frames",), ("absent",)))).fit(*noisy)
-    assert found.best_candidate_ != "consensus"
-    results = found.cv_results_
-    assert "could not learn" in results["failure"][results["candidate"].index("consensus")]
-    assert "consensus" not in found.verdict_.contrasts
-
-
 class FailsOnce(FrameClassifier):
     """A classifier that cannot learn where the recording with the largest value is held out."""
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from recording_cases import protocol
 
-from structsvm import MetricLearner, MetricLearnerCV, evaluate, load, save
+from structsvm import MetricLearner, MetricLearnerCV, evaluate
 from structsvm.baselines import EqualSegments
 from structsvm.baselines.blind import FixedTimes
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, VerdictWarning
+from structsvm.errors import VerdictWarning
 from structsvm.io import arrays_and_labels
-from structsvm.learner.baselines import partition_with
 
 NOTHING = (
     "There is no evidence that the segments follow from the features: segments of equal length, "
@@ -41,10 +40,6 @@ class TestLength:
         X = [np.zeros((7, 1)), np.zeros((1, 1))]
         assert baseline.predict_breakpoints(X, [3, 1]) == [[2, 5, 7], [1]]
         assert [y.tolist() for y in baseline.predict(X, [2, 1])] == [[0, 0, 0, 0, 1, 1, 1], [0]]
-
-    def test_labels_without_a_change_are_refused(self):
-        with pytest.raises(DataError, match="no recording has a change"):
-            EqualSegments().fit([np.zeros((9, 1))], [[9]])
 
 
 class TestTimes:
@@ -94,16 +89,3 @@ def test_segments_that_follow_from_the_features_pay():
     result = evaluate(learner, Xs[10:], ys[10:])
     assert result.verdict.answer == "Learning pays."
     assert result.scores["equal-segments"]["loss"] > 2 * result.scores["learned"]["loss"]
-
-
-def test_it_is_stored_with_the_model(tmp_path):
-    recordings = relevant_changes(4, n_samples=200, n_features=2, n_relevant=1, random_state=0)
-    Xs, ys = arrays_and_labels(recordings)
-    learner = MetricLearner(metric="diagonal").fit(Xs, ys, baselines=["equal-segments"])
-    save(learner, tmp_path / "model.structsvm")
-    again = load(tmp_path / "model.structsvm")
-    assert (
-        again.baselines_["equal-segments"].length_ == learner.baselines_["equal-segments"].length_
-    )
-    found = partition_with(again, "equal-segments", Xs)
-    assert found == partition_with(learner, "equal-segments", Xs)

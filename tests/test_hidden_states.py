@@ -108,15 +108,6 @@ def test_a_recording_that_is_tried_twice_is_one_unit():
     assert folds.units.max() == 3
 
 
-def test_recordings_that_lack_the_state_are_not_tried():
-    Xs, ys = recordings(6)
-    more_Xs, more_ys = recordings(6, NAMES[:3], seed=1)
-    split = split_states(read(Xs + more_Xs, ys + more_ys), 4, 0)
-    for k, training in enumerate(split.training):
-        (state,) = hidden_in(training)
-        assert all(state in y for y in split.test(k).given)
-
-
 def test_the_search_chooses_and_says_what_it_was_asked():
     Xs, ys = recordings(10)
     with warnings.catch_warnings():

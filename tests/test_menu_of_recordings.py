@@ -136,26 +136,11 @@ def test_a_state_of_one_recording_is_named_with_the_fold_and_the_others_decide()
     assert "(fold" in search.cv_results_["failure"][-1]
 
 
-def test_two_groups_are_too_few_for_scores_within_a_fold_and_the_warning_says_so():
-    with pytest.warns(DataWarning, match="scores is not compared: .* only one group"):
-        search = scores("diagonal").fit(recordings(4), [NAMES] * 4, groups=list("aabb"))
-    assert search.best_learned_ == "diagonal"
-
-
 def test_an_estimator_without_probabilities_is_refused_before_any_work():
     baseline = Candidate("svc", baseline=Baseline("svc", FrameClassifier(LinearSVC())))
     search = MetricLearnerCV(candidates=("untrained", "diagonal", baseline), lams=(0.1,), cv=2)
     with pytest.raises(SettingsError, match="with predict_proba, got Linear"):
         search.fit(recordings(4), [NAMES] * 4)
-
-
-def test_classifiers_cope_with_groups_of_one_and_with_a_single_group():
-    learner = MetricLearner(metric="diagonal")
-    learner.fit(recordings(4), [NAMES] * 4, groups=list("abcd"), baselines="quick")
-    assert np.isfinite(learner.baselines_["frame-logistic"].losses_).all()
-    learner.fit(recordings(4), [NAMES] * 4, groups=["a"] * 4, baselines="quick")
-    assert learner.baselines_["frame-logistic"].price_ == 3.0
-    assert np.isnan(learner.baselines_["boundary-logistic"].loss_)
 
 
 class Moody(FrameClassifier):

@@ -19,9 +19,7 @@ from structsvm import (
 from structsvm.baselines import FrameClassifier
 from structsvm.errors import VerdictWarning
 from structsvm.evaluation.confusion import Confusion
-from structsvm.evaluation.evaluate import Evaluation
 from structsvm.features import Chain, Lags, Rows, StateScores, Union
-from structsvm.learner.steps import encode
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [12, 15, 10, 8])
 LEVELS = {"rest": (0.0, 0.0), "walk": (1.5, 0.0), "turn": (0.0, 1.5), "sit": (-1.5, -1.5)}
@@ -251,14 +249,6 @@ class TestForms:
         numbers = [np.array([CODES[name] for name in NAMES])] * 5
         with pytest.raises(DataError, match=r"name 3 states .* known are '11', '3', '7'"):
             evaluate(learner, recordings(NAMES, 5, seed=4), numbers)
-
-
-def test_an_evaluation_made_of_partitions_alone_has_no_names(learner, held_out):
-    truths = encode(learner, *held_out)
-    guesses = {"learned": truths, "untrained": truths}
-    result = Evaluation.of(truths, guesses, list("abcde"), learner.problem_)
-    assert result.confusion == {}
-    assert list(result.learned) == ["loss", "covering", "adjusted_rand", "f1", "disagreement"]
 
 
 def test_a_state_that_is_named_and_never_true_counts_in_the_macro_f1():

@@ -108,12 +108,6 @@ def test_a_single_table_is_enough(split):
     assert json.loads(json.dumps(found.verdict_.to_dict()))["question"] == found.verdict_.question
 
 
-def test_few_clusters_support_no_verdict_on_new_ones():
-    X, y = table(4, 80, spread=3.0)
-    with pytest.warns(VerdictWarning, match="2 independent cluster groups cannot support"):
-        search(split="clusters").fit(X, y)
-
-
 def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     X, y = table(5, 100, spread=2.0)
     found = quietly(search(split="clusters", candidates=("untrained", "full")), X, y)

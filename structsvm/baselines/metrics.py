@@ -48,10 +48,8 @@ def fit(
     Parameters
     ----------
     name : str
-        One of :data:`NAMES`: "untrained", principal components ("pca"), relevant component
-        analysis ("rca"), linear discriminant analysis ("lda"), a metric of metric-learn ("mmc",
-        "lmnn", "nca", "itml"), or one that the problem makes itself, such as "grid" for normalized
-        cuts.
+        One of :data:`NAMES`, or one that the problem makes itself, such as "grid" for normalized
+        cuts. Those of metric-learn are "mmc", "lmnn", "nca" and "itml".
     problem : PartitionProblem
     samples : sequence of Sample
         Standardised, as ``interop.prepare(learner, Xs)`` gives them.

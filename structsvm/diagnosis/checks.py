@@ -577,8 +577,7 @@ def diagnose(
     learner : MetricLearner or MetricLearnerCV
         Fitted.
     Xs : samples, as for :meth:`MetricLearner.fit`, optional
-        Training samples, or others. Without them only the learner is examined: certificate, price,
-        path of ``lam``, and number of labels.
+        Training samples, or others. Without them only the learner is examined.
     ys : their labels, optional
         Full or partial. Without them nothing that needs labels is examined.
     groups : sequence of length N, optional
@@ -589,7 +588,7 @@ def diagnose(
     Returns
     -------
     Diagnosis
-        The findings, which ``print`` shows. A metric without findings can still be poor;
+        The findings, which ``print`` shows. A metric without any can still be poor;
         :func:`structsvm.evaluate` measures how good it is.
 
     Raises

@@ -32,9 +32,9 @@ def margin_rates(
     """Estimate from labelled recordings how often changes of a given margin are right.
 
     Every recording is segmented by a metric learned, with the same settings, from the recordings of
-    the other folds; margins are in units of each metric's own price, which makes them comparable.
-    Assign the result to ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then
-    gives a rate for each change, and model files store it.
+    the other folds; margins are in units of each metric's own price. Assign the result to
+    ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then gives a rate for each
+    change, and model files store it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def margin_rates(
         Fitted or not; it is cloned.
     Xs, ys : recordings and full labels, as for :meth:`MetricLearner.fit`
     groups : sequence of length N, optional
-        Group of each recording, which is never split between training and held-out recordings.
+        Group of each recording, which is held out as a whole.
     cv : int or splitter
         As for :class:`MetricLearnerCV`; it takes as many fits as there are folds.
     tolerance : int
@@ -52,8 +52,7 @@ def margin_rates(
     Raises
     ------
     DataError
-        If partitions are not segmentations, there are too few recordings to hold any out, or no
-        change is found.
+        If partitions are not segmentations, nothing can be held out, or no change is found.
     SettingsError
         If the tolerance is not an integer >= 0, or ``cv`` divides a group.
     LearningError

@@ -218,8 +218,7 @@ class MetricLearnerCV(ProblemParameters):
         baselines : {"quick", "all"}, list of str or None
             Methods to tune in addition to the candidates, as :meth:`MetricLearner.fit` does.
         when_learned : callable, optional
-            Called with the final learner when it has its metric and before baselines are tuned, for
-            example to save it.
+            Called with the final learner before baselines are tuned, for example to save it.
 
         Raises
         ------
@@ -245,19 +244,10 @@ class MetricLearnerCV(ProblemParameters):
         return self
 
     @learning_once()
-    def choose(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        groups: Any = None,
-        feature_names: Sequence[str] | None = None,
-    ) -> MetricLearner:
+    def choose(self, X: Any, y: Any = None, **given: Any) -> MetricLearner:
         """Choose and evaluate only, and return the chosen learner, which is not fitted yet.
 
-        All attributes of :meth:`fit` except ``best_estimator_`` are set. Parameters and errors are
-        those of :meth:`fit`.
+        Parameters (but for ``baselines``) and errors are those of :meth:`fit`.
         """
         listed = {
             "n_clusters": (None, "true"),
@@ -268,9 +258,7 @@ class MetricLearnerCV(ProblemParameters):
             refuse_unlisted(name, getattr(self, name), allowed)
         check_n_jobs(self.n_jobs)
         self._settings(Candidate("full"))  # refuses bad settings before any work
-        data = self._training_set(
-            X, y, sample_weight=sample_weight, groups=groups, feature_names=feature_names
-        )
+        data = self._training_set(X, y, **given)
         candidates, traits = self._menu(data), data.problem.traits
         for candidate in candidates:
             if not candidate.joins:

@@ -73,7 +73,7 @@ def weight_stability(
     """Learn from resampled recordings, to see which weights do not depend on the sample.
 
     This is the bootstrap of Efron (1979): each resample draws as many recordings with replacement
-    as there are, or whole groups if groups are given, and is a weight for each recording.
+    as there are, or whole groups if groups are given.
 
     Parameters
     ----------
