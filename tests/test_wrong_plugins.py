@@ -151,7 +151,7 @@ SOLVERS = [
             r"joint_feature returned an array of int64 .*: return one vector of floats",
         ),
         ("text", r"Classes\.loss returned 'much' \(a str\): return a float"),
-        ("quality", "returned the quality 'exact': return Quality.EXACT"),
+        ("quality", "and the quality 'exact': return Separation"),
         ("slack", "returned the slack -1.0"),
         ("no slack", "returned the slack None"),
         ("vector of slacks", "returned the slack array"),

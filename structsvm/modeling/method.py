@@ -361,10 +361,6 @@ def _check(problem: cp.Problem) -> None:
             "the problem has no atom with an oracle: call problem.solve() without "
             "method='cutting-plane'"
         )
-    if not problem.variables():
-        raise SettingsError(
-            "the problem has no variables: the value of an expression is expression.value"
-        )
     for atom in atoms:
         for v in (v for arg in atom.args for v in arg.variables() if v.is_complex()):
             raise SettingsError(

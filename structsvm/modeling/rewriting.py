@@ -11,7 +11,6 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from structsvm.errors import SettingsError
 from structsvm.masters.cvxpy import solve_by
 from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.scale import Scale, size_of, size_of_constraint
@@ -148,16 +147,9 @@ class Rewritten:
             return arg  # it does not hold another atom
         inner = cp.Variable(arg.shape)
         self._inner.append(inner)
-        if atom.is_incr(i) and arg.is_convex():
-            self._domain.append(inner >= arg)
-        elif atom.is_decr(i) and arg.is_concave():
-            self._domain.append(inner <= arg)
-        else:
-            raise SettingsError(
-                f"{atom.called} of {arg} is not convex by the rules of cvxpy: the argument has to "
-                "be affine, or convex (concave) where monotonicity='increasing' ('decreasing') is "
-                "declared"
-            )
+        # By the rules of cvxpy it is convex where the atom increases, concave where it decreases.
+        is_below = atom.is_incr(i) and arg.is_convex()
+        self._domain.append(inner >= arg if is_below else inner <= arg)
         return inner
 
     def start(self, values_count: bool) -> Floats:

@@ -240,16 +240,12 @@ def require_convex(risk: Outline, solver: str) -> None:
 def strongly_convex(risk: Outline, solver: str) -> Quadratic:
     """Omega as a strongly convex quadratic, over a cone alone."""
     require_convex(risk, solver)
-    remedy = (
-        "use CuttingPlane, which takes every regularizer and constraint (solver='cutting-plane')"
-    )
-    if risk.constraints is not None:
-        raise SettingsError(f"{solver} cannot keep further constraints on the metric: {remedy}")
     omega = risk.quadratic
-    if omega is None or not omega.curvature.min() > 0:
+    if omega is None or not omega.curvature.min() > 0 or risk.constraints is not None:
         raise SettingsError(
-            f"{solver} needs a strongly convex regularizer such as SquaredNorm(), "
-            f"got {risk.regularizer}: {remedy}"
+            f"{solver} needs a strongly convex regularizer such as SquaredNorm() and no further "
+            f"constraints, got {risk.regularizer}: use CuttingPlane, which takes every regularizer "
+            "and constraint (solver='cutting-plane')"
         )
     return omega
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -65,9 +64,9 @@ class Checkpoint:
         self.path, self.identity = Path(path), dict(identity)
         self._written = -np.inf
         self._failing = False
-        if not os.path.isdir(self.path.parent):
-            raise CheckpointError(f"{path}: there is no folder {self.path.parent}")
         reason = unwritable(self.path)
+        if not self.path.parent.is_dir():
+            reason = f"there is no folder {self.path.parent}"
         if reason is not None:
             raise CheckpointError(f"{path}: cannot be written: {reason}")
 

@@ -17,18 +17,10 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.problem import Outline
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import (
-    AnyRun,
-    CutRun,
-    Solver,
-    Step,
-    StepDone,
-    Stopping,
-    require_convex,
-)
+from structsvm.solvers.base import AnyRun, CutRun, Solver, Step, StepDone, Stopping, require_convex
 from structsvm.solvers.planes import PlaneCache, Planes, together
 from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import among, is_number, refuse_below
+from structsvm.support.checks import is_number, refuse_below, refuse_unlisted
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
@@ -111,8 +103,7 @@ class CuttingPlane(Solver):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "master", master_from(self.master))
-        if not among(self.slack, ("n", "one")):
-            raise SettingsError(f"slack must be 'n' or 'one', got {self.slack!r}")
+        refuse_unlisted("slack", self.slack, ("n", "one"))
         if not (is_number(self.damping) and 0 <= self.damping < 1):
             raise SettingsError(f"damping must be in [0, 1), got {self.damping}")
         if self.proximal is not None and not (

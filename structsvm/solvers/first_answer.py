@@ -82,19 +82,16 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
 
 def check_separation(problem: Problem, answer: object, sample: int) -> None:
     """Check what ``separate`` returned."""
-    asked_for = f"sample {sample}: {type(problem).__name__}.separate returned"
-    if not isinstance(answer, Separation):
-        raise PluginError(f"{asked_for} {shown(answer)}: return Separation(y, slack, quality)")
-    if not isinstance(answer.quality, Quality):
-        raise PluginError(
-            f"{asked_for} the quality {answer.quality!r}: return Quality.EXACT, "
-            "Quality.RELAXATION or Quality.HEURISTIC"
-        )
-    if not (is_number(answer.slack) and answer.slack >= 0):
-        raise PluginError(
-            f"{asked_for} the slack {answer.slack!r}: it is how far the maximum may exceed the "
-            "value found, 0 or more, math.inf if that is not known"
-        )
+    found = shown(answer)
+    if isinstance(answer, Separation):
+        if isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
+            return
+        found = f"the slack {answer.slack!r} and the quality {answer.quality!r}"
+    raise PluginError(
+        f"sample {sample}: {type(problem).__name__}.separate returned {found}: return "
+        "Separation(y, slack, quality) with how far the maximum may exceed the value found, 0 or "
+        "more, math.inf if that is not known, and a Quality"
+    )
 
 
 def check_feature(
@@ -141,15 +138,11 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
         if snapshot is None or snapshot.still_holds(now):
             continue
         attribute = snapshot.changed_attribute(now)
+        said = f"{type(problem).__name__} changed the {what} that it was given, in separate, "
+        said += "joint_feature or loss"
         if attribute:
-            raise PluginError(
-                f"sample {sample}: {attribute} was changed while the {what} was separated: "
-                "copy before writing, and keep settings only"
-            )
-        raise PluginError(
-            f"sample {sample}: {type(problem).__name__} changed the {what} that it was given, "
-            "in separate, joint_feature or loss: copy before writing"
-        )
+            said = f"{attribute} was changed while the {what} was separated"
+        raise PluginError(f"sample {sample}: {said}: copy before writing, and keep settings only")
 
 
 def _snapshot(value: Any) -> Snapshot | None:

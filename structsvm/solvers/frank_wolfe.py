@@ -12,15 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.problem import Outline, RegularizedRisk
 from structsvm.regularizers import Quadratic
-from structsvm.solvers.base import (
-    AnyRun,
-    Run,
-    Solver,
-    Step,
-    StepDone,
-    Stopping,
-    strongly_convex,
-)
+from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping, strongly_convex
 from structsvm.solvers.planes import PlaneCache
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed, refuse_below

@@ -7,15 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from structsvm.problem import Outline
-from structsvm.solvers.base import (
-    AnyRun,
-    Run,
-    Solver,
-    Step,
-    StepDone,
-    Stopping,
-    strongly_convex,
-)
+from structsvm.solvers.base import AnyRun, Run, Solver, Step, StepDone, Stopping, strongly_convex
 
 EVERY = 10
 """Iterations between two evaluations of the averaged weight."""
