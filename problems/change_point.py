@@ -19,7 +19,7 @@ from structsvm.partitions.learning import Learning
 from structsvm.partitions.oracle import Oracle
 from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problems.segments import SegmentComparison, SegmentProblem, segmentation
-from structsvm.support.checks import among, is_whole, refuse_below, refuse_unlisted
+from structsvm.support.checks import is_whole, refuse_below, refuse_unlisted
 from structsvm.support.contract import overrides
 
 SEVERAL, SHORTEST_USUAL = 30, 1.5
@@ -72,13 +72,8 @@ class ChangePoint(SegmentProblem):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not among(self.segment_count, ("unknown", "known")):
-            raise SettingsError(
-                f"segment_count must be 'unknown' or 'known', got {self.segment_count!r}; "
-                "a number of segments is given to predict"
-            )
-        if not among(self.penalty, ("learned", "fixed")):
-            raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
+        refuse_unlisted("segment_count", self.segment_count, ("unknown", "known"))
+        refuse_unlisted("penalty", self.penalty, ("learned", "fixed"))
         refuse_kappa(self.kappa)
         refuse_unlisted("missing", self.missing, MISSING)
         shortest, longest = self.min_length, self.max_length

@@ -17,7 +17,7 @@ from structsvm.data.deferred import of_each
 from structsvm.data.sample import Sample
 from structsvm.data.values import label_values, refuse_missing
 from structsvm.data.words import TABLES
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import DataError
 from structsvm.features.foreign import Rows
 from structsvm.oracles._clusters.compression import (
     CompressedData,
@@ -41,7 +41,6 @@ from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import (
-    among,
     refuse_bad_seed,
     refuse_below,
     refuse_unlisted,
@@ -146,14 +145,9 @@ class Clustering(PartitionProblem):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not among(self.cluster_count, ("known", "unknown")):
-            raise SettingsError(
-                f"cluster_count must be 'known' or 'unknown', got {self.cluster_count!r}; "
-                "a number of clusters is given to predict"
-            )
+        refuse_unlisted("cluster_count", self.cluster_count, ("known", "unknown"))
         refuse_unlisted("oracle", self.oracle, ORACLES)
-        if not among(self.penalty, ("learned", "fixed")):
-            raise SettingsError(f"penalty must be 'learned' or 'fixed', got {self.penalty!r}")
+        refuse_unlisted("penalty", self.penalty, ("learned", "fixed"))
         refuse_kappa(self.kappa)
         refuse_below(1, "n_init", self.n_init)
         refuse_bad_seed(self.random_state)
@@ -176,13 +170,7 @@ class Clustering(PartitionProblem):
         )
 
     def training_sample(self, sample: Sample, truth: EquivalenceMatrix) -> LabelledSample:
-        """A table compressed once for all calls, or searched for partitions in each.
-
-        Raises
-        ------
-        SettingsError
-            When the table is too large for the semidefinite oracle.
-        """
+        """A table compressed once for all calls, or searched for partitions in each."""
         kind = self.oracle
         if kind == "auto":
             kind = "relaxed" if truth.n_clusters <= FEW else "rounded"
@@ -192,11 +180,6 @@ class Clustering(PartitionProblem):
             search = ClusteringOracle(1, LEARNING_SWEEPS, random_state=self.random_state)
             return SearchedSample(sample.data, truth, search)
         semidefinite = SemidefiniteOracle(random_state=self.random_state)
-        if truth.n_samples > semidefinite.max_samples:
-            raise SettingsError(
-                f"oracle='semidefinite' takes at most {semidefinite.max_samples} rows, a table has "
-                f"{truth.n_samples}: use 'relaxed' or 'rounded'"
-            )
         return SearchedSample(sample.data, truth, semidefinite)
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:

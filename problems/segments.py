@@ -124,17 +124,11 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
     if values.size == n_samples:
         refuse_missing(values, "sample")
         return _of_runs(values)
-    if not np.issubdtype(values.dtype, np.integer):
+    whole = np.issubdtype(values.dtype, np.integer)
+    if not whole or values.min() < 1 or values[-1] != n_samples or values.max() > n_samples:
         raise DataError(
-            f"{values.size} labels for {n_samples} samples: give one label per sample, "
-            "or breakpoints as integers"
-        )
-    outside = values[(values < 1) | (values > n_samples)]
-    if outside.size or values[-1] != n_samples:
-        raise DataError(
-            f"{values.size} labels for {n_samples} samples; read as breakpoints they must lie "
-            f"in 1..{n_samples} and end with {n_samples}, got "
-            f"{int(outside[0]) if outside.size else f'{int(values[-1])} at the end'}"
+            f"{values.size} labels for {n_samples} samples: give one label per sample, or "
+            f"breakpoints, integers in 1..{n_samples} that end with {n_samples}"
         )
     return EquivalenceMatrix.from_breakpoints(values)
 

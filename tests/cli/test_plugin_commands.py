@@ -51,7 +51,7 @@ class TestSettings:
             ("spam=1", "problem: ChangePoint has no setting 'spam', it has segment_count, penalty"),
             ("kappa=much", "kappa must be from 1e-12 to 1, got 'much'"),
             ("kappa=2", "kappa must be from 1e-12 to 1, got 2"),
-            ("penalty=free", "penalty must be 'learned' or 'fixed', got 'free'"),
+            ("penalty=free", "penalty must be one of ('learned', 'fixed'), got 'free'"),
         ],
     )
     def test_what_cannot_be_is_refused(self, refused, tmp_path, setting, message):
