@@ -5,7 +5,7 @@ import pytest
 
 from structsvm import ChangePoint, MetricLearner
 from structsvm.datasets import relevant_changes
-from structsvm.errors import OracleError
+from structsvm.errors import PluginError
 from structsvm.io import arrays_and_labels
 from structsvm.oracles import SequentialOracle
 from structsvm.problem import RegularizedRisk
@@ -79,7 +79,7 @@ def test_the_sample_that_fails_in_a_batch_is_named(monkeypatch):
         return whole(self, objectives)
 
     monkeypatch.setattr(SequentialOracle, "maximize_all", fail_all)
-    with pytest.raises(OracleError, match="no answer to this one") as error:
+    with pytest.raises(PluginError, match="no answer to this one") as error:
         planes_at(risk, risk.start)
     assert any("sample 4" in note for note in error.value.__notes__)
 
