@@ -175,7 +175,9 @@ def separate_share(blocks: Iterable[Block], question: Question) -> list[Planes |
         try:
             answer = next(answers, None)
         except Exception as error:
-            raise_named(first.problem, error, taken[k].samples[len(waiting[-1])])
+            # What failed of many at once is raised when all of them are answered one by one.
+            asked = taken[k].samples[len(waiting[-1])] if k < len(taken) else taken[-1].samples[-1]
+            raise_named(first.problem, error, asked)
         if answer is None:
             break
         waiting[-1].append(taken[k].row(len(waiting[-1]), answer, w.size))
