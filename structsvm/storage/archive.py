@@ -53,7 +53,18 @@ class Archive:
 
     def read(self, path: Path, max_bytes: int | None = None) -> tuple[dict[str, Any], Arrays]:
         """The header and the arrays of a file that is what it was when it was written."""
-        arrays = self._load(path, max_bytes)
+        try:
+            file = path.open("rb")
+        except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+            reason = getattr(error, "strerror", None) or error
+            raise self.error(f"{path}: cannot be read: {reason}") from error
+        with file:
+            try:
+                arrays, _ = read_npz(file, max_bytes=max_bytes)
+            except TooLarge as error:
+                raise self.error(f"{path}: {error}") from error
+            except Exception as error:  # a foreign file can raise nearly anything in the reader
+                raise self.error(f"{path}: damaged, or not a {self.format}") from error
         if "header" not in arrays:
             raise self.error(f"{path}: an .npz file, but not a {self.format}")
         try:
@@ -64,28 +75,10 @@ class Archive:
         if named != self.format:
             raise self.error(f"{path}: not a {self.format} but {named!r}")
         if number != self.version:
+            newer = isinstance(number, int) and number > self.version
+            way = "update structsvm-partitioning" if newer else "learn again with this version"
             raise self.error(
                 f"{path}: a {self.kind} of format {number}, and this version of structsvm reads "
-                f"format {self.version}: "
-                + (
-                    "update structsvm-partitioning"
-                    if isinstance(number, int) and number > self.version
-                    else "learn again with this version"
-                )
+                f"format {self.version}: {way}"
             )
         return header, arrays
-
-    def _load(self, path: Path, max_bytes: int | None) -> Arrays:
-        try:
-            file = path.open("rb")
-        except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
-            raise self.error(
-                f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
-            ) from error
-        with file:
-            try:
-                return read_npz(file, max_bytes=max_bytes)[0]
-            except TooLarge as error:
-                raise self.error(f"{path}: {error}") from error
-            except Exception as error:  # a foreign file can raise nearly anything in the reader
-                raise self.error(f"{path}: damaged, or not a {self.format}") from error

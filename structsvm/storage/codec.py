@@ -130,6 +130,7 @@ class Codec:
         return COLLECTIONS[kind](map(self.unpack, content))
 
     def _instance(self, name: str, packed: Mapping[str, Any]) -> Any:
+        """An instance; of an older file, parameters may be missing that have defaults."""
         cls: Any = Unstored if name == "Unstored" else self._class_of(name)
         state = {key: self.unpack(value) for key, value in packed.items()}
         if issubclass(cls, Enum):
@@ -137,8 +138,10 @@ class Codec:
         if _is_value(cls):
             check_fields(cls, state)
             return cls(**state)
+        parameters = signature(cls).parameters.values()
+        usual = {p.name: p.default for p in parameters if p.default is not Parameter.empty}
         made = cls.__new__(cls)
-        vars(made).update(_defaults(cls) | state)
+        vars(made).update(usual | state)
         return made
 
     def _pack_array(self, value: NDArray[Any], place: tuple[str, ...]) -> Any:
@@ -176,12 +179,6 @@ def _state(value: Any) -> dict[str, Any]:
         return settings_in(value)
     remembered = {k for k in vars(value) if isinstance(getattr(type(value), k, 0), cached_property)}
     return {name: v for name, v in vars(value).items() if name not in remembered}
-
-
-def _defaults(cls: type) -> dict[str, Any]:
-    """Default values of parameters, of which an older file may lack some."""
-    parameters = signature(cls).parameters.values()
-    return {p.name: p.default for p in parameters if p.default is not Parameter.empty}
 
 
 def check_fields(cls: type, state: Mapping[str, Any]) -> None:

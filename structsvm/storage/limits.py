@@ -11,8 +11,8 @@ PIXELS = 50_000_000  # of an image
 KEPT = 2**28  # a process keeps 256 MiB of the recordings that it reads when they are needed
 
 GATHERED = 2**24
-"""What needs recordings in memory at once is given 16 MiB of those that are read when they are
-needed: a classifier makes twenty to sixty times that of them while it learns."""
+"""What needs recordings in memory at once is given 16 MiB of those that are read later: a
+classifier makes twenty to sixty times that of them while it learns."""
 
 
 class TooLarge(ValueError):

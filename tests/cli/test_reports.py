@@ -1,4 +1,4 @@
-"""structsvm predict, evaluate, show and plot."""
+"""structsvm predict, evaluate, report, diagnose, show and plot, and what they read and leave."""
 
 import csv
 import json
@@ -10,14 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_kit import TEST, table
+from cli_kit import TEST, TRAIN, table
+from PIL import Image
 from sklearn.datasets import load_iris
 
 import structsvm
-from structsvm import Clustering, MetricLearner
+from structsvm import Clustering, MetricLearner, NormalizedCut
+from structsvm.data import reading
+from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
-from structsvm.io import arrays_and_labels
-from structsvm.io.npz import write_recording
+from structsvm.io import arrays_and_labels, read_images, write_recording
+from structsvm.io.files import find_recordings
 from structsvm.learner.files import load, save
 from structsvm.oracles import SequentialOracle
 
@@ -324,3 +327,126 @@ def test_a_folder_is_not_called_like_a_file_that_is_not_written(refused, folder,
     message = refused("predict m.structsvm test -o", tmp_path / name)
     assert "files are not written: name a file that ends with .csv, or a folder" in message
     assert not (tmp_path / name).exists()
+
+
+@pytest.fixture
+def recordings(tmp_path):
+    (tmp_path / "r").mkdir()
+    for i, recording in enumerate(TEST[:2]):
+        write_recording(recording, tmp_path / "r" / f"p{i}.npz")
+    return tmp_path / "r"
+
+
+@pytest.fixture
+def images(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "im").mkdir()
+    for i in range(2):
+        pixels = rng.integers(0, 60, (12, 16, 3), dtype=np.uint8)
+        pixels[3:9, 4:12] += 180
+        Image.fromarray(pixels).save(tmp_path / "im" / f"i{i}.png")
+    return tmp_path / "im"
+
+
+def test_tables_of_segments_are_no_recordings(run, recordings):
+    assert run("predict m.structsvm", recordings, "-o", recordings)[0] == 0
+    found = find_recordings(recordings)
+    assert found.names == ("p0", "p1")
+    assert [path.name for path in found.predictions] == ["p0_segments.csv", "p1_segments.csv"]
+    code, out, err = run("predict m.structsvm", recordings)
+    assert (code, len(out.splitlines())) == (0, 2)
+    assert "not read: 'p0_segments.csv', 'p1_segments.csv'" in err
+    assert "skipped" not in err
+
+
+def test_label_maps_and_overlays_are_no_images(run, images, tmp_path):
+    pixels = [image.image for image in read_images(images, need_labels=False)]
+    masks = [np.pad(np.ones((6, 8), dtype=int), ((3, 3), (4, 4)))] * 2
+    model = tmp_path / "c.structsvm"
+    save(MetricLearner(NormalizedCut(), lam=0.1).fit(pixels, masks), model)
+    assert run("predict", model, images, "-o", images)[0] == 0
+    assert len(list(images.iterdir())) == 6
+    assert [image.name for image in read_images(images, need_labels=False)] == ["i0", "i1"]
+    assert run("evaluate", model, images, "--labels", images)[0] == 0
+    code, _, err = run("predict", model, images, "--labels", images, "-o", images, "--force")
+    assert code == 1
+    assert "i0_mask.png is read by" in err
+    assert "never overwritten" in err
+
+
+def test_predictions_that_are_learned_from_are_named(run, tmp_path):
+    """Their segments were a feature like others, which tells the labels."""
+    assert run("predict m.structsvm train -o", tmp_path / "out")[0] == 0
+    code, _, err = run(
+        "fit change-point",
+        tmp_path / "out",
+        "--baselines",
+        "none",
+        "-o",
+        tmp_path / "again",
+        "--metric",
+        "diagonal",
+    )
+    assert code == 0, err
+    assert (
+        "'segment' only rises, or holds whole numbers and is called as identifiers"
+        in err.replace("\n", " ")
+    )
+    assert "--ignore segment" in err
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Return counts of the arrays that were checked, and of those that were standardised."""
+    counts = {"checked": 0, "standardised": 0}
+    check, standardise = reading.check_samples, Standardizer.__call__
+    standardise_all = Standardizer.of_stack
+
+    def checked(Xs, *args, **kwargs):
+        found = check(Xs, *args, **kwargs)
+        counts["checked"] += len(found[0])
+        return found
+
+    def standardised(self, X):
+        counts["standardised"] += 1
+        return standardise(self, X)
+
+    def standardised_together(self, Xs):
+        before, found = counts["standardised"], standardise_all(self, Xs)
+        counts["standardised"] = before + len(Xs)
+        return found
+
+    monkeypatch.setattr(reading, "check_samples", checked)
+    monkeypatch.setattr(Standardizer, "__call__", standardised)
+    monkeypatch.setattr(Standardizer, "of_stack", standardised_together)
+    return counts
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit change-point train --metric diagonal -q --baselines none -o {out}",
+        "fit change-point train --context moments -q --baselines none --set features.n_moments=2 "
+        "-o {out}",
+        "fit change-point train -q --baselines none --json --set standardize=training -o {out}",
+        "predict {model} test --quiet",
+        "predict {model} test --quiet -o {out}",
+        "evaluate {model} test --quiet",
+        "evaluate {model} test --quiet --n-clusters true --json",
+        "report {model} test --quiet -o {out}.html",
+        "plot {model} test/synthetic_00.npz --quiet -o {out}.png",
+        "plot {model} test/synthetic_00.npz --show features --quiet -o {out}.png",
+        "compare change-point train --metric diagonal --set solver.tol=0.1 --quiet",
+    ],
+)
+def test_recordings_are_checked_and_standardised_once(run, counted, tmp_path, line):
+    model = tmp_path / "m.structsvm"
+    if "{model}" in line:
+        fit = "fit change-point train --metric diagonal -q --baselines none -o"
+        assert run(fit, model)[0] == 0
+        counted.update(checked=0, standardised=0)
+    code, _, err = run(line.format(out=tmp_path / "out", model=model))
+    assert (code, err) == (0, "")
+    n = 1 if line.startswith("plot") else len(TRAIN)
+    assert len(TRAIN) == len(TEST)
+    assert counted == {"checked": n, "standardised": n}

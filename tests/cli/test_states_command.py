@@ -35,12 +35,15 @@ def place(tmp_path_factory):
     learner.fit(Xs, ys, feature_names=("a", "b"), baselines="quick")
     save(learner, place / "m.structsvm")
     new = np.where(NAMES == "turn", "[red]sit", NAMES)
-    for folder, names in (("test", NAMES), ("new", new)):
+    people = [f"p{i % 3}_{i}" for i in range(6)]
+    files = {"test": ("t", NAMES), "new": ("t", new), "walks": ("p", NAMES)}
+    for folder, (who, labels) in files.items():
         (place / folder).mkdir()
-        for i in range(5):
-            made = recording(f"t{i}", names, 10 + i)
-            rows = [[*x, y] for x, y in zip(made.X.tolist(), made.y, strict=True)]
-            with (place / folder / f"t{i}.csv").open("w", newline="") as file:
+        names = people if who == "p" else [f"t{i}" for i in range(5)]
+        for i, name in enumerate(names):
+            walk = recording(name, labels, 10 + i)
+            rows = [[*x, y] for x, y in zip(walk.X.tolist(), walk.y, strict=True)]
+            with (place / folder / f"{name}.csv").open("w", newline="") as file:
                 csv.writer(file).writerows([["a", "b", "label"], *rows])
     return place
 
@@ -189,3 +192,55 @@ def test_baselines_may_be_left_out_or_be_all(state_files, run, tmp_path, monkeyp
     assert run(line, tmp_path / "m") == (0, "", "")
     learner = load(tmp_path / "m")
     assert len(learner.baselines_) == (8 if asked == "all" else 1)
+
+
+def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
+    seen = []
+    original = StateScores.fit_transform
+
+    def watched(self, Xs, ys=None, groups=None):
+        seen.append(groups)
+        return original(self.set_params(estimator="logistic"), Xs, ys, groups)
+
+    monkeypatch.setattr(StateScores, "fit_transform", watched)
+    context = "--context lags,scores --groups ^p[0-9] --metric diagonal --baselines none"
+    code, _, _ = run(f"fit change-point walks -o context.structsvm {context} --force")
+    assert code == 0
+    assert seen == [["p0", "p0", "p1", "p1", "p2", "p2"]]
+    stages = load("context.structsvm").inputs_.features.stages_
+    assert [type(stage) for _, stage in stages] == [Lags, StateScores]
+    _, out, _ = run("predict context.structsvm walks/p0_0.csv --json")
+    assert json.loads(out)["recordings"][0]["states"] == ["rest", "walk", "turn", "rest"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (
+            "change-point walks --context lags,echoes",
+            "lags, statistics, moments, scores",
+        ),
+        ("change-point walks --context regions", "got 'regions'"),
+        ("change-point walks --context moments --set features.n_moments=0", "n_moments must be"),
+        ("change-point walks --context moments --set features.few=1", "is of none of the features"),
+        ("change-point walks --set spam.a=1", "one of the groups problem, solver, features, files"),
+        ("change-point walks --set spam=1", "a learner has no such parameter, it has backend"),
+        ("clustering walks/p0_0.csv --context lags", "is for recordings and images"),
+        ("change-point walks --groups ^q", "finds nothing in the name 'p0_0'"),
+        ("change-point walks --groups (", "is no regular expression"),
+    ],
+)
+def test_what_does_not_fit_is_refused(run, typed, message):
+    code, _, err = run(f"fit {typed} -o none.structsvm")
+    assert code == 1
+    assert message in " ".join(err.split())
+
+
+def test_what_is_learned_is_chosen_on_hidden_states(run):
+    line = "fit change-point walks -o hidden.structsvm --split states --groups ^p[0-9]"
+    code, _, err = run(f"{line} --context lags --baselines none --force")
+    assert code == 0, err
+    said = " ".join(err.split())
+    assert "chosen on held-out states" in said
+    assert "recordings with a state that the metric was not learned from" in said
+    assert len(load("hidden.structsvm").training_data_) == 6
