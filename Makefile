@@ -11,7 +11,7 @@ STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 
 # Tests that build or read the project instead of running it belong to `make check`.
-CHECKS := tests/test_docs.py tests/test_figures.py tests/test_packaging.py tests/test_licences.py
+CHECKS := tests/test_docs.py tests/test_figures.py tests/test_packaging.py
 # Two processes, each of which takes what is left; the libraries in them get one thread each
 # (tests/conftest.py). `make test WORKERS=0` runs everything in one process, as a debugger needs it.
 WORKERS ?= 2
@@ -52,7 +52,7 @@ fuzz: $(STAMP)  ## draw new cases for MINUTES=30: properties, and files from str
 	-$(call install,$(VENV),--group fuzz)
 	$(ONE_THREAD) $(BIN)/python tests/fuzz.py --minutes $(or $(MINUTES),30)
 
-conformance: $(STAMP)  ## run the tests that ruptures, metric-learn and PyStruct publish, on our objects
+conformance: $(STAMP)  ## run the tests that ruptures and PyStruct publish, on our objects
 	$(ONE_THREAD) $(BIN)/python tests/conformance/run.py $(VENV)/conformance
 
 soak: $(STAMP)  ## learn, predict and report for MINUTES=20, and see that nothing grows

@@ -67,6 +67,18 @@ def client():
         yield client
 
 
+@pytest.fixture
+def backend(request):
+    """Return what makes a backend of two workers by its name."""
+    from structsvm.parallel import Dask, Processes, Serial, Threads
+
+    def of(name):
+        kinds = {"serial": Serial(), "threads": Threads(2), "processes": Processes(2)}
+        return Dask(request.getfixturevalue("client")) if name == "dask" else kinds[name]
+
+    return of
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of the shared recordings: $STRUCTSVM_DATA, or ../shared/data."""

@@ -9,11 +9,11 @@ which belong into the test as @example or as a test of their own.
 
 import argparse
 import hashlib
-import importlib
 import importlib.util
 import inspect
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -24,13 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 MOST_MEMORY = 6 * 2**30
 """Bytes of address space; a file of a few kilobytes that needs more is a fault."""
-GUIDED = (
-    *("structsvm.storage.archive", "structsvm.storage.codec", "structsvm.storage.npz"),
-    *("structsvm.features.trees", "structsvm.learner.files"),
-    *("structsvm.solvers.checkpoint", "structsvm.solvers.certificate"),
-    *("structsvm.io.files", "structsvm.io.tables", "structsvm.io.recording"),
-    *("structsvm.io.label_files", "structsvm.io.image_folder", "csv", "json.decoder"),
-)
+GUIDED = re.compile(r"structsvm\.(storage|io|learner|solvers)\.\w+|csv|json\.decoder")
 """The modules that atheris watches, in which nothing is compiled."""
 LONGEST = 30
 """Seconds that one file may take."""
@@ -41,14 +35,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--target", help="fuzz this reader alone, in this process")
-    parser.add_argument("--engine", choices=("auto", "atheris", "mutations"), default="auto")
     args = parser.parse_args()
     if args.target:
-        return fuzz(args.target, 60 * args.minutes, args.seed, args.engine)
-    return everything(60 * args.minutes, args.seed, args.engine)
+        return fuzz(args.target, 60 * args.minutes, args.seed)
+    return everything(60 * args.minutes, args.seed)
 
 
-def everything(seconds: float, seed: int, engine: str) -> int:
+def everything(seconds: float, seed: int) -> int:
     """Half of the time for files, half for properties; the number of those that failed."""
     sys.path.insert(0, str(HERE))
     from fuzz_targets import TARGETS
@@ -56,7 +49,7 @@ def everything(seconds: float, seed: int, engine: str) -> int:
     print(f"seed {seed}, {seconds / 60:g} minutes", flush=True)
     failed, end = 0, time.monotonic() + seconds
     for name in TARGETS:
-        command = [sys.executable, __file__, "--target", name, "--engine", engine]
+        command = [sys.executable, __file__, "--target", name]
         command += ["--minutes", str(seconds / 120 / len(TARGETS)), "--seed", str(seed)]
         failed += subprocess.run(command, check=False).returncode != 0
     environment = os.environ | {"STRUCTSVM_FUZZ": "1"}
@@ -78,15 +71,12 @@ def everything(seconds: float, seed: int, engine: str) -> int:
     return failed
 
 
-def fuzz(name: str, seconds: float, seed: int, engine: str) -> int:
-    """One reader; 0 if nothing was found."""
-    atheris = engine != "mutations" and importlib.util.find_spec("atheris") is not None
-    if engine == "atheris" and not atheris:
-        print("atheris is not installed", file=sys.stderr)
-        return 2
+def fuzz(name: str, seconds: float, seed: int) -> int:
+    """One reader, with atheris where it is installed; 0 if nothing was found."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     sys.path.insert(0, str(HERE))
-    return guided(name, seconds, seed) if atheris else blind(name, seconds, seed)
+    run = blind if importlib.util.find_spec("atheris") is None else guided
+    return run(name, seconds, seed)
 
 
 def blind(name: str, seconds: float, seed: int) -> int:
@@ -118,8 +108,8 @@ def guided(name: str, seconds: float, seed: int) -> int:
     import atheris
     from fuzz_targets import CORPUS, TARGETS, mutated
 
-    for module in map(importlib.import_module, GUIDED):
-        for function in functions_of(module):
+    for module in list(filter(GUIDED.fullmatch, sys.modules)):
+        for function in functions_of(sys.modules[module]):
             atheris.instrument_func(function)
     target, seeds = TARGETS[name]
 

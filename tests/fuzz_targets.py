@@ -17,10 +17,8 @@ from pathlib import Path
 import numpy as np
 from media_files import stripes, tone, write_media
 
-from structsvm import MetricLearner, load, save
-from structsvm.errors import StructSVMError
-from structsvm.io import read_recordings
-from structsvm.io.image_folder import read_images
+from structsvm import MetricLearner, StructSVMError, load, save
+from structsvm.io import read_images, read_recordings
 from structsvm.io.label_files import read_regions
 from structsvm.solvers import CuttingPlane, Stopping
 

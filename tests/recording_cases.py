@@ -87,3 +87,16 @@ class OnDemand:
         if i in self.broken and self.asked > len(self.held) + 1:
             return self.broken[i](found)
         return found.copy() if isinstance(found, np.ndarray) else found
+
+
+def same_bits(learner, other):
+    """Whether two learners learned the same, to the last bit."""
+    mine, theirs = learner.solution_, other.solution_
+    return (
+        np.array_equal(learner.metric_.factor, other.metric_.factor)
+        and learner.metric_.price == other.metric_.price
+        and np.array_equal(learner.calibration_.losses, other.calibration_.losses)
+        and (mine.lower, mine.upper, mine.n_iter) == (theirs.lower, theirs.upper, theirs.n_iter)
+        and learner.training_data_ == other.training_data_
+        and learner.baselines_["untrained"].price == other.baselines_["untrained"].price
+    )

@@ -20,15 +20,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from structsvm import (
-    Clustering,
-    MetricLearner,
-    NormalizedCut,
-    diagnose,
-    evaluate,
-    load,
-    save,
-)
+from structsvm import Clustering, MetricLearner, NormalizedCut, diagnose, evaluate, load, save
 from structsvm.datasets import relevant_changes
 from structsvm.features import Lags
 from structsvm.graphs import FeatureGraph

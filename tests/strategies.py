@@ -18,7 +18,7 @@ LONG = os.environ.get("STRUCTSVM_FUZZ", "") not in {"", "0"}
 COMMON = {
     "deadline": None,
     "database": None,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+    "suppress_health_check": list(HealthCheck),
     "print_blob": True,
 }
 

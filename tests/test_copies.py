@@ -5,18 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.model_selection import LeaveOneOut
 from sklearn.neighbors import KNeighborsClassifier
 
-from structsvm import MetricLearner, MetricLearnerCV
-from structsvm.data.copies import contents
+from structsvm import DataError, MetricLearner, MetricLearnerCV, evaluate
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, VerdictWarning
-from structsvm.evaluation.contrast import once_each
-from structsvm.evaluation.evaluate import evaluate
-from structsvm.evaluation.splits import folds_of as split
+from structsvm.errors import VerdictWarning
 from structsvm.features import StateScores
-from structsvm.partitions.equivalence import EquivalenceMatrix
 
 
 def recordings(n, seed=0):
@@ -108,34 +102,3 @@ def test_scores_of_copies_are_by_a_classifier_that_has_seen_none_of_them():
     copied[1][0][:5] = copied[1][6][:5] = "d"
     with pytest.raises(DataError, match="d only in recording 0"):
         scores.fit_transform(*copied)
-
-
-def test_folds_of_copies():
-    truths = [EquivalenceMatrix.from_labels([0, 1])] * 6
-    numbers = np.array([0, 0, 1, 1, 2, 2])
-    folds = split(5, truths, random_state=0, numbers=numbers)
-    assert len(folds) == 3
-    assert all(len(set(folds.held_out[[i, i + 1]])) == 1 for i in (0, 2, 4))
-    assert folds.units.tolist() == numbers.tolist()
-    assert not folds.grouped
-    own = split(LeaveOneOut(), truths, numbers=numbers)  # who gives folds has them
-    assert len(own) == 6
-    assert own.units.tolist() == numbers.tolist()
-    joined = split(2, truths, list("abbcdd"), numbers=np.array([0, 1, 2, 0, 3, 4]))
-    assert joined.units.tolist() == [0, 1, 1, 0, 2, 2]
-    assert joined.held_out[0] == joined.held_out[3]
-    assert joined.grouped
-    alone = split(3, truths, numbers=np.zeros(6, dtype=np.int64))
-    assert len(alone) == 3
-    assert set(alone.units) == {0}
-
-
-def test_contents_are_those_of_the_values():
-    X = np.arange(6.0).reshape(3, 2)
-    found = contents([X, X.copy(), X[::-1], np.asfortranarray(X), X[:2]])
-    assert found[0] == found[1] == found[3]
-    assert len(set(found.tolist())) == 3
-    np.testing.assert_array_equal(
-        once_each(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 1]), np.array([1.0, 3.0, 0.0])),
-        [2.5, 0.0],
-    )

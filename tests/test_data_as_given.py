@@ -9,17 +9,14 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import LeaveOneOut, cross_val_score
 
 from structsvm import (
-    ChangePoint,
     DataError,
     EquivalenceMatrix,
     MetricLearner,
     MetricLearnerCV,
     PartialLabels,
     SettingsError,
-    diagnose,
     evaluate,
     load,
     margin_rates,
@@ -199,15 +196,6 @@ def test_states_that_do_not_compare_and_features_of_one_name(learner):
             twice.transform(recorded(NEW[0][:, columns], None, names))
 
 
-def test_one_of_a_stack_is_left_out():
-    scores = cross_val_score(clone(PLAIN), np.stack(XS), np.stack(YS), cv=LeaveOneOut())
-    one_by_one = [
-        clone(PLAIN).fit(XS[:i] + XS[i + 1 :], YS[:i] + YS[i + 1 :]).score([XS[i]], [YS[i]])
-        for i in range(len(XS))
-    ]
-    assert scores.tolist() == one_by_one
-
-
 # ---- names of samples
 
 
@@ -237,23 +225,6 @@ def test_weights_by_name(learner):
     expected = price(XS, YS, sample_weight=[1, 2, 1, 1, 1, 3])
     weights = named(reversed(names), [3, 1, 1, 1, 2, 1])
     assert price(named(names, XS), named(names, YS), sample_weight=weights) == expected
-
-
-def test_groups_of_a_diagnosis(learner):
-    shared = named("abcdef", [*XS[:-1], np.vstack([XS[0][:25], XS[1][:15]])])
-    labels = named("fedcba", YS[::-1])
-    same = {"f": 0, "e": 4, "d": 3, "c": 2, "b": 0, "a": 0}
-    assert "leakage" in diagnose(learner, shared).kinds
-    found = diagnose(learner, shared, labels, groups=same)
-    groups = [0, 0, 2, 3, 4, 0]
-    listed = diagnose(learner, list(shared.values()), YS, groups=groups, names=list(shared))
-    assert found.to_dict() == listed.to_dict()
-    (apart,) = (
-        finding.values["pairs"]
-        for finding in diagnose(learner, shared, groups={**same, "f": 5}).findings
-        if "pairs" in finding.values
-    )
-    assert {(pair["first"], pair["second"]) for pair in apart} == {("a", "f"), ("b", "f")}
 
 
 # ---- groups
@@ -345,13 +316,6 @@ def test_an_evaluation_counts_groups_and_not_their_recordings():
 def test_wrong_names_are_guessed(given, message):
     with pytest.raises(SettingsError, match=message):
         MetricLearner(**given).fit(XS, YS)
-
-
-def test_a_problem_by_name(learner):
-    by_name = MetricLearner("change-point", metric="diagonal").fit(XS, YS)
-    assert by_name.problem_ == ChangePoint()
-    assert by_name.metric_.price == learner.metric_.price
-    assert clone(by_name).problem == "change-point"
 
 
 # ---- what was found out of other data is forgotten

@@ -1,17 +1,15 @@
 """What several ask for is done once: checks, scaling, classifiers, counts of segments, forms."""
 
-from collections import Counter
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from cut_cases import planted
 from recording_cases import NAMES, recordings, recordings_of_states
+from sklearn.base import clone
 
 from structsvm import (
     ChangePoint,
     Clustering,
-    EquivalenceMatrix,
+    DataError,
     MetricLearner,
     MetricLearnerCV,
     NormalizedCut,
@@ -20,20 +18,13 @@ from structsvm import evaluate as evaluated
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.data import samples as doors
 from structsvm.data.samples import Standardizer
-from structsvm.datasets import relevant_changes
-from structsvm.features import Chain, Components, Lags, StateScores, Union
+from structsvm.features import Lags, StateScores, Union
 from structsvm.features.frames import FrameRecipe, learning_once
-from structsvm.io import arrays_and_labels
-from structsvm.learner.steps import prepare
-from structsvm.oracles import ExhaustiveOracle, SequentialOracle
-from structsvm.partitions import Baseline, Candidate, Constraint, Quality, TraceObjective
+from structsvm.learner.steps import prepare, read_training
+from structsvm.oracles import SequentialOracle
+from structsvm.partitions import Baseline, Candidate, Constraint, TraceObjective
 from structsvm.partitions.comparison import BLIND
-from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.problems import normalized_cut
-from structsvm.regularizers import SquaredNorm
-from structsvm.solvers import CuttingPlane, Stopping
-from structsvm.support.progress import watching
-from structsvm.weights import Free
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 LAGS = Lags((-1, 0, 1))
@@ -55,16 +46,13 @@ def counted(monkeypatch, owner, name, entries=lambda *given: [given]):
 
 @pytest.fixture
 def scaled(monkeypatch):
-    """The shape of each array that is standardised, alone or together with others."""
-    calls = counted(
-        monkeypatch, Standardizer, "__call__", lambda self, X: [X.shape] if self.kind else []
-    )
+    """An entry for each array that is standardised, alone or together with others."""
+    calls = counted(monkeypatch, Standardizer, "__call__")
     together = Standardizer.of_stack
 
     def counting(self, Xs):
-        before, shapes = len(calls), [X.shape for X in Xs.arrays()]
-        found = together(self, Xs)
-        calls[before:] = shapes if self.kind else []
+        before, found = len(calls), together(self, Xs)
+        calls[before:] = Xs.arrays()
         return found
 
     monkeypatch.setattr(Standardizer, "of_stack", counting)
@@ -107,34 +95,38 @@ def test_graphs_are_made_once(monkeypatch):
     assert len(made) == 8
 
 
-@pytest.mark.parametrize(
-    ("kind", "features"),
-    [("recording", LAGS), ("training", LAGS), ("auto", Chain(LAGS, Components(2)))],
-    ids=["lags", "lags scaled together", "components of lags"],
-)
-def test_choosing_scales_each_recording_once_in_each_fold_and_once_more(scaled, kind, features):
-    """For a choice of features, whatever is tried with them."""
-    T, N, folds = 200, 6, 3
-    Xs, ys = arrays_and_labels(
-        relevant_changes(N, n_samples=T, n_features=3, n_relevant=2, random_state=0)
-    )
-    lagged = [
-        Candidate(f"lagged {metric}", settings={"metric": metric, "features": features})
-        for metric in ("diagonal", "full")
-    ]
+# ---- samples and labels are read once: what fit and its relatives take in place of both
+
+
+def test_fit_and_search_take_what_is_read():
+    Xs, ys = recordings()
+    learner, weights, names = MetricLearner(metric="diagonal"), np.arange(1.0, 9.0), list("abcd")
+    given = {"sample_weight": weights, "feature_names": names}
+    read = read_training(learner, Xs, ys, **given)
+    assert (len(read), read.n_features, read.names) == (8, 4, names)
+    expected = clone(learner).fit(Xs, ys, **given)
+    assert np.array_equal(learner.fit(read).metric_.factor, expected.metric_.factor)
+    assert learner.training_data_ == expected.training_data_
+    assert learner.feature_names_in_.tolist() == names
     search = MetricLearnerCV(
-        candidates=["untrained", "pca", "rca", "diagonal", "full", *lagged],
-        lams=(0.1, 1.0),
-        cv=folds,
-        random_state=0,
-        standardize=kind,
+        candidates=("untrained", "diagonal"), lams=(0.2,), cv=2, random_state=0
     )
-    learner = search.choose(Xs, ys)
-    seen = {(T, 3): folds * N, (T, 9): folds * N}
-    assert Counter(scaled) == Counter(seen)
-    learner.fit(Xs, ys, baselines=["pca", "rca"])
-    seen[T, 3 if learner.features is None else 9] += N
-    assert Counter(scaled) == Counter(seen)
+    read = read_training(learner, Xs, ys)
+    assert np.array_equal(search.fit(read).losses_, clone(search).fit(Xs, ys).losses_)
+    some = [np.where(np.arange(60) < 40, y, -1) for y in ys]
+    again = clone(learner).fit(read_training(learner, Xs, some))
+    assert again.metric_.price == clone(learner).fit(Xs, some).metric_.price
+
+
+def test_what_is_read_is_not_given_twice_nor_to_another_problem():
+    Xs, ys = recordings()
+    read = read_training(MetricLearner(), Xs, ys)
+    for more in ({"y": ys}, {"sample_weight": np.ones(8)}, {"groups": list(range(8))}):
+        for estimator in (MetricLearner(), MetricLearnerCV()):
+            with pytest.raises(DataError, match=f"a TrainingSet holds {next(iter(more))} already"):
+                estimator.fit(read, **more)
+    with pytest.raises(DataError, match="read for ChangePoint, and this learner is for Clustering"):
+        MetricLearner(Clustering()).fit(read)
 
 
 # ---- classifiers
@@ -197,44 +189,6 @@ def test_what_the_classifiers_of_all_folds_see_is_made_once(monkeypatch, kind):
     assert len(made) == 8
 
 
-# ---- rounds of learning
-
-
-@dataclass(frozen=True)
-class Classes(Problem):
-    """The class of a vector of four features, with a weight for each of three classes."""
-
-    def weight_space(self):
-        return Free(12)
-
-    def joint_feature(self, x, y):
-        return np.kron(np.eye(3)[y], x)
-
-    def loss(self, y, y_hat):
-        return float(y != y_hat)
-
-    def separate(self, w, x, y):
-        scores = w.reshape(3, 4) @ x + (np.arange(3) != y)
-        return Separation(int(scores.argmax()), 0.0, Quality.EXACT)
-
-    def predict(self, w, x):
-        return int((w.reshape(3, 4) @ x).argmax())
-
-
-def test_a_form_is_asked_for_once_and_rounds_are_described_to_those_who_watch(monkeypatch):
-    rng = np.random.default_rng(0)
-    xs, ys = list(rng.standard_normal((6, 4))), rng.integers(3, size=6).tolist()
-    risk = RegularizedRisk(Classes(), xs, ys, SquaredNorm(0.01), np.full(6, 1 / 6), np.zeros(12))
-    forms = counted(monkeypatch, SquaredNorm, "as_quadratic")
-    described, told = counted(monkeypatch, Stopping, "part"), []
-    solver = CuttingPlane(Stopping(1e-7))
-    assert solver.solve(risk).n_iter > 2
-    assert (len(forms), len(described)) == (1, 0)
-    with watching(lambda words, part: told.append((words, part))):
-        solution = solver.solve(risk)
-    assert len(told) == len(described) == solution.n_iter
-
-
 # ---- every number of segments, from one dynamic program
 
 
@@ -267,17 +221,3 @@ def test_ties_are_broken_as_for_one_number_alone(pruning, seed):
     for same in (Z, np.asfortranarray(Z), Z.astype(np.float32)):
         assert together(oracle, same, 12) == expected
     assert together(oracle, Z, 30)[:12] == expected
-
-
-@pytest.mark.parametrize("r", [0, 2])
-@pytest.mark.parametrize("shift", [-1.0, 0.0, 0.2, 0.9])
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_in_the_null_metric_many_recordings_are_answered_as_each_of_them(r, shift, weight):
-    truths = map(EquivalenceMatrix.from_breakpoints, ([7], [3, 7], [1, 2, 7], [2, 5, 7]))
-    objectives = [TraceObjective(np.zeros((7, r)), truth, weight, shift) for truth in truths]
-    answers = SequentialOracle().maximize_all(objectives)
-    for objective, answer in zip(objectives, answers, strict=True):
-        best = ExhaustiveOracle(contiguous=True).maximize(objective)
-        assert answer == SequentialOracle().maximize(objective)
-        assert answer.upper_bound == answer.value == pytest.approx(best.value, abs=1e-12)
-        assert answer.value == pytest.approx(objective.value(answer.y), abs=1e-12)

@@ -17,16 +17,14 @@ from structsvm import (
     MetricLearner,
     NormalizedCut,
     PartialLabels,
-    SettingsError,
 )
 from structsvm.data.sample import Sample
 from structsvm.errors import DataWarning
 from structsvm.features import HermiteMoments
-from structsvm.graphs import FeatureGraph, GraphOfImage, from_image, node_labels
+from structsvm.graphs import FeatureGraph, from_image, node_labels
 from structsvm.graphs.image_files import pixels_of
 from structsvm.io import read_recordings
 from structsvm.partial_labels.labels import as_partial
-from structsvm.regularizers import Custom
 
 T = 40
 
@@ -186,48 +184,6 @@ def test_cannot_link_alone_is_learned_from():
         assert M.n_clusters < len(X)
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["only one"], "feature_names has 1 name, recording 0 has 3 features"),
-        (list("abcd"), "feature_names has 4 names"),
-        ("abc", "feature_names must be a list of names, got 'abc'"),
-        ([None] * 3, "feature_names must be a list of names"),
-    ],
-)
-def test_names_of_features_are_as_many(names, message):
-    with pytest.raises(DataError, match=message):
-        MetricLearner().fit(XS, YS, feature_names=names)
-
-
-class TestRegions:
-    @pytest.mark.parametrize(
-        "region",
-        [
-            (0, np.inf, 1),
-            (0.5, 9, 1),
-            (0, 9, None),
-            (0, 9),
-        ],
-    )
-    def test_are_whole_numbers(self, region):
-        with pytest.raises(DataError, match="a region is"):
-            PartialLabels(regions=[region])
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"random_state": -1}, "random_state must be an integer from 0"),
-        ({"constraints": lambda B: B[0, 0] <= 1}, "constraints returned .*: return a list"),
-        ({"regularizer": Custom(lambda B: None)}, "must be a scalar convex cvxpy"),
-    ],
-)
-def test_settings_of_no_use_are_refused_by_name(setting, message):
-    with pytest.raises(SettingsError, match=message):
-        MetricLearner(**setting).fit(XS, YS)
-
-
 # ---- what people type first
 
 
@@ -311,14 +267,3 @@ def test_of_several_pages_one_is_said_to_be_read(tmp_path):
     pages[0].save(tmp_path / "stack.tif", save_all=True, append_images=pages[1:])
     with pytest.warns(DataWarning, match="stack.tif: of its 3 pages the first is read"):
         np.testing.assert_array_equal(pixels_of(tmp_path / "stack.tif"), IMAGE[..., 0])
-
-
-def test_few_superpixels_of_a_noisy_image_are_named():
-    """Noise breaks superpixels into pieces, which are joined to whatever lies beside them."""
-    y, x = np.mgrid[:60, :80]
-    rng = np.random.default_rng(0)
-    disc = np.where((y - 30) ** 2 + (x - 40) ** 2 < 225, 180, 60) + rng.normal(size=(60, 80)) * 25
-    image = np.uint8(np.clip(np.stack([disc, disc, 240 - disc], axis=2), 0, 255))
-    with pytest.warns(DataWarning, match=r"has \d+ superpixels where 150 were asked for.*compact"):
-        assert from_image(image).n_samples < 30
-    assert from_image(image, GraphOfImage(compactness=100.0)).n_samples > 100

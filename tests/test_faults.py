@@ -24,16 +24,14 @@ import pytest
 from enumerated import listed_risk
 from strategies import LONG
 
-from structsvm import MetricLearner, load, save
+from structsvm import DataError, MetricLearner, StructSVMError, load, save
 from structsvm.cli import main
 from structsvm.datasets import relevant_changes
-from structsvm.errors import CheckpointError, DataError, ModelFileError, StructSVMError
+from structsvm.errors import CheckpointError, ModelFileError
 from structsvm.io import arrays_and_labels, read_recording
 from structsvm.parallel import Dask, cluster
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers import CuttingPlane, checkpoint
-from structsvm.solvers.auto import solver_from
-from structsvm.solvers.base import Stopping
+from structsvm.solvers import CuttingPlane, Stopping, checkpoint, solver_from
 from structsvm.weights import PSD
 
 XS, YS = arrays_and_labels(
@@ -201,14 +199,6 @@ class TestLinks:
             read_recording(loop)
         save(learner, loop)  # leads nowhere, and is replaced
         assert load(loop).metric_.price == learner.metric_.price
-
-    def test_a_link_to_nothing_is_filled(self, learner, tmp_path):
-        link = tmp_path / "link"
-        link.symlink_to(tmp_path / "real")
-        save(learner, link)
-        assert link.is_symlink()
-        assert (tmp_path / "real").is_file()
-        np.testing.assert_array_equal(load(link).metric_.factor, learner.metric_.factor)
 
 
 class Bomb:

@@ -1,17 +1,12 @@
 """Recordings read one at a time: features, classifiers, folds, Ctrl-C, recipes for clusters."""
 
 import pickle
-import re
-import sys
 import tracemalloc
-import types
-from pathlib import Path
 
-import distributed
 import numpy as np
 import pytest
 from interrupted import output_of_interrupted
-from recording_cases import OnDemand
+from recording_cases import OnDemand, same_bits
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GroupKFold
@@ -19,8 +14,9 @@ from spy import Spy
 
 from structsvm import DataError, MetricLearner, MetricLearnerCV, evaluate, load, save
 from structsvm.baselines import FrameClassifier
+from structsvm.data.samples import centred
 from structsvm.datasets import relevant_changes
-from structsvm.errors import CheckpointError, DataWarning
+from structsvm.errors import DataWarning
 from structsvm.features import (
     BoundaryScores,
     Chain,
@@ -31,15 +27,13 @@ from structsvm.features import (
     StateScores,
     Union,
 )
-from structsvm.io import RecordingFiles, arrays_and_labels, write_recording
+from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partition_with
 from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import even_part
 from structsvm.model_selection.search import ChosenBaseline
-from structsvm.parallel import Dask, Serial, Threads
 from structsvm.partitions import Baseline
-from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage import limits
 
 RECORDINGS = relevant_changes(6, n_samples=200, n_features=4, n_relevant=2, random_state=0)
@@ -58,15 +52,6 @@ FEATURES = {
 }
 
 
-@pytest.fixture
-def backend(request):
-    def of(name):
-        kinds = {"serial": Serial(), "threads": Threads(2)}
-        return Dask(request.getfixturevalue("client")) if name == "dask" else kinds[name]
-
-    return of
-
-
 def learner_of(features, **settings):
     return MetricLearner(metric="diagonal", features=features, **settings)
 
@@ -75,24 +60,13 @@ def read_later(ys=NAMES, groups=None, held=XS):
     return read_training(MetricLearner(), OnDemand(held), ys, groups=groups)
 
 
-def same(learner, other):
-    """Whether two learners learned the same, to the last bit."""
-    mine, theirs = learner.solution_, other.solution_
-    return (
-        np.array_equal(learner.metric_.factor, other.metric_.factor)
-        and learner.metric_.price == other.metric_.price
-        and (mine.lower, mine.upper, mine.n_iter) == (theirs.lower, theirs.upper, theirs.n_iter)
-        and learner.training_data_ == other.training_data_
-    )
-
-
 @pytest.mark.parametrize("name", ["serial", "threads", "dask"])
 @pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
 def test_the_bits_are_those_of_arrays_in_memory(name, features, backend):
     expected = learner_of(features).fit(XS, NAMES, groups=PEOPLE)
     learner = learner_of(features, backend=backend(name))
     learner.fit(OnDemand(XS), NAMES, groups=PEOPLE)
-    assert same(learner, expected)
+    assert same_bits(learner, expected)
     assert learner.predict_breakpoints(OnDemand(XS)) == expected.predict_breakpoints(XS)
     assert learner.metric_feature_names_ == expected.metric_feature_names_
 
@@ -118,7 +92,7 @@ def test_classifiers_are_fitted_and_asked_as_in_memory(name, backend):
 def test_partial_labels_are_learned_from():
     some = [np.where(np.arange(y.size) % 97 < 60, y % 2, -1) for y in CHANGES]
     expected = learner_of(LOGISTIC).fit(XS, some)
-    assert same(learner_of(LOGISTIC).fit(OnDemand(XS), some), expected)
+    assert same_bits(learner_of(LOGISTIC).fit(OnDemand(XS), some), expected)
 
 
 # ---- folds and choices
@@ -157,7 +131,7 @@ def test_features_and_classifiers_are_chosen_from():
     assert not np.isnan(mine.losses_).any()
     assert np.array_equal(mine.losses_, theirs.losses_)
     assert mine.best_candidate_ == theirs.best_candidate_
-    assert same(mine.best_estimator_, theirs.best_estimator_)
+    assert same_bits(mine.best_estimator_, theirs.best_estimator_)
     one, other = (ChosenBaseline(s.best_estimator_, "frame-logistic") for s in (mine, theirs))
     assert other.predict_breakpoints(OnDemand(XS)) == one.predict_breakpoints(XS)
 
@@ -195,8 +169,8 @@ class TestMoreThanFits:
         with pytest.warns(DataWarning, match=r"fitted on 4 of 6 recordings.* 25.6 kB.*give arrays"):
             inputs, seen = Inputs.fit(features, None, data)
         others = sorted({*range(6)} - {*part.tolist()})
-        for i, sample in zip(others, inputs.seen(data.at(others)).samples, strict=True):
-            np.testing.assert_array_equal(seen.samples[i].X, sample.X)
+        for i, sample in zip(others, inputs(data.at(others).samples), strict=True):
+            np.testing.assert_array_equal(seen.samples[i].X, centred(sample.X))
         held, labels = [XS[i] for i in part], [NAMES[i] for i in part]
         alone, of_part = Inputs.fit(features, None, read_training(MetricLearner(), held, labels))
         for i, sample in zip(part, of_part.samples, strict=True):
@@ -270,22 +244,7 @@ def test_models_and_what_is_sent_hold_no_data(tmp_path):
         np.testing.assert_array_equal(X.read(), sample.X)
 
 
-def test_a_run_is_resumed(tmp_path):
-    """If features are learned alike, by whatever workers, and not if they are not."""
-    features, state = StateScores("boosting", lags=(-1, 0)), tmp_path / "state.npz"
-    short = CuttingPlane(Stopping(1e-4, 2))
-    with pytest.warns(match="max_iter"):
-        learner_of(features, solver=short).fit(OnDemand(XS), NAMES, resume=state)
-    usual = CuttingPlane(Stopping(1e-4))
-    learner = learner_of(features, solver=usual, n_jobs=2, backend="threads")
-    learner.fit(OnDemand(XS), NAMES, resume=state)
-    assert same(learner, learner_of(features, solver=usual).fit(XS, NAMES))
-    other = learner_of(StateScores("boosting", lags=(-2, 0)), solver=usual)
-    with pytest.raises(CheckpointError):
-        other.fit(OnDemand(XS), NAMES, resume=state)
-
-
-# ---- Ctrl-C, and recipes for clusters
+# ---- Ctrl-C
 
 INTERRUPTED = """
     import time, warnings
@@ -317,46 +276,3 @@ def test_ctrl_c_while_recordings_are_read_returns_the_best_so_far(backend, tmp_p
     """Learning ends with a certificate, a calibrated price or the learned one, and no worker."""
     output = output_of_interrupted(INTERRUPTED.format(backend=backend), b"1\n", tmp_path)
     assert output.endswith(b"INTERRUPTED True 8\n")
-
-
-class OfThisMachine(distributed.LocalCluster):
-    """Two workers in place of a cluster of a queueing system or of Kubernetes."""
-
-    def __init__(self, **settings):
-        super().__init__(
-            n_workers=settings.get("n_workers", 0) and 2,
-            threads_per_worker=settings.get("cores", 1),
-            dashboard_address=":0",
-        )
-
-    def scale(self, n=0, jobs=0):
-        return super().scale(min(2, jobs or n))
-
-
-@pytest.mark.parametrize("kind", ["SLURMCluster", "KubeCluster"])
-def test_the_recipes_of_the_page_run_with_workers_of_this_machine(kind, tmp_path, monkeypatch):
-    """As they are written, but for the number of workers and the folder."""
-    (tmp_path / "recordings").mkdir()
-    for recording in RECORDINGS:
-        write_recording(recording, tmp_path / "recordings" / f"{recording.name}.npz")
-    page = (Path(__file__).resolve().parents[1] / "docs" / "scaling.md").read_text()
-    blocks = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
-    (recipe,) = (block for block in blocks if f"{kind}(" in block)
-    for name in ("dask_jobqueue", "dask_kubernetes", "dask_kubernetes.operator"):
-        module = types.ModuleType(name)
-        module.SLURMCluster = module.KubeCluster = OfThisMachine
-        monkeypatch.setitem(sys.modules, name, module)
-    recipe = recipe.replace("/shared", str(tmp_path)).replace("for_workers(32)", "for_workers(2)")
-    if "learner.fit" not in recipe:
-        recipe += "learner = MetricLearner(metric='diagonal', backend='dask')\n"
-        recipe += f"learner.fit(RecordingFiles({str(tmp_path / 'recordings')!r}))\n"
-    things = (MetricLearner, RecordingFiles, distributed.Client)
-    names = {thing.__name__: thing for thing in things}
-    try:
-        exec(recipe, names)
-    finally:
-        for opened in ("client", "cluster"):
-            if opened in names:
-                names[opened].close()
-    expected = MetricLearner(metric="diagonal").fit(XS, CHANGES)
-    assert np.array_equal(names["learner"].metric_.factor, expected.metric_.factor)

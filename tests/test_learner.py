@@ -1,22 +1,17 @@
 """The scikit-learn face: what goes in, what comes out, what is refused, and how learning runs."""
 
-import pickle
-import warnings
-
 import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
-import ruptures as rpt
 from recording_cases import recordings
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from structsvm import ChangePoint, DataError, LearningError, MetricLearner, SettingsError, Status
 from structsvm.errors import CheckpointError, DataWarning, MasterError
 from structsvm.learner.steps import decode_with, encode
-from structsvm.regularizers import Custom, SquaredNorm, Trace
+from structsvm.regularizers import SquaredNorm, Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
 
 P = 4
@@ -72,18 +67,6 @@ def test_predict_gives_the_numbers_of_segments_asked_for(data, learner):
     assert all(e[-1] == len(X) for e, X in zip(ends, Xs, strict=True))
 
 
-def test_ruptures_finds_the_same_changes_with_the_learned_metric(data, learner):
-    """CostMl with B and the penalty, and KernelCPD on the transformed recording."""
-    Xs, _ = data
-    ours = learner.predict_breakpoints(Xs)
-    for X, Z, expected in zip(Xs, learner.transform(Xs), ours, strict=True):
-        detector = rpt.KernelCPD("linear", min_size=1).fit(Z)
-        assert detector.predict(pen=learner.metric_.price) == expected
-        cost = rpt.costs.CostMl(metric=learner.get_mahalanobis_matrix())
-        pelt = rpt.Pelt(custom_cost=cost, min_size=1, jump=1).fit(learner.inputs_.standardizer(X))
-        assert pelt.predict(pen=learner.metric_.price) == expected
-
-
 def test_score_is_minus_the_mean_loss(data, learner):
     Xs, ys = data
     assert learner.score(Xs, ys) <= 0
@@ -113,15 +96,6 @@ def test_the_metric_does_not_depend_on_the_scale_of_the_data(data):
         assert learner.metric_.price == pytest.approx(scale**2 * reference.metric_.price, rel=1e-6)
 
 
-def test_grid_search_and_cross_validation_over_lists(data):
-    Xs, ys = data
-    grid = {"lam": [0.1, 1.0], "metric": ["diagonal"], "problem": [ChangePoint("known")]}
-    search = GridSearchCV(MetricLearner(), grid, cv=2).fit(Xs, ys)
-    assert search.best_params_["lam"] in grid["lam"]
-    scores = cross_val_score(MetricLearner(metric="diagonal"), Xs, ys, cv=KFold(2), n_jobs=2)
-    assert (scores <= 0).all()
-
-
 def test_data_frames_bring_their_names(data):
     Xs, ys = data
     frames = [pd.DataFrame(X, columns=["x", "y", "z", "t"]) for X in Xs]
@@ -147,36 +121,6 @@ def test_a_centre_holds_the_metric_when_the_regularizer_is_strong(data):
     np.testing.assert_allclose(learner.get_mahalanobis_matrix(), np.eye(P), atol=1e-2)
 
 
-@pytest.mark.parametrize("solver", ["frank-wolfe", "cutting-plane"])
-@pytest.mark.parametrize(("metric", "center"), [("diagonal", np.ones(P)), ("full", np.eye(P))])
-def test_a_centre_of_all_features_suits_every_solver(data, metric, center, solver):
-    learner = MetricLearner(metric=metric, regularizer=SquaredNorm(center=center), solver=solver)
-    same = MetricLearner(metric=metric, regularizer=SquaredNorm(center=1.0), solver=solver)
-    np.testing.assert_array_equal(learner.fit(*data).solution_.w, same.fit(*data).solution_.w)
-
-
-def l1(B):
-    return cp.norm1(B)
-
-
-def small_trace(B):
-    return [cp.trace(B) <= 0.5]
-
-
-def test_custom_regularizer_and_constraints_on_the_metric(data):
-    trace, custom = (
-        MetricLearner(
-            metric="diagonal", regularizer=omega, solver=CuttingPlane(Stopping(tol=1e-4))
-        ).fit(*data)
-        for omega in ("trace", Custom(l1))
-    )
-    assert custom.solution_.upper == pytest.approx(trace.solution_.upper, rel=1e-3)
-    assert custom.solution_.bound == "to the accuracy of the conic solver"
-    held = MetricLearner(metric="full", constraints=small_trace).fit(*data)
-    assert np.trace(held.get_mahalanobis_matrix()) <= 0.5 + 1e-4
-    pickle.dumps(held)
-
-
 def impossible(B):
     return [cp.trace(B) >= 2, cp.trace(B) <= 1]
 
@@ -184,13 +128,6 @@ def impossible(B):
 def test_constraints_that_contradict_each_other(data):
     with pytest.raises(MasterError, match="infeasible: do the extra constraints contradict"):
         MetricLearner(constraints=impossible).fit(*data)
-
-
-def test_the_callback_sees_every_iteration(data):
-    seen = []
-    learner = MetricLearner(metric="diagonal").fit(*data, callback=seen.append)
-    assert [entry.iteration for entry in seen] == list(range(learner.n_iter_))
-    assert seen[-1] == learner.solution_.history[-1]
 
 
 def test_max_iter_is_said(data):
@@ -305,26 +242,7 @@ def test_some_constant_features_are_a_warning_that_names_them(data):
     assert learner.get_mahalanobis_matrix()[3, 3] == pytest.approx(0.0, abs=1e-6)
 
 
-def test_a_recording_of_one_sample_is_one_segment(data):
-    Xs, ys = data
-    short = np.ones((1, P))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        learner = MetricLearner(metric="diagonal").fit([*Xs, short], [*ys, [0]])
-    assert [y.tolist() for y in learner.predict([short])] == [[0]]
-
-
 # ---- by which solver, and on from where it was stopped
-
-
-@pytest.mark.parametrize(
-    "solver", ["one-slack", BlockFrankWolfe(Stopping(1e-2, 500), random_state=1)], ids=str
-)
-def test_every_solver_learns_the_same_metric(solver, learner, data):
-    found = MetricLearner(metric="diagonal", solver=solver).fit(*data)
-    assert found.converged_
-    assert found.solution_.lower <= learner.solution_.upper
-    assert learner.solution_.lower <= found.solution_.upper
 
 
 @pytest.mark.parametrize("solver", ["frank-wolfe", "subgradient", BlockFrankWolfe()])

@@ -1,6 +1,5 @@
 """Missing values that are masked: they add nothing to the distortion, exactly."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -8,22 +7,18 @@ import pandas as pd
 import pytest
 
 from structsvm import (
+    ChangePoint,
+    Clustering,
+    DataError,
+    EquivalenceMatrix,
     MetricLearner,
-    MetricLearnerCV,
     PartialLabels,
-    diagnose,
+    SettingsError,
     evaluate,
     load,
     save,
 )
-from structsvm.errors import (
-    DataError,
-    DataWarning,
-    OracleError,
-    PluginError,
-    SettingsError,
-    VerdictWarning,
-)
+from structsvm.errors import OracleError
 from structsvm.features import Lags, MovingStatistics
 from structsvm.learner.steps import prepare
 from structsvm.oracles import (
@@ -32,19 +27,9 @@ from structsvm.oracles import (
     SequentialOracle,
     all_segmentations,
 )
-from structsvm.partitions import Constraint, EquivalenceMatrix, Metric, TraceObjective
-from structsvm.problems import ChangePoint, Clustering
-from structsvm.testing import check_problem
+from structsvm.partitions import Constraint, TraceObjective
 
 MASK = ChangePoint(missing="mask")
-
-
-@dataclass(frozen=True)
-class Deaf(ChangePoint):
-    """Reads missing values, with an oracle that takes none."""
-
-    def decoder(self, sample):
-        return SequentialOracle()
 
 
 def anything(starts, end, n):
@@ -143,16 +128,6 @@ class TestExactness:
             other = np.where(np.isnan(X), filled + rng.standard_normal(X.shape), X)
             assert distortion(other, weights, ends) >= least
 
-    def test_scores_of_segments_add_up_to_the_value(self):
-        X = with_gaps(np.random.default_rng(2), 12, 3)
-        truth = EquivalenceMatrix.from_breakpoints([5, 12])
-        objective = TraceObjective(X, truth, 2.0, -1.0, gaps=True)
-        scores = objective.segment_scores()
-        for ends in ([12], [3, 12], [2, 5, 6, 12]):
-            M = EquivalenceMatrix.from_breakpoints(ends)
-            added = sum(scores[a, b] for a, b in pairwise([0, *ends]))
-            assert added == pytest.approx(objective.value(M))
-
     def test_starts_that_are_left_out_lose_nothing_in_long_recordings(self):
         rng = np.random.default_rng(3)
         for price in (0.5, 8.0, 100.0):
@@ -187,14 +162,6 @@ class TestExactness:
 
             most = max(violation(other) for other in segmentations(8))
             assert violation(found.y) == pytest.approx(most)
-
-    def test_samples_without_any_value_are_in_no_way(self):
-        X = np.array([[0.0], [0.1], [np.nan], [np.nan], [5.0], [5.1]])
-        metric = Metric(np.eye(1), price=1.0)
-        (sample,), _ = MASK.read([X])
-        found = MASK.partition(sample, metric).breakpoints
-        assert len(found) == 2
-        assert found[0] in (2, 3, 4)
 
 
 class TestLearning:
@@ -246,23 +213,6 @@ class TestLearning:
         with pytest.raises(DataError, match="recording 0 has missing values, and MovingStatistics"):
             other.fit(Xs, ys)
 
-    def test_model_selection_chooses_among_what_takes_gaps(self):
-        Xs, ys = recordings(8)
-        with pytest.warns(VerdictWarning):
-            search = MetricLearnerCV(MASK, cv=2, lams=(0.2,)).fit(Xs, ys)
-        learned = {name for name in search.cv_results_["candidate"] if "full" in name}
-        assert learned == set()
-        assert search.best_estimator_.predict_breakpoints(Xs)
-
-    def test_diagnosis_looks_at_what_there_is(self):
-        Xs, ys = recordings()
-        learner = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
-        assert "constant" not in {finding.check for finding in diagnose(learner, Xs, ys).findings}
-
-    def test_the_problem_keeps_its_contract(self):
-        Xs, ys = recordings(2, missing=False)
-        check_problem(MASK, Xs, ys)
-
 
 class TestWhatComesIn:
     def test_data_frames_and_masked_arrays_have_gaps(self):
@@ -299,14 +249,6 @@ class TestWhatComesIn:
             MetricLearner(Clustering(), metric="diagonal").fit(Xs[1:], ys[1:])
         assert "mask" not in str(refused.value)
 
-    @pytest.mark.parametrize("shortest", [1, 5])
-    def test_the_contract_of_a_problem_is_checked_on_them(self, shortest):
-        Xs, ys = recordings(3)
-        report = check_problem(ChangePoint(missing="mask", min_length=shortest), Xs, ys)
-        assert min(report.given) > 50
-        with pytest.raises(PluginError, match=r"the decoder failed .* look for NaN"):
-            check_problem(Deaf(missing="mask"), Xs, ys)
-
     @pytest.mark.parametrize("oracle", [SequentialOracle(), ExhaustiveOracle()])
     def test_oracles_that_know_no_gaps_refuse_them(self, oracle):
         objective = TraceObjective(np.array([[1.0], [np.nan]]), shift=-1.0, gaps=True)
@@ -319,17 +261,3 @@ class TestWhatComesIn:
             objective.dense()
         with pytest.raises(OracleError, match="not finite"):
             TraceObjective(np.array([[1.0], [np.nan]]))
-
-    def test_a_metric_that_mixes_features_is_refused(self):
-        metric = Metric(np.array([[1.0], [1.0]]), price=1.0)
-        with pytest.raises(DataError, match="this metric mixes features"):
-            metric.transform(np.array([[1.0, np.nan]]))
-
-    def test_blocks_are_reported_when_files_are_read(self, tmp_path):
-        from structsvm.io import read_recordings
-
-        frame = pd.DataFrame({"a": [1.0, np.nan, np.nan, 4.0], "label": [0, 0, 1, 1]})
-        frame.to_csv(tmp_path / "one.csv", index=False)
-        with pytest.warns(DataWarning, match="2 values masked: missing values in rows 1 to 2"):
-            (found,) = read_recordings(tmp_path, missing="mask")
-        assert np.isnan(found.X).sum() == 2

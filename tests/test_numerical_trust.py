@@ -6,25 +6,27 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from recording_cases import recordings_of_four_segments as recordings
+from sklearn.base import clone
 
 import structsvm.masters.bounds
-from structsvm import ChangePoint, MetricLearner, Status
+from structsvm import (
+    ChangePoint,
+    Clustering,
+    DataError,
+    EquivalenceMatrix,
+    MetricLearner,
+    SettingsError,
+    Status,
+)
 from structsvm.data.sample import Sample
-from structsvm.data.samples import centred
-from structsvm.errors import CertificateError, DataError, DataWarning, OracleError, SettingsError
+from structsvm.errors import CertificateError, DataWarning, OracleError
 from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.bounds import dual_bound
 from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.oracles.sequential import SequentialOracle
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import Argmax, Quality
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.problems.clustering import Clustering
-from structsvm.regularizers import Custom, SquaredNorm
-from structsvm.solvers.base import Stopping
+from structsvm.partitions import Metric, TraceObjective
+from structsvm.regularizers import Custom
+from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.solvers.certificate import Certificate
-from structsvm.solvers.cutting_plane import CuttingPlane
 
 EXACT = MetricLearner(standardize=None, solver=CuttingPlane(Stopping(tol=1e-6)))
 
@@ -39,9 +41,7 @@ class TestOffsets:
     def test_an_offset_leaves_the_optimum_where_it_is(self, data, offset):
         Xs, ys = data
         right = EXACT.fit(Xs, ys).solution_
-        found = MetricLearner(standardize=None, solver=CuttingPlane(Stopping(tol=1e-6))).fit(
-            [X + offset for X in Xs], ys
-        )
+        found = clone(EXACT).fit([X + offset for X in Xs], ys)
         error = 10 * np.finfo(float).eps * offset  # of the recordings themselves
         assert found.solution_.status is Status.OPTIMAL
         assert found.solution_.lower <= right.upper + error
@@ -53,11 +53,8 @@ class TestOffsets:
     def test_levels_that_drift_between_recordings_leave_it_too(self, data, drift):
         Xs, ys = data
         drifting = [X + drift * i for i, X in enumerate(Xs)]
-        found = (
-            MetricLearner(standardize="training", solver=CuttingPlane(Stopping(tol=1e-4)))
-            .fit(drifting, ys)
-            .solution_
-        )
+        learner = MetricLearner(standardize="training", solver=CuttingPlane(Stopping(tol=1e-4)))
+        found = learner.fit(drifting, ys).solution_
         assert found.status is Status.OPTIMAL
         assert found.lower <= found.upper
         right = EXACT.fit(Xs, ys).solution_  # equal scales do not matter
@@ -68,13 +65,9 @@ class TestOffsets:
     def test_tables_with_an_offset_are_learned_like_others(self, data, oracle):
         X, y = data[0][0][:, :2], data[1][0]
         problem = Clustering(oracle=oracle)
-        fits = [
-            MetricLearner(
-                problem, standardize=None, solver=CuttingPlane(Stopping(tol=1e-4, max_iter=40))
-            ).fit([X + offset], [y])
-            for offset in (0.0, 1e6)
-        ]
-        (a, b) = (fit.solution_ for fit in fits)
+        solver = CuttingPlane(Stopping(tol=1e-4, max_iter=40))
+        learner = MetricLearner(problem, standardize=None, solver=solver)
+        a, b = (learner.fit([X + offset], [y]).solution_ for offset in (0.0, 1e6))
         assert a.lower == pytest.approx(b.lower, rel=1e-3)
         assert a.upper == pytest.approx(b.upper, rel=1e-3)
         if oracle == "relaxed":
@@ -82,32 +75,15 @@ class TestOffsets:
 
     def test_the_conic_path_sees_the_same_problem(self, data):
         Xs, ys = data
-        found = [
-            MetricLearner(
-                metric="diagonal",
-                regularizer=Custom(l1),
-                standardize=None,
-                solver=CuttingPlane(Stopping(max_iter=15)),
-            )
-            .fit([X + offset for X in Xs], ys)
-            .solution_
-            for offset in (0.0, 1e7)
-        ]
+        learner = MetricLearner(
+            metric="diagonal",
+            regularizer=Custom(l1),
+            standardize=None,
+            solver=CuttingPlane(Stopping(max_iter=15)),
+        )
+        found = [learner.fit([X + offset for X in Xs], ys).solution_ for offset in (0.0, 1e7)]
         assert found[0].lower <= found[1].upper + 1e-6
         assert found[1].lower <= found[0].upper + 1e-6
-
-    def test_features_that_are_centred_keep_their_last_bit(self, rng):
-        X = rng.normal(size=(50, 3))
-        assert centred(X) is X
-        X = np.column_stack((X[:, 0], X[:, 1] + 1e6))
-        assert np.array_equal(centred(X)[:, 0], X[:, 0])
-        assert abs(centred(X)[:, 1].mean()) < 1e-9
-
-    def test_transformed_recordings_keep_their_level(self, data):
-        Xs, ys = data
-        learner = MetricLearner(standardize=None).fit([X + 1e3 for X in Xs], ys)
-        expected = (Xs[0] + 1e3) @ learner.metric_.factor
-        assert np.array_equal(learner.transform(Xs[0] + 1e3), expected)
 
 
 def l1(B):
@@ -136,25 +112,17 @@ def test_a_small_weight_of_a_feature_with_large_values_counts(metric):
 
 class TestSettingsAndValues:
     @pytest.mark.parametrize("lam", [1e-320, 1e-200, 1e200])
-    @pytest.mark.parametrize("regularizer", ["squared", "trace", Custom(l1)])
-    def test_a_strength_beyond_arithmetic_is_refused(self, data, lam, regularizer):
+    def test_a_strength_beyond_arithmetic_is_refused(self, data, lam):
         with pytest.raises(SettingsError, match=r"lam must be from 1e-100 to 1e100, got"):
-            MetricLearner(lam=lam, regularizer=regularizer).fit(*data)
+            MetricLearner(lam=lam).fit(*data)
 
     @pytest.mark.parametrize("lam", [1e-100, 1e-30])
     def test_a_tiny_strength_is_never_certified_by_overflow(self, data, lam):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of convergence
-            solution = (
-                MetricLearner(lam=lam, solver=CuttingPlane(Stopping(max_iter=5)))
-                .fit(*data)
-                .solution_
-            )
+            learner = MetricLearner(lam=lam, solver=CuttingPlane(Stopping(max_iter=5)))
+            solution = learner.fit(*data).solution_
         assert 0 <= solution.lower <= solution.upper
-
-    def test_a_weight_beyond_arithmetic_is_refused(self):
-        with pytest.raises(SettingsError, match="got 1e-200: beyond, bounds"):
-            SquaredNorm(1e-200)
 
     @pytest.mark.parametrize("value", [1e200, -1e160])
     def test_values_whose_squares_overflow_are_refused_by_place(self, data, value):
@@ -169,12 +137,6 @@ class TestSettingsAndValues:
     def test_values_that_overflow_in_the_metric_are_refused(self):
         with pytest.raises(OracleError, match=r"reach 1e\+200 in the metric.*scale the data"):
             TraceObjective(np.array([[1e200], [0.0]]))
-
-    def test_large_values_that_have_squares_are_segmented(self, data):
-        Xs, ys = data
-        learner = MetricLearner().fit([1e120 * X for X in Xs], ys)
-        same = MetricLearner().fit(Xs, ys)
-        assert learner.predict_breakpoints([1e120 * Xs[0]]) == same.predict_breakpoints([Xs[0]])
 
 
 @pytest.mark.parametrize(
@@ -202,32 +164,6 @@ class TestContradiction:
         certificate.update_lower(1.1, "certified")
         with pytest.raises(CertificateError, match=r"bound 1\.1 is above the upper bound 1\.0"):
             certificate.solution(Status.OPTIMAL, 1)
-
-    def test_an_infinite_bound_is_none(self):
-        certificate = Certificate(floor=0.0)
-        certificate.update_lower(np.inf, "certified")
-        assert certificate.lower == 0.0
-
-    def test_an_oracle_that_lies_is_found_out(self, data, monkeypatch):
-        """It finds worse labellings at some weights and calls them exact."""
-        real, calls = SequentialOracle.maximize, [0]
-
-        def worse(self, objective, *constraint):
-            answer = real(self, objective, *constraint)
-            calls[0] += 1
-            if calls[0] < 20:
-                return answer
-            y = EquivalenceMatrix.from_labels(np.zeros(objective.n_samples, dtype=int))
-            value = objective.value(y)
-            return Argmax(y, value, value, Quality.EXACT)
-
-        risk = MetricLearner().risk(*data)
-        monkeypatch.setattr(SequentialOracle, "maximize", worse)
-        try:
-            solution = CuttingPlane(Stopping(1e-6, 20)).solve(risk)
-        except CertificateError:
-            return
-        assert solution.status is not Status.OPTIMAL or solution.lower <= solution.upper
 
 
 class Garbage(Master):

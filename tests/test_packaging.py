@@ -1,8 +1,9 @@
-"""What a user gets: the contents of sdist and wheel, and the wheel in a clean environment."""
+"""What a user gets: the contents of sdist and wheel, the wheel in a clean environment, licences."""
 
 import configparser
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,47 +13,59 @@ import venv
 import zipfile
 from collections import Counter
 from dataclasses import dataclass
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE_FOLDERS = ("structsvm", "oracles", "problems")
 SOURCES = (".py", ".pyi")
-
 NOTEBOOK = "01_first_metric_in_ten_minutes.ipynb"
-
 SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 VERSION = SETUP["metadata"]["version"]
 
 
+def run(*command: str, **how: object) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+def tracked_files() -> list[str]:
+    """Return what a clone would hold: tracked files that still exist, links as links."""
+    names = run("git", "ls-files", "-z", cwd=ROOT).split("\0")
+    return [name for name in names if name and os.path.lexists(ROOT / name)]
+
+
+TRACKED = tracked_files()
+MODULES = {
+    name for name in TRACKED if name.split("/")[0] in PACKAGE_FOLDERS and name.endswith(SOURCES)
+}
+DATA = {name for name in TRACKED if name.startswith("structsvm/") and not name.endswith(SOURCES)}
+DATA -= {"structsvm/oracles", "structsvm/problems"}  # links
+
+
 @dataclass(frozen=True)
 class Built:
-    """The two files that a release uploads, and the tracked files they were built from."""
+    """The two files that a release uploads."""
 
     sdist: Path
     wheel: Path
-    tracked: frozenset[str]
 
-    def wheel_files(self) -> list[str]:
-        with zipfile.ZipFile(self.wheel) as archive:
-            return archive.namelist()
 
-    def sdist_files(self) -> list[str]:
-        with tarfile.open(self.sdist) as archive:
-            members = [m.name.partition("/")[2] for m in archive.getmembers() if not m.isdir()]
-        return [name for name in members if name]
-
-    def data(self) -> set[str]:
-        """Return what a package reads besides modules: every other tracked file in it."""
-        inside = {name for name in self.tracked if name.startswith("structsvm/")}
-        links = {"structsvm/oracles", "structsvm/problems"}
-        return {name for name in inside - links if not name.endswith(SOURCES)}
-
-    def modules(self) -> set[str]:
-        """Return the tracked modules at the place where the wheel installs them."""
-        return {_installed(name) for name in self.tracked if _is_module(name)}
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build from a copy of the tracked files: the sdist, and the wheel from that sdist."""
+    copy, out = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("dist")
+    for name in TRACKED:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy))
+    (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    return Built(sdist, wheel)
 
 
 @dataclass(frozen=True)
@@ -61,45 +74,20 @@ class CleanEnvironment:
 
     folder: Path
 
-    @property
-    def bin(self) -> Path:
-        return self.folder / ("Scripts" if os.name == "nt" else "bin")
-
     def run(self, program: str, *arguments: str) -> str:
         """Run a program of the environment in its own folder, far from the checkout."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-        done = subprocess.run(
-            [self.bin / program, *arguments],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.strip()
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Build from a copy of the tracked files: the sdist, and the wheel from that sdist."""
-    tracked = _tracked_files()
-    copy, out = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("dist")
-    for name in tracked:
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
-    _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy))
-    (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
-    return Built(sdist, wheel, frozenset(tracked))
+        program = str(self.folder / ("Scripts" if os.name == "nt" else "bin") / program)
+        return run(program, *arguments, cwd=self.folder, env=environment)
 
 
 @pytest.fixture(scope="module")
 def clean(built: Built, tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:
-    folder = tmp_path_factory.mktemp("clean")
-    venv.create(folder, with_pip=False)
-    environment = CleanEnvironment(folder)
-    python = str(environment.bin / "python")
-    _run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", str(built.wheel))
+    environment = CleanEnvironment(tmp_path_factory.mktemp("clean"))
+    venv.create(environment.folder, with_pip=False)
+    python = environment.run("python", "-c", "import sys; print(sys.executable)")
+    install = ("-m", "pip", "--python", python, "install", "--no-deps", str(built.wheel))
+    run(sys.executable, *install)
     # A path file read from another path file is not obeyed, so the editable install of the
     # checkout stays invisible: only the dependencies come through.
     site = environment.run("python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
@@ -108,76 +96,51 @@ def clean(built: Built, tmp_path_factory: pytest.TempPathFactory) -> CleanEnviro
     return environment
 
 
-def test_links_are_relative_and_tracked() -> None:
+def test_the_wheel_holds_each_module_once_and_nothing_else(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        files = archive.namelist()
+    content = [name for name in files if ".dist-info/" not in name]
+    installed = {n if n.startswith("structsvm/") else f"structsvm/{n}" for n in MODULES}
+    assert Counter(content) == Counter(installed | DATA)
+    assert "structsvm/py.typed" in DATA
+    assert any(name.endswith("LICENSE") for name in files)
+    assert built.wheel.name == f"structsvm_partitioning-{VERSION}-py3-none-any.whl"
+
+
+def test_the_sdist_holds_the_source_once(built: Built) -> None:
+    with tarfile.open(built.sdist) as archive:
+        members = [m.name.partition("/")[2] for m in archive.getmembers() if not m.isdir()]
+    sources = {n for n in members if n.startswith(PACKAGE_FOLDERS) and n.endswith(SOURCES)}
+    assert sources == MODULES
+    needed = {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "pyproject.toml", "setup.cfg"}
+    assert needed | {"tests/conftest.py"} | DATA <= set(members)
     for name in ("oracles", "problems"):
-        assert f"structsvm/{name}" in _tracked_files()
         assert os.readlink(ROOT / "structsvm" / name) == f"../{name}"
 
 
-def test_wheel_holds_each_module_once_and_nothing_else(built: Built) -> None:
-    files = built.wheel_files()
-    repeated = [name for name, count in Counter(files).items() if count > 1]
-    assert not repeated
-    content = {name for name in files if ".dist-info/" not in name}
-    data = {name for name in content if not name.endswith(SOURCES)}
-    assert content - data == built.modules()
-    assert data == built.data()
-    assert "structsvm/py.typed" in data
-
-
-def test_wheel_metadata(built: Built) -> None:
-    files = built.wheel_files()
-    assert any(name.endswith("LICENSE") for name in files)
-    assert built.wheel.name == f"structsvm_partitioning-{VERSION}-py3-none-any.whl"
-    with zipfile.ZipFile(built.wheel) as archive:
-        (name,) = (n for n in files if n.endswith(".dist-info/METADATA"))
-        metadata = archive.read(name).decode()
-    assert "License-Expression: BSD-3-Clause" in metadata
-    assert "Requires-Python: >=3.11" in metadata
-    assert "Description-Content-Type: text/markdown" in metadata
-
-
 def test_the_package_index_would_take_both_files(built: Built) -> None:
-    _run(sys.executable, "-m", "twine", "check", "--strict", str(built.sdist), str(built.wheel))
-    _run(str(Path(sys.executable).parent / "check-wheel-contents"), str(built.wheel))
+    run(sys.executable, "-m", "twine", "check", "--strict", str(built.sdist), str(built.wheel))
+    run(str(Path(sys.executable).parent / "check-wheel-contents"), str(built.wheel))
 
 
 def test_the_recipe_requires_what_the_wheel_requires() -> None:
     """Other names than on the package index: cvxpy without its solvers is cvxpy-base."""
     recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
-    required = {line.replace(" ", "") for line in _lines(SETUP["options"]["install_requires"])}
-    for line in required:
-        name, _, least = line.partition(">=")
+    for line in SETUP["options"]["install_requires"].strip().splitlines():
+        name, _, least = line.replace(" ", "").partition(">=")
         assert f"- {'cvxpy-base' if name == 'cvxpy' else name} >={least}\n" in recipe
     assert f'version = "{VERSION}"' in recipe
     assert f"version: {VERSION}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_sdist_holds_the_source_once(built: Built) -> None:
-    files = built.sdist_files()
-    sources = {name for name in built.tracked if _is_module(name)}
-    assert {name for name in files if name.startswith(PACKAGE_FOLDERS) and _is_module(name)} == (
-        sources
-    )
-    needed = {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "pyproject.toml", "setup.cfg"}
-    assert needed | {"tests/conftest.py"} | built.data() <= set(files)
-
-
-def test_wheel_imports_from_its_own_place(clean: CleanEnvironment) -> None:
+def test_the_wheel_is_imported_from_its_own_place(clean: CleanEnvironment) -> None:
     modules = "structsvm, structsvm.oracles, structsvm.problems"
     code = f"import {modules}\nfor module in ({modules}): print(module.__file__)"
     for file in clean.run("python", "-c", code).splitlines():
         assert Path(file).resolve().is_relative_to(clean.folder.resolve())
-
-
-def test_bare_names_stay_free(clean: CleanEnvironment) -> None:
     code = "import importlib.util as u; print(u.find_spec('oracles'), u.find_spec('problems'))"
     assert clean.run("python", "-c", code) == "None None"
-
-
-def test_command_prints_its_version(clean: CleanEnvironment) -> None:
     assert VERSION in clean.run("structsvm", "--version")
-    assert VERSION in clean.run("python", "-m", "structsvm", "--version")
 
 
 def test_entry_points_load(clean: CleanEnvironment) -> None:
@@ -187,14 +150,12 @@ def test_entry_points_load(clean: CleanEnvironment) -> None:
         "    assert callable(point.load())\n"
         "    print(point.group, point.name, point.module)"
     )
-    declared = SETUP["options.entry_points"]
-    lines = clean.run("python", "-c", code).splitlines()
     expected = {
         f"{group} {' '.join(line.split(':')[0].replace('=', ' ').split())}"
-        for group, points in declared.items()
+        for group, points in SETUP["options.entry_points"].items()
         for line in points.strip().splitlines()
     }
-    assert set(lines) == expected
+    assert set(clean.run("python", "-c", code).splitlines()) == expected
 
 
 def test_the_demo_and_a_notebook_run_without_the_checkout(clean: CleanEnvironment) -> None:
@@ -206,25 +167,38 @@ def test_the_demo_and_a_notebook_run_without_the_checkout(clean: CleanEnvironmen
     clean.run("python", "notebook.py")
 
 
-def _tracked_files() -> list[str]:
-    """Return what a clone would hold: tracked files that still exist, links as links."""
-    names = _run("git", "ls-files", "-z", cwd=ROOT).split("\0")
-    return [name for name in names if name and os.path.lexists(ROOT / name)]
+# ---- licences: what is installed along may be used as freely as the project itself
+
+PERMISSIVE = {"0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause"}
+PERMISSIVE |= {"BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "PSF-2.0", "Python-2.0"}
+PERMISSIVE |= {"Unlicense", "Zlib", "Apache 2.0"}  # the last one is older than expressions
+CLASSIFIER = re.compile(
+    r"License :: (CC0 1\.0|OSI Approved :: (Apache|BSD|ISC|MIT|Python Software Foundation) )"
+)
 
 
-def _lines(text: str) -> list[str]:
-    return text.strip().splitlines()
+def required(name: str) -> dict[str, Distribution]:
+    """Return the distribution and all that it requires, without extras, by name."""
+    found, open_names = {}, [name]
+    while open_names:
+        name = re.sub(r"[-_.]+", "-", open_names.pop()).lower()
+        if name in found:
+            continue
+        found[name] = distribution(name)
+        needed = map(Requirement, found[name].requires or ())
+        plain = (n for n in needed if n.marker is None or n.marker.evaluate({"extra": ""}))
+        open_names += [requirement.name for requirement in plain]
+    return found
 
 
-def _is_module(name: str) -> bool:
-    return name.startswith(tuple(f"{f}/" for f in PACKAGE_FOLDERS)) and name.endswith(SOURCES)
-
-
-def _installed(name: str) -> str:
-    return name if name.startswith("structsvm/") else f"structsvm/{name}"
-
-
-def _run(*command: str, cwd: Path | None = None) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+@pytest.mark.parametrize("found", required("structsvm-partitioning").values(), ids=lambda d: d.name)
+def test_what_is_required_has_a_permissive_licence(found: Distribution) -> None:
+    """One of those that an SPDX expression offers, or all of the classifiers without one."""
+    said = found.metadata.get("License-Expression")
+    for choice in re.split(r"\s+OR\s+", (said or found.metadata.get("License") or "").strip()):
+        if all(part.strip(" ()") in PERMISSIVE for part in re.split(r"\s+AND\s+", choice)):
+            return
+    listed = [c for c in found.metadata.get_all("Classifier", []) if c.startswith("License ::")]
+    assert said is None, f"{found.name}: {said}; add it to PERMISSIVE, or do without"
+    assert listed, f"{found.name} names no licence"
+    assert all(map(CLASSIFIER.match, listed)), f"{found.name}: {listed}"

@@ -8,14 +8,12 @@ order of recordings and features, their unit and level, copies or weights, label
 import warnings
 
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import examples, matrices, segmentations
 from threadpoolctl import threadpool_limits
 
-from structsvm import ChangePoint, Clustering, MetricLearner, evaluate
-from structsvm.errors import StructSVMError
+from structsvm import Clustering, MetricLearner, StructSVMError, evaluate
 from structsvm.solvers import CuttingPlane, Stopping
 
 TIGHT = CuttingPlane(Stopping(tol=1e-6, max_iter=200))
@@ -162,22 +160,6 @@ def test_a_weight_stands_for_copies(data, counts):
     assert_same(many, weighted)
 
 
-@examples(5)
-@given(usual())
-def test_breakpoints_say_what_labels_say(data):
-    Xs, ys = data
-    ends = [[*(np.flatnonzero(np.diff(y)) + 1).tolist(), len(y)] for y in ys]
-    names = [np.array(["rest", "walk"])[np.cumsum(np.r_[0, np.diff(y) > 0]) % 2] for y in ys]
-    here = learned(Xs, ys, metric="diagonal")
-    for other in (ends, names):
-        there = learned(Xs, other, metric="diagonal")
-        assert (here is None) == (there is None)
-        if here is not None:
-            np.testing.assert_array_equal(
-                here.get_mahalanobis_matrix(), there.get_mahalanobis_matrix()
-            )
-
-
 @examples(4)
 @given(usual(), st.sampled_from(["threads", "serial"]), st.sampled_from([1, 2]))
 def test_workers_and_threads_change_no_bit(data, backend, threads):
@@ -219,19 +201,3 @@ def test_labels_in_part_are_learned_from_or_refused(data):
         return
     assert np.isfinite(learner.get_mahalanobis_matrix()).all()
     assert learner.solution_.lower <= learner.solution_.upper
-
-
-@examples(20)
-@given(st.data())
-def test_known_numbers_of_segments(data):
-    Xs, ys = data.draw(recordings())
-    learner = learned(Xs, ys, problem=ChangePoint(segment_count="known"), metric="diagonal")
-    if learner is not None:
-        counts = [int(y.max()) + 1 for y in ys]
-        found = learner.predict(Xs, n_clusters=counts)
-        assert [int(y.max()) + 1 for y in found] == counts
-
-
-def test_the_comparison_itself_can_fail():
-    with pytest.raises(AssertionError):
-        assert_same((0.5, 0.5), (0.6, 0.6))

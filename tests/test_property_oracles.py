@@ -118,35 +118,3 @@ def test_neither_unit_nor_level_changes_the_segments(X, unit, level):
     objective = TraceObjective(X, shift=-price)
     slack = 1e-6 * (size_of(objective) + level**2 * 1e-6)
     assert abs(objective.value(here.y) - objective.value(there.y)) <= slack
-
-
-@examples(40)
-@given(st.data())
-def test_a_clustering_does_not_depend_on_the_order_of_rows(data):
-    X = data.draw(matrices(st.integers(2, 7), 2))
-    order = np.array(data.draw(st.permutations(range(len(X)))))
-    K = data.draw(st.integers(1, len(X)))
-    best = ALL.ask(TraceObjective(X), Constraint(n_clusters=K))
-    other = ALL.ask(TraceObjective(X[order]), Constraint(n_clusters=K))
-    assert best.value == pytest.approx(other.value, rel=1e-9, abs=1e-9)
-    labels = np.empty(len(X), dtype=int)
-    labels[order] = other.y.labels
-    value = TraceObjective(X).value(EquivalenceMatrix.from_labels(labels))
-    assert value == pytest.approx(best.value, rel=1e-9, abs=1e-9)
-
-
-@examples(20)
-@given(st.data())
-def test_links_are_kept_or_refused(data):
-    T = data.draw(st.integers(1, 7))
-    X = data.draw(matrices(T, 2))
-    pairs = st.tuples(st.integers(-1, T), st.integers(-1, T))
-    groups = data.draw(st.lists(st.lists(st.integers(-1, T), max_size=3).map(tuple), max_size=2))
-    constraint = Constraint(
-        n_clusters=data.draw(st.none() | st.integers(1, T)),
-        together=tuple(groups),
-        apart=tuple(data.draw(st.lists(pairs, max_size=2))),
-    )
-    for oracle in (ClusteringOracle(), ClusteringOracle(relaxation=False)):
-        found = asked(oracle, TraceObjective(X, shift=-1.0), constraint)
-        assert found is None or constraint.violation(found.y) is None

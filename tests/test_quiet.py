@@ -2,15 +2,13 @@
 
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from inspect import currentframe
 from pathlib import Path
-from threading import Barrier, Event, Thread
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 from cut_cases import planted
-from enumerated import listed_risk
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -24,12 +22,9 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.graphs import FeatureGraph, from_adjacency
 from structsvm.io import arrays_and_labels
-from structsvm.masters.cvxpy import CvxpyMaster
-from structsvm.regularizers import SquaredNorm
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 from structsvm.support.progress import stage, tell, watching
 from structsvm.support.quiet import without_warnings
-from structsvm.weights import PSD
 
 
 def is_told(message="something", category=UserWarning):
@@ -86,24 +81,6 @@ def test_blocks_that_overlap_in_threads_leave_nothing_behind():
     thread.join()
     assert heard == [False, True]
     assert list(warnings.filters) == before
-
-
-def test_conic_masters_in_many_threads():
-    before, start = list(warnings.filters), Barrier(8)
-    risk = listed_risk(PSD(3), SquaredNorm(0.5))
-    method = CuttingPlane(Stopping(1e-4, 4), master=CvxpyMaster("CLARABEL"))
-    expected = method.solve(risk).w
-
-    def fits(_):
-        start.wait(60)
-        return [method.solve(risk).w for _ in range(3)]
-
-    with ThreadPoolExecutor(8) as threads:
-        for found in threads.map(fits, range(8)):
-            for w in found:
-                np.testing.assert_array_equal(w, expected)
-    assert list(warnings.filters) == before
-    assert is_told()
 
 
 # ---- a warning names the line of whoever called, however deep its reason is found
@@ -241,19 +218,6 @@ def test_shares_add_up():
     assert len(notes) == 10
 
 
-def test_a_stage_that_is_left_early_is_over():
-    notes, watcher = heard()
-    with watching(watcher):
-        for _ in stage("files", range(4)):
-            break
-        tell("after", 0.5)
-    with watching(watcher), pytest.raises(ZeroDivisionError):
-        _ = [1 // 0 for _ in stage("files", range(4))]
-    tell("to nobody", 1.0)
-    assert notes[-1] == ("files", 0.0)
-    assert ("after", 0.5) in notes
-
-
 def test_learning_tells_and_ends_where_it_should():
     notes, watcher = heard()
     with watching(watcher):
@@ -279,15 +243,3 @@ class TestTerminal:
         with terminal.Terminal(quiet=True).working("learning"):
             tell("iteration 1", 0.5)
         assert capsys.readouterr().err == ""
-
-    def test_animated(self):
-        from io import StringIO
-
-        from rich.console import Console
-
-        screen = StringIO()
-        console = Console(file=screen, force_terminal=True, width=100)
-        with terminal.Terminal(err=console).working("learning [a]"):
-            tell("iteration 1", 0.5)
-            console.print("done")
-        assert "learning [a]: iteration 1" in screen.getvalue()

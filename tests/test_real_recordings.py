@@ -7,21 +7,15 @@ from structsvm import MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode
-from structsvm.partitions.losses import partition_loss
+from structsvm.partitions import partition_loss
 
 
-def mean_loss(learner, metric, Xs, ys, known):
+def mean_loss(learner, Xs, ys, known, metric=None):
+    """Of the learned metric, or another one; told the numbers of segments or not."""
     truths = encode(learner, Xs, ys)
     counts = [truth.n_clusters for truth in truths] if known else None
-    pairs = zip(truths, decode_with(learner, metric, Xs, counts), strict=True)
-    return np.mean([partition_loss(t, g) for t, g in pairs])
-
-
-def learned_loss(learner, Xs, ys, known):
-    truths = encode(learner, Xs, ys)
-    counts = [truth.n_clusters for truth in truths] if known else None
-    pairs = zip(truths, learner.predict_partitions(Xs, counts), strict=True)
-    return np.mean([partition_loss(t, g) for t, g in pairs])
+    found = decode_with(learner, metric or learner.metric_, Xs, counts)
+    return np.mean([partition_loss(t, g) for t, g in zip(truths, found, strict=True)])
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +35,11 @@ def test_activities_of_people_never_seen(activities, metric, with_known, with_un
     learn, test = activities
     learner = MetricLearner(metric=metric).fit(*learn)
     assert learner.converged_
-    assert learned_loss(learner, *test, known=True) <= with_known
-    assert learned_loss(learner, *test, known=False) <= with_unknown
+    assert mean_loss(learner, *test, known=True) <= with_known
+    assert mean_loss(learner, *test, known=False) <= with_unknown
     untrained = learner.baselines_["untrained"]
-    assert mean_loss(learner, untrained, *test, known=True) == pytest.approx(4.55, abs=0.02)
-    assert mean_loss(learner, untrained, *test, known=False) == pytest.approx(4.45, abs=0.1)
+    assert mean_loss(learner, *test, True, untrained) == pytest.approx(4.55, abs=0.02)
+    assert mean_loss(learner, *test, False, untrained) == pytest.approx(4.45, abs=0.1)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -55,7 +49,7 @@ def test_ten_relevant_dimensions_of_three_hundred(seed):
     Xs, ys = [r.X for r in recordings], [r.y for r in recordings]
     learner = MetricLearner(metric="diagonal").fit(Xs[:10], ys[:10])
     test = Xs[10:], ys[10:]
-    assert learned_loss(learner, *test, known=False) <= 0.3
-    assert mean_loss(learner, learner.baselines_["untrained"], *test, known=False) > 4
+    assert mean_loss(learner, *test, known=False) <= 0.3
+    assert mean_loss(learner, *test, False, learner.baselines_["untrained"]) > 4
     weights = np.diag(learner.get_mahalanobis_matrix())
     assert weights[:10].min() > 3 * weights[10:].max()

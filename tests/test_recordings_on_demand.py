@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray
 import zarr
-from recording_cases import OnDemand
+from recording_cases import OnDemand, same_bits
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -32,7 +32,7 @@ from structsvm.features import Chain, HermiteMoments, Lags, MovingStatistics, St
 from structsvm.io import Recording, RecordingFiles, arrays_and_labels
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import read_training
-from structsvm.parallel import Dask, Processes, Serial, Threads
+from structsvm.parallel import Dask, Processes, Serial
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage import limits
 
@@ -45,28 +45,6 @@ BACKENDS = ["serial", "threads", "processes", "dask"]
 @pytest.fixture(scope="module")
 def in_memory():
     return MetricLearner(metric="diagonal").fit(XS, YS)
-
-
-@pytest.fixture
-def backend(request):
-    def of(name):
-        kinds = {"serial": Serial(), "threads": Threads(2), "processes": Processes(2)}
-        return Dask(request.getfixturevalue("client")) if name == "dask" else kinds[name]
-
-    return of
-
-
-def same(learner, other):
-    """Whether two learners learned the same, to the last bit."""
-    mine, theirs = learner.solution_, other.solution_
-    return (
-        np.array_equal(learner.metric_.factor, other.metric_.factor)
-        and learner.metric_.price == other.metric_.price
-        and np.array_equal(learner.calibration_.losses, other.calibration_.losses)
-        and (mine.lower, mine.upper, mine.n_iter) == (theirs.lower, theirs.upper, theirs.n_iter)
-        and learner.training_data_ == other.training_data_
-        and learner.baselines_["untrained"].price == other.baselines_["untrained"].price
-    )
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -83,7 +61,7 @@ def same(learner, other):
 def test_the_bits_are_those_of_arrays_in_memory(name, settings, backend):
     expected = MetricLearner(**settings).fit(XS, YS)
     learner = MetricLearner(**settings, backend=backend(name)).fit(OnDemand(XS), YS)
-    assert same(learner, expected)
+    assert same_bits(learner, expected)
     for mine, theirs in zip(learner.predict(OnDemand(XS)), expected.predict(XS), strict=True):
         assert np.array_equal(mine, theirs)
 
@@ -99,14 +77,14 @@ def test_partial_labels_have_the_bits_of_arrays_in_memory(name, ys, backend):
     settings = {"metric": "diagonal", "standardize": "training"}
     expected = MetricLearner(**settings).fit(XS, ys)
     learner = MetricLearner(**settings, backend=backend(name)).fit(OnDemand(XS), ys)
-    assert same(learner, expected)
+    assert same_bits(learner, expected)
 
 
 def test_partial_labels_of_whitened_features():
     learner, once = MetricLearner(metric="full", whiten=0.3), Alternation(1)
     some = [PartialLabels(regions=[(10, 60, "1+"), (70, 150, "1+")])] * len(XS)
     expected = clone(learner).fit(XS, some, alternation=once)
-    assert same(clone(learner).fit(OnDemand(XS), some, alternation=once), expected)
+    assert same_bits(clone(learner).fit(OnDemand(XS), some, alternation=once), expected)
 
 
 @pytest.mark.parametrize("known", [1.0, 0.7], ids=["labelled", "labelled in part"])
@@ -118,7 +96,7 @@ def test_tables(problem, known):
     tables = [rng.normal(size=(60, 3)) + 6 * np.eye(3)[y] for _ in range(3)]
     ys = [np.where(rng.random(60) < known, y, -1) for _ in tables]
     expected = MetricLearner(problem).fit(tables, ys)
-    assert same(MetricLearner(problem).fit(OnDemand(tables), ys), expected)
+    assert same_bits(MetricLearner(problem).fit(OnDemand(tables), ys), expected)
 
 
 def test_no_more_than_a_few_are_in_memory(monkeypatch):
@@ -131,7 +109,7 @@ def test_no_more_than_a_few_are_in_memory(monkeypatch):
         with pytest.warns(ConvergenceWarning):
             expected = clone(learner).fit(XS, YS)
         with pytest.warns(ConvergenceWarning):
-            assert same(learner.fit(sequence, YS), expected)
+            assert same_bits(learner.fit(sequence, YS), expected)
         asked.append(sequence.asked)
     assert asked[1] - asked[0] == 5 * len(XS)
 
@@ -215,7 +193,7 @@ def test_wherever_they_are_the_bits_are_those_of_memory(name, tmp_path, in_memor
     Xs, ys = HOLDERS[name](tmp_path)
     backend = "threads" if "hdf5" in name else "processes"
     learner = MetricLearner(metric="diagonal", n_jobs=2, backend=backend).fit(Xs, ys)
-    assert same(learner, in_memory)
+    assert same_bits(learner, in_memory)
     if name in NAMED:
         assert learner.feature_names_in_.tolist() == list("abcd")
     found = learner.predict_breakpoints(Xs)
@@ -233,7 +211,7 @@ def test_files_of_all_kinds_that_are_read(tmp_path):
     recordings = RecordingFiles(tmp_path, label_column="state", ignore=["noise"])
     learner = MetricLearner(metric="diagonal", n_jobs=2, backend="processes").fit(recordings)
     expected = [pd.read_csv(path)[list("abcd")] for path in sorted(tmp_path.glob("*.csv"))]
-    assert same(learner, MetricLearner(metric="diagonal").fit(expected, YS))
+    assert same_bits(learner, MetricLearner(metric="diagonal").fit(expected, YS))
     assert learner.feature_names_in_.tolist() == list("abcd")
     with pytest.raises(DataError, match=r"recording 0: .*00.csv.*nothing"):
         MetricLearner().fit(RecordingFiles(tmp_path, features=["nothing"], label_column="state"))
@@ -280,7 +258,7 @@ def test_a_run_is_resumed(tmp_path):
     with pytest.warns(match="max_iter"):
         MetricLearner(metric="diagonal", solver=short).fit(OnDemand(XS), YS, resume=state)
     usual = MetricLearner(metric="diagonal", solver=CuttingPlane(Stopping(1e-2)))
-    assert same(clone(usual).fit(paths, resume=state), clone(usual).fit(XS, YS))
+    assert same_bits(clone(usual).fit(paths, resume=state), clone(usual).fit(XS, YS))
     with pytest.raises(CheckpointError):
         usual.fit(paths[1:], resume=state)
 

@@ -7,28 +7,23 @@ import pytest
 from cut_cases import planted
 from recording_cases import recordings_of_two_kinds as recordings
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_validate
-from sklearn.utils.validation import has_fit_parameter
 from tables import table
 
 from structsvm import (
     ChangePoint,
     Clustering,
+    DataError,
     MetricLearner,
     MetricLearnerCV,
     NormalizedCut,
-    compare_solvers,
 )
-from structsvm.baselines import metrics as tuned_metrics
-from structsvm.data.sample import Sample
-from structsvm.errors import DataError, DataWarning, VerdictWarning
-from structsvm.evaluation.contrast import Contrast, standard_error
+from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import encode, prepare
 from structsvm.partitions.metric import calibrate
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.solvers.quasi_newton import QuasiNewton
+from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 
 P = 3
 FINE = Stopping(tol=1e-9, max_iter=2000)
@@ -86,15 +81,12 @@ def same(weighted, repeated, data):
 def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
     Xs, ys = data
     settings = {"solver": CuttingPlane(FINE), **settings}
-    weighted = MetricLearner(problem, **settings).fit(
-        Xs, ys, sample_weight=WEIGHTS, baselines="quick"
-    )
-    repeated = MetricLearner(problem, **settings).fit(listed(Xs), listed(ys), baselines="quick")
+    learner = MetricLearner(problem, **settings)
+    weighted = clone(learner).fit(Xs, ys, sample_weight=WEIGHTS, baselines="quick")
+    repeated = clone(learner).fit(listed(Xs), listed(ys), baselines="quick")
     same(weighted, repeated, data)
-    plain = MetricLearner(problem, **settings).fit(Xs, ys)
-    assert np.abs(plain.metric_.factor @ plain.metric_.factor.T).max() != pytest.approx(
-        np.abs(weighted.metric_.factor @ weighted.metric_.factor.T).max(), rel=1e-6
-    )
+    plain = learner.fit(Xs, ys).get_mahalanobis_matrix()
+    assert plain.max() != pytest.approx(weighted.get_mahalanobis_matrix().max(), rel=1e-6)
 
 
 def test_zero_is_exactly_leaving_out():
@@ -122,11 +114,7 @@ def test_only_the_proportions_count():
     [
         ([1, 1, -1, 1, 1, 1], r"sample_weight of recording 2 is -1\.0"),
         ([1, 1, 1, np.nan, 1, 1], "sample_weight of recording 3 is nan"),
-        ([1, 1, 1, 1, 1, np.inf], "sample_weight of recording 5 is inf"),
         ([1, 1], r"6 recordings but sample_weight of shape \(2,\)"),
-        (2.0, r"6 recordings but sample_weight of shape \(\)"),
-        (np.ones((6, 1)), r"shape \(6, 1\)"),
-        (["heavy"] * 6, "must be 6 numbers"),
         ([0] * 6, "every sample_weight is 0: no recording is left"),
     ],
 )
@@ -154,10 +142,7 @@ def test_partial_labels():
     repeated = MetricLearner(**settings).fit(listed(Xs), listed(some))
     same(weighted, repeated, (Xs, ys))
     assert len(weighted.alternated_.labels) == 5
-    for learner, times in ((weighted, 1), (repeated, 2)):
-        assert [M == weighted.alternated_.labels[0] for M in learner.alternated_.labels][
-            :times
-        ] == [True] * times
+    assert repeated.alternated_.labels[:2] == [weighted.alternated_.labels[0]] * 2
 
 
 def test_score_is_a_weighted_mean():
@@ -168,33 +153,6 @@ def test_score_is_a_weighted_mean():
     expected = pytest.approx(np.average(scores, weights=WEIGHTS))
     assert learner.score(Xs, worse, sample_weight=WEIGHTS) == expected
     assert learner.score(Xs, worse) == pytest.approx(np.mean(scores))
-
-
-def test_baselines_that_take_weights():
-    Xs, ys = tables()
-    problem = Clustering()
-    samples = [Sample(X) for X in Xs]
-    truths = [problem.encode(y, x) for y, x in zip(ys, samples, strict=True)]
-    for name in ("untrained", "pca", "rca", "lda"):
-        weighted = tuned_metrics.fit(name, problem, samples, truths, weights=WEIGHTS)
-        repeated = tuned_metrics.fit(name, problem, listed(samples), listed(truths))
-        Bs = [metric.factor @ metric.factor.T for metric in (weighted, repeated)]
-        np.testing.assert_allclose(*Bs, atol=1e-8)
-        assert weighted.price == pytest.approx(repeated.price)
-
-
-def test_the_objective_is_there_for_whoever_compares_solvers():
-    Xs, ys = recordings()
-    learner = MetricLearner(metric="diagonal", solver=CuttingPlane(Stopping(tol=1e-6)))
-    risk = learner.risk(Xs, ys, sample_weight=WEIGHTS)
-    assert risk.n_samples == 5
-    np.testing.assert_allclose(
-        risk.sample_weight / risk.sample_weight.max(), WEIGHTS[[0, 2, 3, 4, 5]] / 3
-    )
-    found = compare_solvers(ChangePoint(), Xs, ys, ["cutting-plane"], metric="diagonal")
-    other, solution = found.solutions["cutting-plane"], learner.fit(Xs, ys).solution_
-    assert other.null == solution.null
-    assert max(other.lower, solution.lower) <= min(other.upper, solution.upper)
 
 
 # ---- cuts of graphs
@@ -265,40 +223,7 @@ def test_choosing_and_the_verdict():
     np.testing.assert_allclose(a.baselines_["rca"].factor, b.baselines_["rca"].factor, atol=1e-9)
 
 
-def test_a_fold_that_counts_for_nothing():
-    search = chosen_from(*recordings(), [0, 0, 1, 1, 2, 2], [1, 1, 1, 1, 0, 0])
-    assert np.isnan(search.cv_results_["split2_loss"]).all()
-    assert np.isfinite(search.losses_).all()
-    assert search.verdict_.untrained.n == 4
-    with pytest.raises(DataError, match=r"only 2 of 6 .* all held out at once in fold 0"):
-        chosen_from(*recordings(), [0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0])
-
-
-def test_standard_error_of_weights_is_that_of_copies_in_one_unit():
-    rng = np.random.default_rng(0)
-    values, units = rng.normal(size=6), np.array([0, 1, 2, 3, 4, 2])
-    found = standard_error(values, units, WEIGHTS)
-    assert found == pytest.approx(standard_error(values[TWICE], _ranks(units[TWICE])))
-    contrast = Contrast.of("untrained", values, units, WEIGHTS)
-    assert contrast.n == 5
-    assert contrast.units == 4
-    assert contrast.mean == pytest.approx(values[TWICE].mean())
-
-
-def _ranks(units):
-    return np.unique(units, return_inverse=True)[1]
-
-
 # ---- scikit-learn
-
-
-def test_scikit_learn_knows_of_the_weights():
-    for estimator in (MetricLearner(), MetricLearnerCV(), MetricLearner(NormalizedCut())):
-        assert has_fit_parameter(estimator, "sample_weight")
-        requests = estimator.get_metadata_routing().fit.requests
-        assert requests["sample_weight"] is None
-        assert not {"Xs", "ys"} & requests.keys()
-        assert "Xs" not in estimator.get_metadata_routing().score.requests
 
 
 def test_metadata_routing():
@@ -315,15 +240,13 @@ def test_metadata_routing():
         search = GridSearchCV(learner, {"lam": [0.1, 1.0]}, cv=folds, refit=True)
         search.fit(Xs, ys, sample_weight=weights)
     for k, (train, test) in enumerate(folds.split()):
-        by_hand = MetricLearner(metric="diagonal").fit(
-            [Xs[i] for i in train], [ys[i] for i in train], sample_weight=weights[train]
+        (train_Xs, train_ys), (test_Xs, test_ys) = (
+            ([Xs[i] for i in rows], [ys[i] for i in rows]) for rows in (train, test)
         )
-        np.testing.assert_array_equal(
-            found["estimator"][k].metric_.factor.T, by_hand.metric_.factor.T
-        )
-        score = by_hand.score(
-            [Xs[i] for i in test], [ys[i] for i in test], sample_weight=weights[test]
-        )
+        by_hand = MetricLearner(metric="diagonal")
+        by_hand.fit(train_Xs, train_ys, sample_weight=weights[train])
+        np.testing.assert_array_equal(found["estimator"][k].metric_.factor, by_hand.metric_.factor)
+        score = by_hand.score(test_Xs, test_ys, sample_weight=weights[test])
         assert found["test_score"][k] == pytest.approx(score)
         assert search.cv_results_[f"split{k}_test_score"][0] == pytest.approx(score)
     again = MetricLearner(metric="diagonal", lam=search.best_params_["lam"])

@@ -20,7 +20,6 @@ from generic_examples import (
     slack_rescaling,
 )
 from sklearn.datasets import load_digits
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import LinearSVC
 
 from structsvm import (
@@ -33,13 +32,7 @@ from structsvm import (
     load,
     save,
 )
-from structsvm.errors import (
-    CheckpointError,
-    DataWarning,
-    ModelFileError,
-    OracleWarning,
-    PluginError,
-)
+from structsvm.errors import DataWarning, ModelFileError, OracleWarning, PluginError
 from structsvm.partitions import UNCONSTRAINED
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers import CuttingPlane, Stopping
@@ -112,31 +105,6 @@ def test_chains_reach_the_optimum_over_all_labellings(rescale_slack):
     assert_optimal(exactly(learned, lam=0.2).fit(xs, labels), best)
 
 
-def test_the_oracles_of_chains_find_the_maximum(rng):
-    problem, T = chain.Chain(3, 2), 5
-    labellings = every_labelling(T, 3)(None)
-    for _ in range(20):
-        w = rng.normal(size=problem.weight_space().dim)
-        x, y = rng.normal(size=(T, 2)), rng.integers(3, size=T)
-        scores = np.array([problem.joint_feature(x, o) @ w for o in labellings])
-        losses = np.array([problem.loss(y, o) for o in labellings])
-
-        def score(labelling, w=w, x=x):
-            return problem.joint_feature(x, labelling) @ w
-
-        found = problem.separate(w, x, y).y
-        assert problem.loss(y, found) + score(found) == pytest.approx((losses + scores).max())
-        assert score(problem.predict(w, x)) == pytest.approx(scores.max())
-        by_errors = problem.best_at_each_loss(w, x, y)
-        assert [problem.loss(y, o) for o in by_errors] == [k / T for k in range(T + 1)]
-        for o in by_errors:
-            same = np.isclose(losses, problem.loss(y, o))
-            assert score(o) == pytest.approx(scores[same].max())
-        known = np.where(rng.random(T) < 0.5, -1, y)
-        agrees = np.array([np.all((known < 0) | (known == o)) for o in labellings])
-        assert score(problem.complete(w, x, known)) == pytest.approx(scores[agrees].max())
-
-
 # ---- regularizers and constraints of cvxpy
 
 
@@ -200,17 +168,6 @@ def test_fitting_leaves_the_problem_as_it_was(classes):
     assert svm.problem_ == multiclass.Multiclass((0, 1, 2), 3)
     assert svm.weight_.shape == (9,)
     assert svm.score(X, y) == -np.mean(np.array(svm.predict(X)) != y)
-
-
-def test_it_is_chosen_by_cross_validation(classes):
-    X, y = classes
-    grid = {"lam": [0.01, 100.0], "problem__costs": [None, ((0, 9, 9), (9, 0, 9), (9, 9, 0))]}
-    search = GridSearchCV(StructuredSVM(multiclass.Multiclass()), grid, cv=3).fit(X, y)
-    assert search.best_params_ == {"lam": 0.01, "problem__costs": None}
-    xs, ys = chain.sequences(9)
-    scores = cross_val_score(StructuredSVM(chain.Chain(4, 4), lam=0.1), xs, ys, cv=3)
-    assert scores.shape == (3,)
-    assert (scores > -0.7).all()
 
 
 def test_data_frames_name_the_features(classes):
@@ -336,32 +293,6 @@ def test_a_weight_of_several_cones_is_seen_as_a_whole(classes, settings):
     assert parts.solution_.upper == pytest.approx(whole.solution_.upper, rel=1e-5)
 
 
-# ---- stopping and going on
-
-
-def test_learning_goes_on_from_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("structsvm.solvers.checkpoint.EVERY", 0.0)
-    xs, ys = chain.sequences(10, T=12)
-    svm = StructuredSVM(chain.Chain(), lam=0.05, solver=CuttingPlane(Stopping(1e-4)))
-    whole = svm.fit(xs, ys).solution_
-    file = tmp_path / "run.npz"
-
-    class PowerCut(BaseException):
-        pass
-
-    def cut(entry):
-        if entry.iteration == 3:
-            raise PowerCut
-
-    with pytest.raises(PowerCut):
-        svm.fit(xs, ys, resume=file, callback=cut)
-    resumed = svm.fit(xs, ys, resume=file).solution_
-    np.testing.assert_array_equal(resumed.w, whole.w)
-    assert resumed.oracle_calls == whole.oracle_calls
-    with pytest.raises(CheckpointError, match="a checkpoint with other"):
-        svm.fit(xs[:9], ys[:9], resume=file)
-
-
 # ---- labellings that are known in part
 
 
@@ -406,22 +337,6 @@ def test_nothing_but_labellings_in_part_is_refused(rng):
         svm.fit(xs, [ys[0], *partly(ys[1:], rng)], resume="x")
     with pytest.raises(DataError, match="the labelling of sample 1 is known in part only"):
         svm.risk(xs, [ys[0], *partly(ys[1:], rng)])
-
-
-@dataclass(frozen=True)
-class Forgetful(chain.Chain):
-    """Gives the labels back as they came."""
-
-    def complete(self, w, x, y):
-        return y
-
-
-def test_a_completion_that_is_none_is_named(rng):
-    xs, ys = chain.sequences(4)
-    known = [*ys[:3], np.where(np.arange(30) < 3, -1, ys[3])]
-    complaint = r"sample 3: Forgetful\.complete returned an array of int64 of shape \(30,\), which "
-    with pytest.raises(PluginError, match=complaint):
-        StructuredSVM(Forgetful(), lam=0.1).fit(xs, known)
 
 
 # ---- files

