@@ -1,7 +1,5 @@
 """What enters: missing labels, hidden values, containers that are no arrays, settings of no use."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -166,22 +164,6 @@ def test_graphs_refuse_hidden_values_too():
         MetricLearner(NormalizedCut()).fit([(np.ones((4, 4)), sp.csr_array(np.ones((4, 1))))], [y])
     with pytest.raises(DataError, match="masked pixels"):
         MetricLearner(NormalizedCut()).fit([masked(np.zeros((8, 8)))], [np.zeros((8, 8))])
-
-
-def test_cannot_link_alone_is_learned_from():
-    labels = [PartialLabels(cannot_link=[(0, T - 1)], n_clusters=2)]
-    learner = MetricLearner(Clustering()).fit([XS[0]], labels)
-    (found,) = learner.alternated_.labels
-    assert found.n_clusters == 2
-    assert found.labels[0] != found.labels[T - 1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        learner = MetricLearner(Clustering(cluster_count="unknown")).fit(
-            XS[:2], [PartialLabels(cannot_link=[(0, T - 1)])] * 2
-        )
-    for M, X in zip(learner.alternated_.labels, XS, strict=False):
-        assert M.labels[0] != M.labels[T - 1]
-        assert M.n_clusters < len(X)
 
 
 # ---- what people type first

@@ -15,7 +15,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import (
-    Alternation,
     Clustering,
     DataError,
     MetricLearner,
@@ -78,13 +77,6 @@ def test_partial_labels_have_the_bits_of_arrays_in_memory(name, ys, backend):
     expected = MetricLearner(**settings).fit(XS, ys)
     learner = MetricLearner(**settings, backend=backend(name)).fit(OnDemand(XS), ys)
     assert same_bits(learner, expected)
-
-
-def test_partial_labels_of_whitened_features():
-    learner, once = MetricLearner(metric="full", whiten=0.3), Alternation(1)
-    some = [PartialLabels(regions=[(10, 60, "1+"), (70, 150, "1+")])] * len(XS)
-    expected = clone(learner).fit(XS, some, alternation=once)
-    assert same_bits(clone(learner).fit(OnDemand(XS), some, alternation=once), expected)
 
 
 @pytest.mark.parametrize("known", [1.0, 0.7], ids=["labelled", "labelled in part"])
@@ -215,14 +207,6 @@ def test_files_of_all_kinds_that_are_read(tmp_path):
     assert learner.feature_names_in_.tolist() == list("abcd")
     with pytest.raises(DataError, match=r"recording 0: .*00.csv.*nothing"):
         MetricLearner().fit(RecordingFiles(tmp_path, features=["nothing"], label_column="state"))
-
-
-def test_names_of_features_of_xarray_are_compared():
-    stack = xarray.DataArray(np.stack(XS)).assign_coords(dim_2=[f"x{j}" for j in range(4)])
-    learner = MetricLearner(metric="diagonal").fit(stack, YS)
-    assert learner.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
-    with pytest.raises(DataError, match="recording 0 has features x3, x2, x1"):
-        learner.predict(stack[:, :, ::-1])
 
 
 @pytest.mark.filterwarnings("ignore:the model was learned from 2 of these")
