@@ -1,7 +1,5 @@
 """What comes back has the form of what was handed in, and names decide what belongs together."""
 
-import enum
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -155,12 +153,6 @@ def test_evaluations_and_reports_know_the_names(learner):
     assert report_page(learner, iter(NEW), iter(TRUE), names=["3", "5", "4"]) == reported
 
 
-class Posture(enum.Enum):
-    """Members of an enumeration do not compare."""
-
-    LYING, SITTING, STANDING = range(3)
-
-
 @pytest.mark.parametrize(
     ("Xs", "ys", "message"),
     [
@@ -177,11 +169,7 @@ def test_what_cannot_be_learned_from(Xs, ys, message):
         clone(PLAIN).fit(Xs, ys)
 
 
-def test_states_that_do_not_compare_and_features_of_one_name(learner):
-    postures = [[Posture(k) for k in y] for y in YS]
-    clone(PLAIN).fit(XS, postures)  # where they change is all it asks
-    with pytest.raises(DataError, match=r"StateScores .* do not compare .*: give text or numbers"):
-        MetricLearner(features=StateScores("logistic")).fit(XS, postures)
+def test_features_of_other_names_and_of_one_name(learner):
     with pytest.raises(DataError, match="other has other features than the model"):
         learner.predict(Recording("other", XS[0], YS[0], ("x", "y", "z")))
 
