@@ -53,8 +53,7 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     def learns(self) -> bool:
         """Whether :meth:`fit` learns more from recordings than how many features they have.
 
-        A transformer that does not is fitted to one of them where recordings are read one at a
-        time; one that does is fitted to as many of them as fit in memory.
+        Of recordings that are not in memory, one that does not is fitted to the first alone.
         """
         return True
 
@@ -69,15 +68,7 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
 
     @hook
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Learn from recordings; nothing is learned by default.
-
-        Parameters
-        ----------
-        Xs : sequence of arrays (T_i, P)
-        ys : sequence of labels of each sample, (T_i,), optional
-        groups : sequence of length N, optional
-            Whom or what a recording is of.
-        """
+        """Learn from recordings, labels of their samples and groups; nothing by default."""
         return self
 
     @abstractmethod
@@ -88,10 +79,7 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     def transform_with_states(
         self, Xs: Sequence[Floats]
     ) -> tuple[list[Floats], list[Floats] | None]:
-        """The features of recordings and the probabilities of named states, (T_i, C) each.
-
-        None by default in place of the latter; :class:`~structsvm.features.StateScores` has some.
-        """
+        """The features of recordings, and probabilities of named states, (T_i, C) each, or None."""
         return self.transform(Xs), None
 
     @hook
@@ -109,11 +97,9 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     def fit_held_out(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
-        """Learn from the training recordings and return what makes the features of each of them.
+        """Learn from the training recordings and return a fitted transformer for each of them.
 
-        That of a recording is a fitted transformer that other processes can be sent, and that makes
-        of it what :meth:`fit_transform` makes of it. Recordings that are not in memory are given to
-        theirs whenever they are read.
+        It makes of the recording what :meth:`fit_transform` makes of it, whenever that is read.
 
         Raises
         ------
@@ -138,15 +124,7 @@ class Stage(RecordingTransformer):
     """A transformer that learns from recordings alone, and looks at each of them by itself."""
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Check the settings and the recordings, and keep what is the same for all of them.
-
-        Raises
-        ------
-        SettingsError
-            When a parameter has a value it cannot have.
-        DataError
-            Naming the recording and what is wrong with it.
-        """
+        """Check the settings and the recordings, and keep what is the same for all of them."""
         arrays = read_recordings(Xs, gaps=self.takes_gaps)
         self._fit(arrays)
         self.n_features_in_ = int(arrays[0].shape[1])

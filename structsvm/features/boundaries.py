@@ -71,10 +71,10 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
 class BoundaryScores(LearnsBoundaries, CrossFitted):
     """Two columns that change at probable boundaries, from a classifier of boundaries.
 
-    A metric compares samples, and a boundary is between samples. So the boundaries that are found
-    become a wave: the columns are the cosine and the sine of an angle that grows by half a turn
-    times the probability of a boundary at each peak of the classifier's answers. Within a segment
-    they are constant, and across a boundary that is sure both change their sign.
+    A metric compares samples, and a boundary is between samples. So boundaries become a wave: the
+    cosine and the sine of an angle that grows by half a turn times the probability of a boundary at
+    each peak of the classifier's answers. Within a segment they are constant, and across a boundary
+    that is sure both change their sign.
 
     The classifier is that of :class:`structsvm.baselines.BoundaryClassifier`, which learns from
     change points alone, and is cross-fitted as in :class:`StateScores`. How probable a boundary is,

@@ -18,10 +18,9 @@ class Components(Stage):
     """The principal components of the standardised features, in their own scale.
 
     Lags of a signal say nearly the same, and a full metric of ``P`` features has ``P (P + 1) / 2``
-    weights. A metric of the components is one of the features that ignores what varies least, and
-    there are far fewer of them: of 32 columns at 5 lags, recordings of activities have about 93
-    (docs/results.md has what that gains). The components keep their variances, which say how much
-    each of them matters: a learner does not standardise them again by default.
+    weights. There are far fewer components: of 32 columns at 5 lags, recordings of activities have
+    about 93 (docs/results.md). They keep their variances, which say how much each of them matters:
+    a learner does not standardise them again by default.
 
     Parameters
     ----------

@@ -134,10 +134,9 @@ class MovingStatistics(Stage):
     """Statistics of every column in windows that move along the recording.
 
     The window of width ``w`` about sample ``t`` holds the samples ``t - (w-1)//2, ..., t + w//2``;
-    "before" holds ``t - w, ..., t - 1`` and "after" ``t, ..., t + w - 1``, so that "before minus
-    after" is large where a segment begins. Windows are cut off at the ends of the recording, which
-    may be shorter than a window: statistics are of the samples that are left. At ``t = 0``, where
-    nothing is before, "before" is "after", so that their difference is 0.
+    "before" holds ``t - w, ..., t - 1`` and "after" ``t, ..., t + w - 1``. Windows are cut off at
+    the ends of the recording, which may be shorter than a window. At ``t = 0``, where nothing is
+    before, "before" is "after".
 
     The time is O(T P) for each window, whatever its width. Neither a long recording nor a large
     offset costs precision, and a constant column has a spread and a slope of exactly 0.

@@ -162,8 +162,7 @@ class OfWindows(_Wrapper):
     """A transformer of collections of series, given a window about each sample.
 
     For those that describe a series by a row of features, as those of tsfresh and Catch22 in sktime
-    and aeon do. They take collections of shape (windows, columns, samples). It is fitted to the
-    windows of all training recordings.
+    and aeon do, of collections (windows, columns, samples). It is fitted to all training windows.
 
     Parameters
     ----------

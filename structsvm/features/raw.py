@@ -35,7 +35,9 @@ STATISTICS: dict[str, Callable[[Floats], Any]] = {
 class Windows:
     """The windows of a raw signal: their features, and conversion back to its samples.
 
-    Made by :func:`windows`. A learner takes them as it takes the data frame of their features.
+    Made by :func:`windows`. A learner takes them as it takes the data frame of their features;
+    ``labels`` makes labels of windows from those of samples, and ``breakpoints`` and ``spread``
+    take predictions back to the samples.
 
     Examples
     --------
@@ -164,10 +166,7 @@ def windows(
     bands: Sequence[tuple[float, float]] = (),
     names: Sequence[str] | None = None,
 ) -> Windows:
-    """Divide a raw signal into windows, with a row of features for each.
-
-    A metric is learned from the rows (``.X``); ``.labels`` makes labels of windows from those of
-    samples, and ``.breakpoints`` and ``.spread`` take predictions back to the samples.
+    """Divide a raw signal into windows, with a row of features for each, see :class:`Windows`.
 
     Parameters
     ----------

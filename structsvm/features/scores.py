@@ -29,22 +29,8 @@ class CrossFitted(RecordingTransformer):
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
         """Learn the classifiers; one of all recordings where none can be held out.
 
-        Parameters
-        ----------
-        Xs : sequence of arrays (T_i, P)
-        ys : sequence of labels of each sample, (T_i,)
-            Text or numbers; None, "" or NaN, and -1 among numbers, for a sample without a label.
-        groups : sequence of length N, optional
-            Whom or what a recording is of.
-
-        Raises
-        ------
-        SettingsError
-            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
-        DataError
-            When labels are missing, cannot be read, or tell nothing apart.
-        LearningError
-            When the classifier fails.
+        Labels are text or numbers, (T_i,) each: None, "" or NaN, and -1 among numbers, for a sample
+        without one. ``groups`` say whom or what a recording is of.
         """
         self._learn(read_recordings(Xs), each_in_order(ys, Xs), groups, held_out=False)
         return self
@@ -52,27 +38,14 @@ class CrossFitted(RecordingTransformer):
     def fit_transform(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[Floats]:
-        """Features of the training recordings, each by a classifier that has not seen its group.
-
-        Parameters and errors are those of :meth:`fit`.
-
-        Raises
-        ------
-        DataError
-            Also when a state occurs in one recording or group only, or there is only one.
-        LearningError
-            Naming the fold in which the classifier failed.
-        """
+        """Features of the training recordings, each by a classifier that has not seen its group."""
         arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
         return [self._columns(p) for p in self._learn(arrays, ys, groups, held_out=True)[0]]
 
     def fit_held_out(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
-        """A fitted transformer for each training recording, which has not seen its group.
-
-        Parameters and errors are those of :meth:`fit_transform`.
-        """
+        """A fitted transformer for each training recording, which has not seen its group."""
         arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
         models = self._learn(arrays, ys, groups, held_out=True)[1]
         of_model = {id(model): copy(self) for model in models}
@@ -150,11 +123,10 @@ class StateScores(NamedScores):
     """Scores of the named states at each sample, from a classifier of samples and their context.
 
     The score of a state is ``log(p + smoothing)``, minus the mean of that over the states, where
-    ``p`` is its probability. :meth:`fit_transform` cross-fits: it scores each training recording by
-    a classifier that has not seen it or a copy of it, nor any other recording of its group, because
-    a classifier is surer of what it has seen than it will be of new recordings. :meth:`transform`
-    scores others by the mean of the probabilities of these classifiers and of one that learned from
-    all. A state that no other fold has seen has probability 0.
+    ``p`` is its probability. :meth:`fit_transform` cross-fits: each training recording is scored by
+    a classifier that has seen neither it, nor a copy, nor its group, because a classifier is surer
+    of what it has seen. :meth:`transform` scores others by the mean of the probabilities of these
+    classifiers and of one that learned from all. A state that no other fold has has probability 0.
 
     Parameters
     ----------

@@ -82,22 +82,18 @@ def _refuse_repeated(graph: FeatureGraph) -> None:
 def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> FeatureGraph:
     """Convert a networkx graph whose nodes have features.
 
-    Weights of edges are ignored: similarity is what is learned. The region adjacency graphs of
-    scikit-image (``rag_mean_color``) are taken as they are, their pixel counts as sizes.
+    Weights of edges and self-loops are ignored, nodes stay in the order of ``graph.nodes``. The
+    region adjacency graphs of scikit-image (``rag_mean_color``) are taken as they are, their pixel
+    counts as sizes.
 
     Parameters
     ----------
     graph : networkx.Graph
-        Undirected; self-loops are ignored.
+        Undirected.
     features : str or sequence of str, optional
         Name of the node attribute that holds the feature vector, or names of attributes that are
         numbers. By default one of ``features``, ``feature``, ``x`` and ``mean color``, whichever
         the first node has, or else all its attributes but ``label``, in the order of their names.
-
-    Returns
-    -------
-    FeatureGraph
-        Its nodes are in the order of ``graph.nodes``.
 
     Raises
     ------

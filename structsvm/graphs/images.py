@@ -85,11 +85,8 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     ----------
     image : array of shape (H, W), (H, W, 1), (H, W, 3), (H, W, 4) or (H, W, C)
         Grey, RGB (A is dropped) or C channels of any kind: uint8 or uint16 over the range of its
-        type, or floats in [0, 1]. Colour is turned into L, a, b.
-
-        Superpixels and features of an image of more than a million pixels are those of the image
-        reduced by the smallest whole factor that makes it smaller than that: a photograph of 12
-        million takes less than 1 GB, and looks the same at 150 superpixels.
+        type, or floats in [0, 1]. Colour is turned into L, a, b. An image of more than a million
+        pixels is reduced by the smallest whole factor that makes it smaller than that.
     settings : GraphOfImage, optional
 
     Returns

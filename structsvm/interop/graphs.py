@@ -19,7 +19,8 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     """Return a graph whose edges have the learned similarity of their ends as ``weight``.
 
     It goes wherever a weighted graph goes: networkx, ``skimage.graph.cut_normalized``, or, by
-    ``networkx.to_numpy_array``, spectral clustering with ``affinity="precomputed"``.
+    ``networkx.to_numpy_array``, spectral clustering with ``affinity="precomputed"``. Weights are in
+    (0, 1]; of what is no networkx graph, nodes are 0 to T - 1, each in a list ``labels``.
 
     Parameters
     ----------
@@ -29,12 +30,6 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
         As for ``learner.predict``. Of a networkx graph, region adjacency graphs of scikit-image
         included, a copy is made, everything but the weights being kept; of a multigraph, one edge
         between two nodes.
-
-    Returns
-    -------
-    networkx.Graph
-        In (0, 1]; of what is no networkx graph, with nodes 0 to T - 1, each in a list ``labels`` as
-        in scikit-image.
 
     Raises
     ------

@@ -111,16 +111,13 @@ def plot_gap_twice(runs: Mapping[str, Solution], figure: Figure) -> NDArray[Any]
 def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
     """Draw the held-out loss of every candidate against the strength of its regularizer.
 
+    Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
+    learned candidate that was taken is ringed.
+
     Parameters
     ----------
     search : MetricLearnerCV
         Fitted.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Bars are standard errors; candidates that are not learned have no ``lam``: a line each. The
-        learned candidate that was taken is ringed.
 
     Examples
     --------
@@ -159,7 +156,7 @@ def plot_path(search: MetricLearnerCV, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = None) -> Axes:
-    """Draw the loss of each method against the fraction of labels.
+    """Draw the loss of each method against the fraction of labels, with bands of standard errors.
 
     Parameters
     ----------
@@ -169,11 +166,6 @@ def plot_label_fraction(table: Any, *, ylabel: str = "loss", ax: Axes | None = N
         fraction only is a reference: a line across.
     ylabel : str
         What the means are means of.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Fractions on a logarithmic axis, bands of one standard error.
 
     Raises
     ------

@@ -102,11 +102,6 @@ def report_page(
         Of each recording when its samples were measured: a :class:`~structsvm.io.TimeAxis`,
         numbers or dates of shape (T_i,), or None.
 
-    Returns
-    -------
-    str
-        HTML.
-
     Raises
     ------
     DataError, SettingsError
