@@ -58,8 +58,13 @@ class States:
                 f"{words.whole} {i} has the {words.named} {text!r}, {words.whole} {j} {number!r}: "
                 f"names of {words.named}s must be all text or all numbers"
             )
-        names = of_one_kind(np.concatenate(vectors))
-        classes, inverse = np.unique(names, return_inverse=True)
+        try:
+            names = of_one_kind(np.concatenate(vectors))
+            classes, inverse = np.unique(names, return_inverse=True)
+        except TypeError as error:
+            raise DataError(
+                f"{user} sorts {words.named}s, which do not compare ({error}): give text or numbers"
+            ) from None
         if classes.size < 2:
             raise DataError(
                 f"{user} needs at least 2 {words.named}s, and the labels name {classes.tolist()}"
