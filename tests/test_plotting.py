@@ -19,8 +19,6 @@ from structsvm import ChangePoint, Clustering, MetricLearner, MetricLearnerCV, c
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError, MissingExtraError, SettingsError
-from structsvm.evaluation.evaluate import Evaluation, SampleScores, perfect_in_words, score_titles
-from structsvm.evaluation.verdict import Verdict
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import decode_with, encode
 from structsvm.model_selection import WeightStability
@@ -97,11 +95,6 @@ class TestSegmentation:
         dashed = [line.get_xdata()[0] + 0.5 for line in ax.lines[2:]]
         assert dashed == truth.breakpoints[:-1]
 
-    def test_breakpoints_have_no_labels_to_write(self, learner, ax):
-        plot_segmentation(learner, XS[0], [50, 200], ax=ax)
-        assert not ax.texts
-        assert strip(ax, 3) == [50, 200]
-
     def test_without_truth(self, learner, ax):
         plot_segmentation(learner, XS[0], n_clusters=3, n_traces=1, ax=ax)
         assert rows(ax)[1:] == ["learned\n3 segments", "untrained\n3 segments"]
@@ -177,19 +170,6 @@ class TestSegmentation:
             assert 3 <= sum(text.get_text() != "" for text in axes.get_xticklabels()) <= 10
             offset = axes.xaxis.get_major_formatter().get_offset()
             assert ("2024" in offset) != clock
-            plt.close(axes.figure)
-
-    def test_long_names_leave_room_for_the_recording(self, tmp_path):
-        names = [f"a_very_long_name_{'of_a_sensor_' * 20}{k}" for k in range(6)]
-        learner = MetricLearner(metric="diagonal").fit(XS, YS, feature_names=names)
-        for draw in (
-            lambda: plot_segmentation(learner, XS[0], show="features"),
-            lambda: plot_weights(learner),
-        ):
-            axes = draw()
-            axes.figure.savefig(tmp_path / "long.png")
-            assert axes.get_position().width > 0.5
-            assert all(row.rstrip("_")[-1] in "012345s" for row in rows(axes) if "very" in row)
             plt.close(axes.figure)
 
     def test_long_names_that_differ_in_their_middle_are_told_apart(self):
@@ -377,12 +357,6 @@ class TestClusters:
         assert misplaced(truth, one).sum() == 4
         assert set(matched_labels(truth, one)) == {0, 1, 2}
 
-    def test_names_with_underscores_and_dollars_are_in_the_legend(self, iris, ax):
-        learner, X, y, names = iris, *load_iris(return_X_y=True), ["_a", "$b$", "c"]
-        plot_clusters(learner, X, np.array(names)[y], n_clusters=3, ax=ax)
-        told = [text.get_text() for text in ax.get_legend().get_texts()]
-        assert sorted(text.strip().replace("\\", "") for text in told) == sorted(names)
-
 
 def test_names_of_runs_methods_and_features_are_as_they_are(ax):
     learner = MetricLearner(metric="diagonal").fit(XS, YS)
@@ -422,17 +396,6 @@ class TestWords:
         words = training_in_words(learner.training_data_)
         assert words.startswith("4 recordings of 200 samples and ")
         assert ", 800 samples and " in words
-
-    def test_scores_are_called_by_name_and_say_to_how_many_samples_they_apply(self):
-        names = ("loss", "f1", "purity", "never", "disagreement")
-        rows = [
-            SampleScores(name, 2, {"learned": dict(zip(names, values, strict=True))})
-            for name, values in (("a", (1.0, 0.5, 0.1, None, 1.0)), ("b", (2, None, 0.2, None, 2)))
-        ]
-        titles = score_titles(Evaluation(tuple(rows), 3, Verdict("", {}, 0.0)))
-        assert titles == {"loss": "loss", "f1": "F1 (within 3), of 1 recording", "purity": "purity"}
-        assert perfect_in_words(titles) == "Perfect: 0 for loss; 1 for F1."
-        assert perfect_in_words({"purity": "purity"}) == ""
 
 
 def test_without_matplotlib_it_says_what_to_install(learner, monkeypatch):

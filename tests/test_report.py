@@ -16,7 +16,6 @@ from sklearn.datasets import load_iris
 
 from structsvm import Clustering, MetricLearner, NormalizedCut, evaluate
 from structsvm.datasets import relevant_changes
-from structsvm.features import HermiteMoments
 from structsvm.graphs import GraphOfImage
 from structsvm.io import TimeAxis, arrays_and_labels
 from structsvm.learner.steps import prepare
@@ -116,13 +115,6 @@ def test_two_groups_have_no_interval_in_the_picture(learner):
     assert "mean and 95 % interval" in "".join(six.texts)
 
 
-def test_a_model_without_baselines_says_so():
-    Xs, ys = arrays_and_labels(TRAIN)
-    page = page_of(MetricLearner(metric="diagonal").fit(Xs, ys), TEST)
-    assert "PCA and RCA were not tuned" in " ".join(page.texts)
-    assert set(page.data["gains"]) == {"untrained", "equal-segments", "fixed-times"}
-
-
 def test_long_recordings_make_a_small_page(learner):
     rng = np.random.default_rng(0)
     changes = np.repeat([0.0, 3.0, 0.0, 3.0], 10_000)
@@ -212,17 +204,6 @@ def test_graphs_that_are_no_images_are_points(cutter):
     for graph, drawn in zip(graphs, page.data["recordings"], strict=True):
         assert len(drawn["points"]) == drawn["T"] == graph.n_samples
         assert drawn["misplaced"] == sum(point[4] for point in drawn["points"])
-
-
-def test_features_made_of_a_recording_are_drawn_as_they_were_made():
-    Xs, ys = arrays_and_labels(TRAIN)
-    learner = MetricLearner(metric="diagonal", features=HermiteMoments(2)).fit(Xs[:4], ys[:4])
-    (recording, _) = page_of(learner, TRAIN[4:]).data["recordings"]
-    made = learner.inputs_.features.transform(Xs[4:])[0]
-    names = learner.metric_feature_names_
-    for trace in recording["traces"]["features"]:
-        column = made[:, names.index(trace["name"])]
-        assert (trace["min"], trace["max"]) == (column.min(), column.max())
 
 
 def test_images_in_files_are_drawn_as_images(cutter, tmp_path):

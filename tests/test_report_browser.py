@@ -363,28 +363,6 @@ def test_a_phone_scrolls_down_only(on_a_phone, address, of_states):
         assert wide <= 390, page
 
 
-def test_a_legend_names_the_classes_that_clusters_go_with(browser, tmp_path):
-    X, y = load_iris(return_X_y=True)
-    names = load_iris().target_names[y]
-    learner = MetricLearner(problem=Clustering(), standardize="training").fit([X], [names])
-    (tmp_path / "iris.html").write_text(report_page(learner, [X], [names]), encoding="utf-8")
-    browser.get((tmp_path / "iris.html").as_uri())
-    assert texts(browser, "#legend li") == sorted(set(names))
-    assert len(browser.find_elements(By.CSS_SELECTOR, "#legend svg > *")) == 3
-    (first, *_) = browser.find_elements(By.CSS_SELECTOR, "#picture title")
-    assert first.get_attribute("textContent").startswith("row 0: cluster setosa, true setosa")
-
-
-def test_long_names_that_differ_in_their_middle_are_told_apart(page):
-    """Features of the weights and states of a table were the same letters each."""
-    end = "in metres per second squared, filtered below 20 Hz as the sensor gives it"
-    names = ["x1", *(f"acceleration, axis {k // 2}, of the sensor {k}, {end}" for k in range(6))]
-    written = page.execute_script("return shortened(arguments[0], 20)", names)
-    assert written[0] == "x1"
-    assert len(set(written)) == len(names)
-    assert max(map(len, written)) <= 20
-
-
 def test_the_best_value_of_each_score_is_bold_whoever_has_it(page, learner):
     means = evaluate(learner, XS, YS).scores
     least = min(scores["loss"] for scores in means.values())
