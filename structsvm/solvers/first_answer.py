@@ -82,10 +82,11 @@ def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats)
 
 def check_separation(problem: Problem, answer: object, sample: int) -> None:
     """Check what ``separate`` returned."""
-    found = shown(answer)
-    if isinstance(answer, Separation):
-        if isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
-            return
+    if not isinstance(answer, Separation):
+        found = shown(answer)
+    elif isinstance(answer.quality, Quality) and is_number(answer.slack) and answer.slack >= 0:
+        return
+    else:
         found = f"the slack {answer.slack!r} and the quality {answer.quality!r}"
     raise PluginError(
         f"sample {sample}: {type(problem).__name__}.separate returned {found}: return "
