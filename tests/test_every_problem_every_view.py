@@ -412,12 +412,6 @@ def gap(case: Case, shell: Shell) -> None:
         assert len(ax.lines[0].get_ydata()) > 1
 
 
-@view("plot_path of a learner")
-def path_of_a_learner(case: Case, shell: Shell) -> None:
-    with pytest.raises(StructSVMError, match="MetricLearnerCV"):
-        plotting.plot_path(case.learner)
-
-
 @view("plot_segmentation")
 def segmentation(case: Case, shell: Shell) -> None:
     for n_clusters in (None, "true", case.problem.n_parts):
