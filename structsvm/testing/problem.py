@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -538,7 +539,8 @@ class _Kit:
         for M in list(members)[:4]:
             for constraint in constraints_of(M, oracle, self.rng, self.problem.traits.contiguous):
                 ask_with_and_without_loss(sample.X, -1.0, constraint)
-        for other in _neighbours_of_all([M for M in members if M.is_partition], self.rng):
+        known = [M for M in members if M.is_partition]
+        for other in chain.from_iterable(_neighbours(M, self.rng) for M in known):
             if len(members) >= MOST_MEMBERS:
                 break
             if other not in members and self.is_member(other, sample):
@@ -615,13 +617,6 @@ def _tiny(samples: Sequence[Sample], n_items: int) -> Sample | None:
         return large[n_items % len(large)].at(np.arange(n_items)) if large else None
     except StructSVMError:
         return None
-
-
-def _neighbours_of_all(
-    members: Sequence[EquivalenceMatrix], rng: np.random.Generator
-) -> Iterator[EquivalenceMatrix]:
-    for k in rng.permutation(len(members)):
-        yield from _neighbours(members[k], rng)
 
 
 def _neighbours(M: EquivalenceMatrix, rng: np.random.Generator) -> Iterator[EquivalenceMatrix]:
