@@ -14,8 +14,7 @@ from structsvm.masters.base import Master, MasterSolution, Request
 from structsvm.masters.working_set import ActiveCut, Cut, WorkingSet
 from structsvm.modeling.atoms import Plane, ask, marks
 from structsvm.modeling.restricted import Restricted, Restriction
-from structsvm.modeling.rewriting import Held, Rewritten
-from structsvm.modeling.scale import first, lasting, violation
+from structsvm.modeling.rewriting import Held, Rewritten, first, lasting, violation
 from structsvm.parallel.base import SerialSession
 from structsvm.problem import Outline
 from structsvm.regularizers import SquaredNorm

@@ -18,8 +18,7 @@ from structsvm.masters.base import MasterSolution
 from structsvm.masters.bounds import CONIC, proved_bound
 from structsvm.masters.cvxpy import PRECISE, PRECISE_OPTIONS, solve_by
 from structsvm.masters.working_set import WorkingSet
-from structsvm.modeling.rewriting import Rewritten, column, heights_of, replaced
-from structsvm.modeling.scale import Scale
+from structsvm.modeling.rewriting import Rewritten, Scale, column, heights_of, replaced
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.contract import hook
 from structsvm.support.quiet import without_warnings

@@ -14,9 +14,8 @@ from structsvm.problem import CompositeRisk, Outline, RegularizedRisk, Risk
 from structsvm.regularizers import Quadratic
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.checkpoint import Checkpoint, identity
-from structsvm.solvers.descent import Descent
 from structsvm.solvers.planes import Memory
-from structsvm.solvers.run import AnyRun, CutRun, Run
+from structsvm.solvers.run import AnyRun, CutRun, Descent, Run
 from structsvm.solvers.stopping import RunOverError, Step, Stopping
 from structsvm.status import Status
 from structsvm.support.interrupts import Interrupts

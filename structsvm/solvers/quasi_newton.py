@@ -10,7 +10,7 @@ from scipy.optimize import minimize as scipy_minimize
 from structsvm.errors import SettingsError
 from structsvm.problem import Outline
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
-from structsvm.solvers.descent import Descent
+from structsvm.solvers.run import Descent
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Nonnegative, WeightSpace
 
