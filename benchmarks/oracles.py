@@ -24,7 +24,7 @@ from _harness import RESULTS, Goal, printed_by, report, seconds_in_turns
 from numpy.typing import NDArray
 
 from structsvm.oracles import SequentialOracle, SpectralOracle
-from structsvm.oracles._clusters.compression import CompressedData, CompressedObjective
+from structsvm.oracles._clusters.compression import compress
 from structsvm.partitions import Argmax, Constraint, EquivalenceMatrix, TraceObjective
 from structsvm.partitions.oracle import UNCONSTRAINED
 
@@ -233,9 +233,8 @@ def spectral_call(T: int) -> Callable[[], object]:
     rng = np.random.default_rng(0)
     truth = EquivalenceMatrix.from_labels(np.arange(T) % 5)
     X = rng.standard_normal((T, 20)) + truth.labels[:, None]
-    data = CompressedData.from_samples(X, truth)
-    objective = CompressedObjective(data, np.ones(20), 2.0, 0.0)
-    return partial(SpectralOracle().maximize_compressed, objective, Constraint(n_clusters=5))
+    data, _ = compress(X, truth)
+    return partial(SpectralOracle().maximize_compressed, data, np.ones(20), 2.0, 0.0, 5)
 
 
 def spectral() -> list[Goal]:

@@ -118,7 +118,7 @@ class ClusteringOracle(Oracle):
         order = np.random.default_rng(self.random_state).permutation(T)
         given = [_start(labels, grouped, K) for labels in starts]
         with single_threaded():
-            bound, rounded = self._relaxed(objective, Constraint(constraint.n_clusters))
+            bound, rounded = self._relaxed(objective, K)
             starts = (*rounded, *self._starts(objective, grouped, K), *given)
             best = self._race(grouped, starts, K is not None, order)
             if constraint.has_links:
@@ -159,17 +159,15 @@ class ClusteringOracle(Oracle):
             for _ in range((self.n_init + 1) // 2):
                 yield rng.permutation(np.arange(grouped.n_samples) % k)
 
-    def _relaxed(
-        self, objective: TraceObjective, constraint: Constraint
-    ) -> tuple[float, tuple[Ints, ...]]:
+    def _relaxed(self, objective: TraceObjective, K: int | None) -> tuple[float, tuple[Ints, ...]]:
         """The value of the spectral relaxation, and its solution rounded by K-means."""
         if not self.relaxation:
             return np.inf, ()
-        compressed, basis = compress_objective(objective)
-        answer = SpectralOracle().maximize_compressed(compressed, constraint)
-        K = constraint.n_clusters or min(answer.y.n_clusters, answer.y.V.shape[1])
-        directions = basis.lift(answer.y.V[:, 1:])
-        return answer.upper_bound, (kmeans(directions, K, 1, self.random_state),)
+        data, signs, weight, basis = compress_objective(objective)
+        M, bound = SpectralOracle().maximize_compressed(data, signs, weight, objective.shift, K)
+        directions = basis.lift(M.V[:, 1:])
+        K = K or min(M.n_clusters, M.V.shape[1])
+        return bound, (kmeans(directions, K, 1, self.random_state),)
 
 
 def _start(labels: Ints, objective: GroupedObjective, K: int | None) -> Ints:

@@ -29,7 +29,7 @@ from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._clusters.compression import (
     Basis,
-    CompressedObjective,
+    CompressedData,
     CompressedProjector,
     compress_objective,
 )
@@ -45,25 +45,8 @@ LARGEST_FACTOR = 2**27
 
 
 @dataclass(frozen=True)
-class CompressedArgmax:
-    """The answer to ``max_M Tr(A M)`` on compressed data; the fields are those of Argmax."""
-
-    y: CompressedProjector
-    """The maximiser."""
-    value: float
-    """``Tr(A M)`` at ``y``."""
-    upper_bound: float
-    """No partition has a larger value."""
-    quality: Quality
-    """The quality of the answer, always ``Quality.RELAXATION``."""
-
-
-@dataclass(frozen=True)
 class SpectralOracle(Oracle):
     """Maximises ``Tr(A M)`` over orthogonal projectors, an upper bound over partitions.
-
-    :meth:`maximize` takes an objective on T samples, :meth:`maximize_compressed` data compressed
-    once: each call then costs ``O(m^3)``, ``m <= P + K + 1``, whatever T.
 
     Parameters
     ----------
@@ -88,8 +71,7 @@ class SpectralOracle(Oracle):
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Maximise ``Tr(A M)`` over the projectors whose rank ``constraint`` allows.
 
-        Compresses the samples on every call, ``O(T (r + K)^2)``; data that come back many times
-        belong in :meth:`maximize_compressed`.
+        Compresses the samples on every call, ``O(T (r + K)^2)``.
 
         Raises
         ------
@@ -97,22 +79,28 @@ class SpectralOracle(Oracle):
             When the constraint cannot be satisfied, or when the maximiser has so many null
             directions that its factor would not fit into memory (a positive shift with unknown K).
         """
-        number_of_clusters(constraint, objective.n_samples)
-        compressed, basis = compress_objective(objective)
-        answer = self.maximize_compressed(compressed, constraint)
+        K = number_of_clusters(constraint, objective.n_samples)
+        data, signs, weight, basis = compress_objective(objective)
+        M, bound = self.maximize_compressed(data, signs, weight, objective.shift, K)
         with single_threaded():
-            y = _lift(answer.y, basis)
+            y = _lift(M, basis)
             value = objective.value(y)
-        return Argmax(y, value, max(value, answer.value), Quality.RELAXATION)
+        return Argmax(y, value, max(value, bound), Quality.RELAXATION)
 
     def maximize_compressed(
-        self, objective: CompressedObjective, constraint: Constraint = UNCONSTRAINED
-    ) -> CompressedArgmax:
-        """Maximise ``Tr(A M)`` by one m x m eigendecomposition, independent of T."""
-        data, shift = objective.data, objective.shift
-        K = number_of_clusters(constraint, data.n_samples)
+        self,
+        data: CompressedData,
+        metric: Floats,
+        truth_weight: float,
+        shift: float,
+        K: int | None,
+    ) -> tuple[CompressedProjector, float]:
+        """Maximise ``Tr((X B X^T - c M_i + d I) M)`` on data that were compressed once.
+
+        Each call is one m x m eigendecomposition, ``m <= P + K + 1``, whatever T.
+        """
         with single_threaded():
-            S = objective.matrix()
+            S = data.matrix(metric, truth_weight)
             fixed = int(self.centered)
             rank = None if K is None else K - fixed
             values, vectors = _eigenpairs(S[fixed:, fixed:], rank)
@@ -122,8 +110,7 @@ class SpectralOracle(Oracle):
             V[fixed:, fixed:] = vectors[:, :kept]
             value = float(np.trace(S[:fixed, :fixed]) + values[:kept].sum())
             value += shift * (fixed + kept + n_null)
-        y = CompressedProjector(data, V, n_null)
-        return CompressedArgmax(y, value, value, Quality.RELAXATION)
+        return CompressedProjector(data, V, n_null), value
 
 
 def _eigenpairs(S: Floats, count: int | None) -> tuple[Floats, Floats]:
@@ -155,11 +142,10 @@ def _select(
 
 
 def _lift(M: CompressedProjector, basis: Basis) -> EquivalenceMatrix:
-    if M.n_clusters * basis.n_samples > LARGEST_FACTOR:
+    if M.n_clusters * M.n_samples > LARGEST_FACTOR:
         raise OracleError(
-            f"the relaxed solution has rank {M.n_clusters} on {basis.n_samples} samples, too large "
-            "to be written down: price the clusters (shift <= 0), give K, or use "
-            "maximize_compressed"
+            f"the relaxed solution has rank {M.n_clusters} on {M.n_samples} samples, too large to "
+            "be written down: price the clusters (shift <= 0), or give K"
         )
     factor = basis.lift(M.V)
     if M.n_null:

@@ -21,8 +21,8 @@ from structsvm.errors import DataError
 from structsvm.features.foreign import Rows
 from structsvm.oracles._clusters.compression import (
     CompressedData,
-    CompressedObjective,
     CompressedProjector,
+    compress,
 )
 from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
@@ -34,7 +34,7 @@ from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSampl
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
-from structsvm.partitions.oracle import Constraint, Oracle
+from structsvm.partitions.oracle import Oracle, Quality
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.partitions.traits import Traits, refuse_kappa
 from structsvm.problem import Separation
@@ -175,7 +175,7 @@ class Clustering(PartitionProblem):
         if kind == "auto":
             kind = "relaxed" if truth.n_clusters <= FEW else "rounded"
         if kind == "relaxed":
-            return CompressedSample(CompressedData.from_samples(sample.X, truth))
+            return CompressedSample(compress(sample.X, truth)[0])
         if kind == "rounded":
             search = ClusteringOracle(1, LEARNING_SWEEPS, random_state=self.random_state)
             return SearchedSample(sample.data, truth, search)
@@ -329,7 +329,7 @@ class CompressedSample(LabelledSample):
     @property
     def truth(self) -> CompressedProjector:
         """The true labelling ``M_i``."""
-        return CompressedProjector.of_truth(self.data)
+        return CompressedProjector(self.data, self.data.U)
 
     @property
     def n_samples(self) -> int:
@@ -346,10 +346,10 @@ class CompressedSample(LabelledSample):
 
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:
         """Find the most violated relaxed labelling by one small eigendecomposition, whatever T."""
-        objective = CompressedObjective(self.data, scoring.B, scoring.truth_weight, scoring.shift)
-        constraint = Constraint(n_clusters=self.truth.n_clusters if given_k else None)
-        answer = SpectralOracle().maximize_compressed(objective, constraint)
-        return Separation(answer.y, 0.0, answer.quality)
+        K = self.truth.n_clusters if given_k else None
+        terms = scoring.B, scoring.truth_weight, scoring.shift
+        M, _ = SpectralOracle().maximize_compressed(self.data, *terms, K)
+        return Separation(M, 0.0, Quality.RELAXATION)
 
 
 def _tree_curves(Z: Floats, truth: EquivalenceMatrix, penalties: Floats, seed: int) -> Floats:

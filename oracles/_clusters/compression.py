@@ -20,7 +20,6 @@ condition number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,9 +37,7 @@ BLOCK = 16_384
 
 @dataclass(frozen=True, eq=False)
 class CompressedData:
-    """``(Xc, Uc)``: everything an objective needs to know of ``(X, M_i)``, made once per data
-    set.
-    """
+    """``(Xc, Uc)``: all that an objective needs to know of ``(X, M_i)``."""
 
     X: Floats
     """``Xc = Q^T X``, (m, P); row 0 is ``sqrt(T)`` times the mean."""
@@ -48,11 +45,6 @@ class CompressedData:
     """``Uc = Q^T U_i``, (m, K); no columns when there is no truth."""
     n_samples: int
     """T."""
-
-    @classmethod
-    def from_samples(cls, X: Floats, truth: EquivalenceMatrix | None = None) -> CompressedData:
-        """Compress the samples ``X`` (T, P) together with their true labelling ``M_i``."""
-        return compress(X, truth)[0]
 
     @property
     def n_rows(self) -> int:
@@ -64,34 +56,20 @@ class CompressedData:
         """T - m: dimension of the complement, on which the objective is ``d I``."""
         return self.n_samples - self.n_rows
 
+    def matrix(self, metric: Floats, truth_weight: float = 0.0) -> Floats:
+        """``Xc B Xc^T - c Uc Uc^T``, (m, m), for a metric (P,) or (P, P).
 
-@dataclass(frozen=True, eq=False)
-class CompressedObjective:
-    """``Tr(A M)`` with ``A = X B X^T - c M_i + d I`` on compressed data."""
-
-    data: CompressedData
-    metric: Floats
-    truth_weight: float = 0.0
-    shift: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check once, at the door."""
-        P = self.data.X.shape[1]
-        if self.metric.shape not in {(P,), (P, P)}:
-            raise OracleError(
-                f"the metric must have shape ({P},) or ({P}, {P}), got {self.metric.shape}"
-            )
-        if not (np.isfinite(self.metric).all() and np.isfinite(self.truth_weight + self.shift)):
+        Raises
+        ------
+        OracleError
+            When the metric is not finite.
+        """
+        X, U = self.X, self.U
+        if not np.isfinite(metric).all():
             raise OracleError("the objective is not finite: look for NaN or inf in the metric")
-        if self.truth_weight and not self.data.U.shape[1]:
-            raise OracleError("truth_weight needs data that were compressed with their truth")
-
-    def matrix(self) -> Floats:
-        """``Xc B Xc^T - c Uc Uc^T``, (m, m); the shift is left to the eigenvalues."""
-        X, U = self.data.X, self.data.U
-        S = (X * self.metric if self.metric.ndim == 1 else X @ self.metric) @ X.T
-        if self.truth_weight:
-            S -= self.truth_weight * (U @ U.T)
+        S = (X * metric if metric.ndim == 1 else X @ metric) @ X.T
+        if truth_weight:
+            S -= truth_weight * (U @ U.T)
         return np.asarray((S + S.T) / 2)
 
 
@@ -102,12 +80,16 @@ class CompressedProjector:
     data: CompressedData
     V: Floats
     """Orthonormal, (m, k)."""
-    n_null: int
+    n_null: int = 0
 
     @property
     def n_clusters(self) -> int:
         """``Tr M``."""
         return int(self.V.shape[1]) + self.n_null
+
+    @property
+    def n_samples(self) -> int:
+        return self.data.n_samples
 
     def gram(self) -> Floats:
         """``X^T M X``, (P, P)."""
@@ -119,20 +101,8 @@ class CompressedProjector:
         projected = self.V.T @ self.data.X
         return np.asarray(np.einsum("kp,kp->p", projected, projected))
 
-    @classmethod
-    def of_truth(cls, data: CompressedData) -> CompressedProjector:
-        """``M_i``."""
-        return cls(data, data.U, 0)
-
-    @property
-    def n_samples(self) -> int:
-        """T."""
-        return self.data.n_samples
-
     def inner(self, other: CompressedProjector) -> float:
-        """``Tr(M M')`` for another projector of the same data."""
-        if self.n_null and other.n_null:
-            raise OracleError("two projectors with null directions do not compare")
+        """``Tr(M M')`` for another projector of the same data, one of them without null part."""
         return float(np.sum((self.V.T @ other.V) ** 2))
 
 
@@ -147,7 +117,6 @@ class _LabelSpace:
 
     @classmethod
     def of(cls, n_samples: int, truth: EquivalenceMatrix | None) -> _LabelSpace:
-        """The span of the truth and of the constant vector, without forming ``W``."""
         if truth is None:
             everything = EquivalenceMatrix.from_labels(np.zeros(n_samples, dtype=np.int64))
             return cls(everything, np.eye(1), np.empty((1, 0)))
@@ -157,123 +126,91 @@ class _LabelSpace:
         W = _with_constant_first(truth.factor())
         return cls(EquivalenceMatrix.from_factor(W), np.eye(W.shape[1]), W.T @ truth.factor())
 
-    @property
-    def dimension(self) -> int:
-        """Number of columns of ``W``."""
-        return int(self.rotation.shape[0])
-
     def project(self, X: Floats) -> Floats:
         """``W^T X``."""
         return np.asarray(self.rotation.T @ self.U.project(X))
 
-    def expand(self, coordinates: Floats, rows: slice) -> Floats:
-        """The given rows of ``W`` times ``coordinates``."""
+    def expand(self, coordinates: Floats) -> Floats:
+        """``W`` times ``coordinates``."""
         turned = self.rotation @ coordinates
         if self.U.labels is None:
-            return np.asarray(self.U.factor()[rows] @ turned)
-        return np.asarray((turned / np.sqrt(self.U.sizes)[:, None])[self.U.labels[rows]])
+            return np.asarray(self.U.factor() @ turned)
+        return np.asarray((turned / np.sqrt(self.U.sizes)[:, None])[self.U.labels])
 
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """``Q = [W, Q_w]`` (T, m), held by blocks of rows: from compressed vectors to long ones."""
+    """``Q = [W, Q_w]`` (T, m): from compressed vectors to long ones."""
 
     space: _LabelSpace
-    blocks: tuple[Floats, ...]
-    """``Q_w`` is block by block ``blocks[b] @ mixing[b]``, up to the overlap with ``W``."""
-    mixing: tuple[Floats, ...]
+    within: Floats
+    """``Q_w`` up to rounding, (T, m - k)."""
     overlap: Floats
-    """``W^T`` times those blocks, which rounding makes: it is taken out again."""
-    n_samples: int
+    """``W^T`` times that, which rounding makes: it is taken out again, ..."""
+    inverse: Floats
+    """... and this makes the rest orthonormal."""
 
     def lift(self, V: Floats) -> Floats:
         """``Q V``, (T, k), for ``V`` (m, k)."""
-        label_part, within_part = np.split(V, [self.space.dimension])
-        label_part = label_part - self.overlap @ within_part
-        out = np.empty((self.n_samples, V.shape[1]))
-        for rows, block, mixing in zip(
-            _blocks(self.n_samples), self.blocks, self.mixing, strict=True
-        ):
-            out[rows] = self.space.expand(label_part, rows) + block @ (mixing @ within_part)
+        label_part, within_part = np.split(V, [self.space.rotation.shape[1]])
+        within_part = self.inverse @ within_part
+        out = self.within @ within_part
+        out += self.space.expand(label_part - self.overlap @ within_part)
         return out
 
     def complement(self, count: int) -> Floats:
         """``count`` orthonormal vectors orthogonal to ``Q``, (T, count), always the same ones."""
-        m = self.space.dimension + int(self.mixing[0].shape[1])
+        m, T = self.space.rotation.shape[1] + self.inverse.shape[1], self.within.shape[0]
         reflectors, tau, _, _ = lapack.dgeqrf(self.lift(np.eye(m)))
-        axes = np.zeros((self.n_samples, count), order="F")
+        axes = np.zeros((T, count), order="F")
         axes[m + np.arange(count), np.arange(count)] = 1.0
         return np.asarray(lapack.dormqr("L", "N", reflectors, tau, axes, max(64 * count, 1))[0])
 
 
 def compress(X: Floats, truth: EquivalenceMatrix | None = None) -> tuple[CompressedData, Basis]:
-    """Compress ``X`` (T, P) with its truth, and keep the basis that leads back to T samples.
-
-    Costs ``O(T P (P + K))`` once; the basis holds another T x P numbers.
-    """
+    """Compress ``X`` (T, P) with its truth, in ``O(T P (P + K))``; the basis leads back to T."""
     T = X.shape[0]
-    _check(X, truth)
     with single_threaded():
         space = _LabelSpace.of(T, truth)
         mean = X.mean(axis=0)
         deviation = X - mean
-        between = space.project(deviation)
-        within = (deviation[rows] - space.expand(between, rows) for rows in _blocks(T))
-        blocks, mixing, triangle = _orthogonalize(
-            within, max_rank=T - space.dimension, noise=float(np.linalg.norm(deviation))
-        )
+        between, noise = space.project(deviation), float(np.linalg.norm(deviation))
+        deviation -= space.expand(between)
+        within, triangle = _orthogonalize(deviation, T - space.rotation.shape[1], noise)
         between[0] = np.sqrt(T) * mean
         # What rounding leaves of W in the blocks counts where the data have all but one direction.
-        within_basis = [block @ mixed for block, mixed in zip(blocks, mixing, strict=True)]
-        overlap = space.project(np.vstack(within_basis))
+        overlap = space.project(within)
         between += overlap @ triangle
         root = np.linalg.cholesky(np.eye(overlap.shape[1]) - overlap.T @ overlap)
-        inverse = np.linalg.inv(root).T
-        triangle, overlap = root.T @ triangle, overlap @ inverse
-        mixing = tuple(mixed @ inverse for mixed in mixing)
-    compressed_truth = np.zeros((space.dimension + triangle.shape[0], space.truth.shape[1]))
-    compressed_truth[: space.dimension] = space.truth
+        triangle = root.T @ triangle
+    compressed_truth = np.vstack((space.truth, np.zeros((triangle.shape[0], space.truth.shape[1]))))
     data = CompressedData(np.vstack((between, triangle)), compressed_truth, T)
-    return data, Basis(space, blocks, mixing, overlap, T)
+    return data, Basis(space, within, overlap, np.linalg.inv(root).T)
 
 
-def compress_objective(objective: TraceObjective) -> tuple[CompressedObjective, Basis]:
-    """The objective on compressed samples: the columns of ``Z`` as features, ``B`` their signs."""
+def compress_objective(objective: TraceObjective) -> tuple[CompressedData, Floats, float, Basis]:
+    """Samples, with the signs of their columns as the metric and the weight of the truth."""
     truth = objective.truth if objective.has_truth else None
     data, basis = compress(objective.Z, truth)
     signs = np.ones(objective.Z.shape[1]) if objective.signs is None else objective.signs
-    weight = objective.truth_weight if objective.has_truth else 0.0
-    return CompressedObjective(data, signs, weight, objective.shift), basis
+    return data, signs, objective.truth_weight if objective.has_truth else 0.0, basis
 
 
-def _check(X: Floats, truth: EquivalenceMatrix | None) -> None:
-    if X.ndim != 2 or X.shape[0] == 0:
-        raise OracleError(f"the samples must have shape (T, P) with T >= 1, got {X.shape}")
-    if not np.isfinite(X).all():
-        raise OracleError("the samples are not finite: look for NaN or inf in the data")
-    if truth is not None and truth.n_samples != X.shape[0]:
-        raise OracleError(f"the truth labels {truth.n_samples} samples, X has {X.shape[0]}")
-
-
-def _blocks(n_samples: int) -> Iterator[slice]:
-    """Consecutive blocks of rows."""
-    return (slice(start, start + BLOCK) for start in range(0, n_samples, BLOCK))
-
-
-def _orthogonalize(
-    within: Iterator[Floats], max_rank: int, noise: float
-) -> tuple[tuple[Floats, ...], tuple[Floats, ...], Floats]:
-    """QR of a tall matrix given by blocks of rows, then the rank that is not rounding.
+def _orthogonalize(within: Floats, max_rank: int, noise: float) -> tuple[Floats, Floats]:
+    """QR of a tall matrix by blocks of rows, then the rank that is not rounding.
 
     With ``within[b] = Q_b R_b``, ``[R_1; R_2; ...] = Q R`` and ``R = L D N^T`` (singular values),
     block ``b`` of the orthonormal factor is ``Q_b (Q[b] L)`` and the small factor is ``D N^T``.
     """
-    blocks, triangles = zip(*(np.linalg.qr(block) for block in within), strict=True)
+    starts = range(0, len(within), BLOCK)
+    blocks, triangles = zip(*(np.linalg.qr(within[s : s + BLOCK]) for s in starts), strict=True)
     Q, R = np.linalg.qr(np.vstack(triangles))
     left, singular, right = np.linalg.svd(R, full_matrices=False)
     rank = min(int(np.sum(singular > 4 * np.finfo(float).eps * noise)), max_rank)
     ends = np.cumsum([triangle.shape[0] for triangle in triangles])[:-1]
-    return blocks, tuple(np.split(Q @ left[:, :rank], ends)), singular[:rank, None] * right[:rank]
+    parts = zip(blocks, np.split(Q @ left[:, :rank], ends), strict=True)
+    tall = np.vstack([block @ mixing for block, mixing in parts])
+    return tall, singular[:rank, None] * right[:rank]
 
 
 def _reflection_to_first_axis(unit: Floats) -> Floats:
