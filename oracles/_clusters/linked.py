@@ -10,13 +10,13 @@ there is any such clustering is to colour a graph: this is a heuristic in that t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.oracles._clusters.hartigan import GroupedObjective
+from structsvm.oracles._clusters.starts import numbered
 from structsvm.partitions.oracle import Constraint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
@@ -36,70 +36,22 @@ class Chunks(NamedTuple):
     """``apart[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)."""
     apart: Ints
 
-
-@dataclass(frozen=True, eq=False)
-class _Search:
-    objective: GroupedObjective
-    chunks: Chunks
-    K: int | None
-    max_sweeps: int
-
-    def improve(self, home: Ints, rng: np.random.Generator) -> Ints:
-        """Move chunks while the objective rises; clusters ``0..K-1``, none empty, (C,)."""
-        order = rng.permutation(home.size)
-        for _ in range(self.max_sweeps):
-            n = int(home.max()) + 1
-            room = 0 if self.K is not None else min(home.size - n, n + 16)
-            o, c = self.objective, self.chunks
-            moved = _sweep(
-                o.signs, o.truth_price, o.shift, c, home, n + room, order, self.K is not None
-            )
-            home = np.unique(home, return_inverse=True)[1].astype(np.int64)
-            if not moved:
-                break
-        return home
-
-    def starts(self, free: Ints, n_init: int, rng: np.random.Generator) -> Iterator[Ints | None]:
-        """Clusterings that keep the links; None where one got stuck."""
-        C = self.chunks.sizes.size
-        votes = np.zeros((C, int(free.max()) + 1))
-        np.add.at(votes, (self.chunks.of, free), 1.0)
-        yield self._placed(np.argsort(-votes, axis=1, kind="stable"), rng)
-        points = self.chunks.sums[:, self.objective.signs > 0] / self.chunks.sizes[:, None]
-        K = min(votes.shape[1], C) if self.K is None else self.K
-        for _ in range(n_init):
-            centres = points[_seeds(points, self.chunks.sizes, K, rng)]
-            distance = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2)
-            yield self._placed(np.argsort(distance, axis=1, kind="stable"), rng)
-
-    def _placed(self, wishes: Ints, rng: np.random.Generator) -> Ints | None:
-        """Every chunk in the first cluster of its wishes that takes it, the most restricted
-        first.
-        """
-        c = self.chunks
-        C, n_slots = wishes.shape
-        home, n_slots = np.full(C, -1), max(n_slots, self.K or 0)
-        tie = rng.random((C,))
-        for chunk in np.lexsort(np.stack([tie, -np.diff(c.first)])):
-            taken = set(home[c.apart[c.first[chunk] : c.first[chunk + 1]]].tolist())
-            order = [*wishes[chunk].tolist(), *range(wishes.shape[1], n_slots)]
-            choice = next((k for k in order if k not in taken), None)
-            if choice is None:
-                if self.K is not None:
-                    return None
-                choice, n_slots = n_slots, n_slots + 1
-            home[chunk] = choice
-        home = np.unique(home, return_inverse=True)[1].astype(np.int64)
-        return home if self.K is None else self._with_exactly(home, self.K)
-
-    def _with_exactly(self, home: Ints, K: int) -> Ints | None:
-        """Chunks on their own until there are K clusters; more cannot have come about."""
-        for new in range(int(home.max()) + 1, K):
-            crowded = np.flatnonzero(np.bincount(home)[home] > 1)
-            if not crowded.size:
-                return None
-            home[crowded[0]] = new
-        return home
+    @classmethod
+    def from_links(cls, objective: GroupedObjective, constraint: Constraint) -> Chunks:
+        of = np.arange(objective.n_samples)
+        for group in constraint.together:
+            of[list(group)] = group[0]
+        of = numbered(of)
+        C = int(of.max()) + 1
+        sums, table = np.zeros((C, objective.Z.shape[1])), np.zeros((C, objective.truth_price.size))
+        np.add.at(sums, of, objective.Z)
+        np.add.at(table, (of, objective.truth), 1.0)
+        pairs = {(int(of[i]), int(of[j])) for a, b in constraint.apart for i, j in ((a, b), (b, a))}
+        if any(a == b for a, b in pairs):
+            raise OracleError("rows that have to be together have to be apart as well")
+        ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+        first = np.searchsorted(ends[:, 0], np.arange(C + 1)).astype(np.int64)
+        return cls(of, sums, table, np.bincount(of).astype(np.float64), first, ends[:, 1].copy())
 
 
 def best_under_links(
@@ -111,46 +63,87 @@ def best_under_links(
     random_state: int,
 ) -> Ints:
     """A clustering of large value that keeps samples together and apart, (T,)."""
-    chunks = _chunks(objective, constraint)
-    if constraint.n_clusters is not None and chunks.sizes.size < constraint.n_clusters:
+    chunks, K = Chunks.from_links(objective, constraint), constraint.n_clusters
+    if K is not None and chunks.sizes.size < K:
         raise OracleError(
-            f"cannot make {constraint.n_clusters} clusters out of {chunks.sizes.size} groups of "
-            "rows that have to be together"
+            f"cannot make {K} clusters out of {chunks.sizes.size} groups of rows that have to be "
+            "together"
         )
-    search = _Search(objective, chunks, constraint.n_clusters, max_sweeps)
     rng = np.random.default_rng(random_state)
-    found = [
-        search.improve(start, rng)[chunks.of]
-        for start in search.starts(free, n_init, rng)
-        if start is not None
-    ]
+    found = []
+    for wishes in _wishes(objective, chunks, K, free, n_init, rng):
+        home = _placed(chunks, wishes, K, rng)
+        if home is not None:
+            found.append(_improved(objective, chunks, home, K, max_sweeps, rng)[chunks.of])
     if not found:
         raise OracleError(
-            f"found no clustering into {constraint.n_clusters} clusters that keeps "
-            f"{len(constraint.apart)} pairs of rows apart; the search is a heuristic: there may be "
-            "one, and with more clusters there is"
+            f"found no clustering into {K} clusters that keeps {len(constraint.apart)} pairs of "
+            "rows apart; the search is a heuristic: there may be one, and with more clusters there "
+            "is"
         )
     return max(found, key=objective.value)
 
 
-def _chunks(objective: GroupedObjective, constraint: Constraint) -> Chunks:
-    of = np.arange(objective.n_samples)
-    for group in constraint.together:
-        of[list(group)] = group[0]
-    of = np.unique(of, return_inverse=True)[1].astype(np.int64)
-    C = int(of.max()) + 1
-    sums, table = np.zeros((C, objective.Z.shape[1])), np.zeros((C, objective.truth_price.size))
-    np.add.at(sums, of, objective.Z)
-    np.add.at(table, (of, objective.truth), 1.0)
-    pairs = sorted(
-        {(int(of[i]), int(of[j])) for a, b in constraint.apart for i, j in ((a, b), (b, a))}
-    )
-    loops = [a for a, b in pairs if a == b]
-    if loops:
-        raise OracleError("rows that have to be together have to be apart as well")
-    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    first = np.searchsorted(ends[:, 0], np.arange(C + 1)).astype(np.int64)
-    return Chunks(of, sums, table, np.bincount(of).astype(np.float64), first, ends[:, 1].copy())
+def _wishes(
+    objective: GroupedObjective,
+    chunks: Chunks,
+    K: int | None,
+    free: Ints,
+    n_init: int,
+    rng: np.random.Generator,
+) -> Iterator[Ints]:
+    """For each start the clusters in the order in which each chunk would join them, (C, k)."""
+    C = chunks.sizes.size
+    votes = np.zeros((C, int(free.max()) + 1))
+    np.add.at(votes, (chunks.of, free), 1.0)
+    yield np.argsort(-votes, axis=1, kind="stable")
+    points = chunks.sums[:, objective.signs > 0] / chunks.sizes[:, None]
+    n_seeds = min(votes.shape[1], C) if K is None else K
+    for _ in range(n_init):
+        centres = points[_seeds(points, chunks.sizes, n_seeds, rng)]
+        distance = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2)
+        yield np.argsort(distance, axis=1, kind="stable")
+
+
+def _placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) -> Ints | None:
+    """Every chunk in the first cluster that takes it, the most restricted first; None if stuck."""
+    C, n_slots = wishes.shape
+    home, n_slots = np.full(C, -1), max(n_slots, K or 0)
+    for chunk in np.lexsort(np.stack([rng.random((C,)), -np.diff(c.first)])):
+        taken = set(home[c.apart[c.first[chunk] : c.first[chunk + 1]]].tolist())
+        order = [*wishes[chunk].tolist(), *range(wishes.shape[1], n_slots)]
+        choice = next((k for k in order if k not in taken), None)
+        if choice is None:
+            if K is not None:
+                return None
+            choice, n_slots = n_slots, n_slots + 1
+        home[chunk] = choice
+    home = numbered(home)
+    # Chunks on their own until there are K clusters; more cannot have come about.
+    for new in range(int(home.max()) + 1, K or 0):
+        crowded = np.flatnonzero(np.bincount(home)[home] > 1)
+        home[crowded[0]] = new
+    return home
+
+
+def _improved(
+    o: GroupedObjective,
+    chunks: Chunks,
+    home: Ints,
+    K: int | None,
+    max_sweeps: int,
+    rng: np.random.Generator,
+) -> Ints:
+    """Move chunks while the objective rises; clusters ``0..K-1``, none empty, (C,)."""
+    order = rng.permutation(home.size)
+    for _ in range(max_sweeps):
+        n = int(home.max()) + 1
+        n_slots = n if K is not None else min(home.size, 2 * n + 16)
+        moved = _sweep(o.signs, o.truth_price, o.shift, chunks, home, n_slots, order, K is not None)
+        home = numbered(home)
+        if not moved:
+            break
+    return home
 
 
 def _seeds(points: Floats, weights: Floats, K: int, rng: np.random.Generator) -> Ints:

@@ -26,7 +26,7 @@ def kmeans(points: Floats, K: int, n_init: int, seed: int) -> Ints:
         return np.zeros(points.shape[0], dtype=np.int64)
     if not _has_distinct(points, K):
         return with_exactly(points, _distinct(points), K)
-    return with_exactly(points, _numbered(lloyd(points, K, n_init, seed)), K)
+    return with_exactly(points, numbered(lloyd(points, K, n_init, seed)), K)
 
 
 def ward(objective: GroupedObjective, K: int | None, seed: int) -> Ints:
@@ -96,7 +96,7 @@ def _leaves(points: Floats, seed: int) -> Ints:
         return _distinct(points)
     chosen = np.random.default_rng(seed).permutation(T)[:SUBSAMPLE]
     model = KMeans(SUMMARY, n_init=1, max_iter=10, random_state=seed).fit(points[chosen])
-    return _numbered(model.predict(points))
+    return numbered(model.predict(points))
 
 
 def _distinct(points: Floats) -> Ints:
@@ -114,7 +114,7 @@ def _has_distinct(points: Floats, K: int) -> bool:
     )
 
 
-def _numbered(labels: NDArray[np.integer]) -> Ints:
+def numbered(labels: NDArray[np.integer]) -> Ints:
     """Labels ``0..K-1`` without gaps."""
     return np.asarray(np.unique(labels, return_inverse=True)[1], dtype=np.int64)
 
