@@ -13,8 +13,7 @@ a segment then still adds a square: the sum of a part without any value is 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -33,18 +32,10 @@ from structsvm.support.contract import asked
 from structsvm.support.plain import read_only, shown
 
 Rule = Callable[[Any, Any, int], Any]
-ADVICE = {
-    "truth value of an array": "start is an array: combine conditions with & and |, not with if, "
-    "and, or",
-    "read-only": "start is not written to: copy it first",
-}
-"""What to do about an error of a rule, by what numpy says."""
 
 DOUBTFUL = 1e-6
 """What rounding may be of the price of a segment before the answer says so: what is less is in what
 bounds of the objective allow for their sums."""
-
-KNOWN = ", with changes where they are known to be"
 
 
 @dataclass(frozen=True)
@@ -91,11 +82,12 @@ class AllowedSegmentsOracle(Oracle):
         K, boundaries = constraint.n_clusters, Boundaries.of(constraint, T)
         found = best_path(objective, boundaries, K, _allowed(self.rule, T))
         if found is None:
-            number = "no segmentation" if K is None else f"no segmentation into {K} segments"
-            known = "" if constraint == replace(UNCONSTRAINED, n_clusters=K) else KNOWN
-            allowed = f"{_called(self.rule)} allows{known}"
+            into = "" if K is None else f" into {K} segments"
+            bare = constraint == replace(UNCONSTRAINED, n_clusters=K)
+            known = "" if bare else ", with changes where they are known to be"
             raise OracleError(
-                f"{number} of {T} samples has only segments that {allowed}: allow more"
+                f"no segmentation{into} of {T} samples has only segments that "
+                f"{_called(self.rule)} allows{known}: allow more"
             )
         y = EquivalenceMatrix.from_breakpoints(found[1:])
         value = objective.value(y)
@@ -132,25 +124,20 @@ def _allowed(rule: Rule, T: int) -> Allowed:
     every = read_only(np.arange(T, dtype=np.int64))
     _check_one_by_one(rule, every)
     found = [every[:0]]
-    low, high = np.zeros(T + 1, dtype=np.int64), np.full(T + 1, -1, dtype=np.int64)
-    neighbours = True
     for end in range(1, T + 1):
-        kept = rule_says(rule, every[:end], end, T)
-        n = int(np.count_nonzero(kept))
-        if n:
-            low[end], high[end] = int(kept.argmax()), end - 1 - int(kept[::-1].argmax())
-        if neighbours and n == high[end] - low[end] + 1:
-            continue
-        if neighbours:  # the first end whose starts are none: those before it were not written down
-            neighbours = False
-            found += [every[low[t] : high[t] + 1] for t in range(1, end)]
-        found.append(every[:end][kept])
-    if neighbours:
-        some = high >= low
+        starts = np.flatnonzero(rule_says(rule, every[:end], end, T))
+        if starts.size and starts.size == starts[-1] - starts[0] + 1:
+            starts = every[starts[0] : starts[-1] + 1]  # a view: a rule may allow T^2 / 2 segments
+        found.append(starts)
+    counts = np.array([starts.size for starts in found])
+    low = np.array([starts[0] if starts.size else 0 for starts in found])
+    high = np.array([starts[-1] if starts.size else -1 for starts in found])
+    some = counts > 0
+    if (counts == high - low + 1).all():
         move_on = bool((np.diff(low[some]) >= 0).all() and (np.diff(high[some]) >= 0).all())
         return Allowed(low, high, move_on)
-    firsts = np.concatenate([[0], np.cumsum([len(starts) for starts in found])])
-    return Allowed(low, high, False, firsts.astype(np.int64), np.concatenate(found))
+    firsts = np.concatenate([[0], np.cumsum(counts)])
+    return Allowed(low, high, False, firsts, np.concatenate(found))
 
 
 def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
@@ -158,7 +145,7 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
     owner = getattr(rule, "__self__", None)
     called = getattr(rule, "__name__", type(rule).__name__)
     named = called if owner is None else f"{type(owner).__name__}.{called}"
-    with asked(rule if owner is None else owner, called), _advised():
+    with asked(rule if owner is None else owner, called):
         given = rule(starts, end, n_samples)
     found = np.asarray(given)
     if found.dtype != np.bool_ or found.shape not in ((), starts.shape):
@@ -167,18 +154,6 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
             "value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all of them"
         )
     return np.broadcast_to(found, starts.shape)
-
-
-@contextmanager
-def _advised() -> Iterator[None]:
-    """Say what to do about the errors of those who take the array of starts for a number."""
-    try:
-        yield
-    except ValueError as error:
-        advice = [said for sign, said in ADVICE.items() if sign in str(error)]
-        if advice:
-            error.args = (f"{error}; {advice[0]}",)
-        raise
 
 
 def _check_one_by_one(rule: Rule, every: Ints) -> None:

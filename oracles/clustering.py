@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._clusters.compression import compress_objective
 from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
@@ -35,6 +34,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
 from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.support.arrays import Ints
+from structsvm.support.checks import refuse_below
 
 WARD_BESIDE_KMEANS = 2_000
 """With K known, samples up to which Ward's tree (O(T^2)) is tried as well as K-means."""
@@ -83,9 +83,8 @@ class ClusteringOracle(Oracle):
 
     def __post_init__(self) -> None:
         """Check once, at the door."""
-        for name, least in (("n_init", 1), ("max_sweeps", 0)):
-            if getattr(self, name) < least:
-                raise OracleError(f"{name} must be >= {least}, got {getattr(self, name)}")
+        refuse_below(1, "n_init", self.n_init)
+        refuse_below(0, "max_sweeps", self.max_sweeps)
 
     def maximize(self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED) -> Argmax:
         """Look for a partition with a large ``Tr(A M)``; with K given, into K non-empty clusters.
@@ -107,10 +106,8 @@ class ClusteringOracle(Oracle):
 
         Parameters
         ----------
-        objective : TraceObjective
         starts : sequence of integer arrays of shape (T,)
             Labels; partitions into another number of clusters than K are merged or split first.
-        constraint : Constraint
         """
         T = objective.n_samples
         K = number_of_clusters(constraint, T, links=True)
@@ -172,10 +169,6 @@ class ClusteringOracle(Oracle):
 
 def _start(labels: Ints, objective: GroupedObjective, K: int | None) -> Ints:
     """A partition handed in, with K clusters if K is known."""
-    if len(labels) != objective.n_samples:
-        raise OracleError(
-            f"a start labels {len(labels)} samples, the objective has {objective.n_samples}"
-        )
     canonical = EquivalenceMatrix.from_labels(labels).labels
     assert canonical is not None
     return canonical if K is None else with_exactly(objective.points, canonical, K)

@@ -127,22 +127,13 @@ def all_segmentations(n_samples: int) -> Labels:
 
 
 def _values(labels: Labels, objective: TraceObjective) -> Floats:
-    """``Tr(A M)`` of every row of labels, from the ``2^T`` values of single clusters."""
-    T = objective.n_samples
-    single = _cluster_values(objective)
-    powers = 1 << np.arange(T)
-    total = np.zeros(labels.shape[0])
-    for k in range(T):
-        total += single[(labels == k) @ powers]
-    return total
-
-
-def _cluster_values(objective: TraceObjective) -> Floats:
-    """``1_S^T A 1_S / |S|`` of every subset S of the samples, coded by its bits, (2^T,)."""
+    """``Tr(A M)`` of every row of labels, from ``1_S^T A 1_S / |S|`` of the ``2^T`` subsets S."""
     T = objective.n_samples
     members = ((np.arange(2**T)[:, None] >> np.arange(T)) & 1).astype(np.float64)
     sizes = np.maximum(members.sum(axis=1), 1.0)
-    return np.asarray(np.einsum("st,st->s", members @ objective.dense(), members) / sizes)
+    single = np.einsum("st,st->s", members @ objective.dense(), members) / sizes
+    powers = 1 << np.arange(T)
+    return np.asarray(sum(single[(labels == k) @ powers] for k in range(T)))
 
 
 def _respects_boundaries(labels: Labels, constraint: Constraint) -> NDArray[np.bool_]:

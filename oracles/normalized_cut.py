@@ -10,6 +10,7 @@ from sklearn.cluster._spectral import cluster_qr
 from structsvm.errors import OracleError
 from structsvm.graphs.similarity import Weights
 from structsvm.oracles._clusters.lloyd import lloyd
+from structsvm.oracles._clusters.starts import numbered, with_exactly
 from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -79,7 +80,7 @@ class CutDecoder:
         if K == 2:
             return EquivalenceMatrix.from_labels(two_means(coordinates[:, 0], d))
         if self.rounding == "qr":
-            return filled(cluster_qr(embedding.vectors[:, :K]), coordinates, K)
+            return _exactly(cluster_qr(embedding.vectors[:, :K]), coordinates, K)
         return self._rounded(coordinates, d, K)
 
     def _rounded(self, coordinates: Floats, weights: Floats, K: int) -> EquivalenceMatrix:
@@ -87,7 +88,7 @@ class CutDecoder:
         scale = np.abs(coordinates).max(initial=0.0)
         unit = coordinates / scale if scale > 0 else coordinates
         labels = lloyd(unit, K, 10, self.random_state, weights / weights.mean())
-        return filled(labels, unit, K)
+        return _exactly(labels, unit, K)
 
 
 def constrained_cut(
@@ -128,7 +129,7 @@ def constrained_cut(
         labels[list(group)] = number
     if n_clusters is None:
         return EquivalenceMatrix.from_labels(labels)
-    return filled(labels, coordinates, K)
+    return _exactly(labels, coordinates, K)
 
 
 def _all_apart(groups: list[tuple[int, ...]], constraint: Constraint) -> bool:
@@ -174,14 +175,5 @@ def two_means(x: Floats, weights: Floats) -> Ints:
     return labels
 
 
-def filled(labels: Ints, coordinates: Floats, K: int) -> EquivalenceMatrix:
-    """Labels with exactly K clusters: while some are missing, the worst fitted node is one."""
-    labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    for k in range(int(labels.max()) + 1, K):
-        sizes = np.bincount(labels)
-        sums = np.zeros((sizes.size, coordinates.shape[1]))
-        np.add.at(sums, labels, coordinates)
-        away = np.sum((coordinates - (sums / sizes[:, None])[labels]) ** 2, axis=1)
-        away[sizes[labels] == 1] = -1.0
-        labels[int(np.argmax(away))] = k
-    return EquivalenceMatrix.from_labels(labels)
+def _exactly(labels: Ints, coordinates: Floats, K: int) -> EquivalenceMatrix:
+    return EquivalenceMatrix.from_labels(with_exactly(coordinates, numbered(labels), K))

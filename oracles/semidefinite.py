@@ -100,8 +100,7 @@ class SemidefiniteOracle(Oracle):
         OracleError
             When there are too many samples, the constraint cannot be satisfied or the solver fails.
         """
-        number_of_clusters(constraint, objective.n_samples)
-        self._refuse_large(objective.n_samples)
+        self._number_of_clusters(constraint, objective.n_samples)
         search = ClusteringOracle(random_state=self.random_state)
         first = search.maximize(objective, constraint)
         if _is_tight(first.value, first.upper_bound, objective):
@@ -120,18 +119,11 @@ class SemidefiniteOracle(Oracle):
     def relax(
         self, objective: TraceObjective, constraint: Constraint = UNCONSTRAINED
     ) -> SemidefiniteSolution:
-        """Solve the program itself and certify its bound.
-
-        Raises
-        ------
-        OracleError
-            When there are too many samples, the constraint cannot be satisfied or the solver fails.
-        """
+        """Solve the program itself and certify its bound; errors are those of :meth:`maximize`."""
         import cvxpy as cp
 
         T = objective.n_samples
-        K = number_of_clusters(constraint, T)
-        self._refuse_large(T)
+        K = self._number_of_clusters(constraint, T)
         A = objective.dense()
         unit = max(float(np.abs(A).max()), np.finfo(float).tiny)
         M = cp.Variable((T, T), PSD=True)
@@ -158,30 +150,32 @@ class SemidefiniteOracle(Oracle):
         try:
             raw, chain, inverse = raw_answer(problem, self.solver, options)
             problem.unpack(chain.invert(raw, inverse))
+            failure = problem.status
         except (cp.error.SolverError, ValueError) as error:
+            failure = str(error)
+        if failure not in {cp.OPTIMAL, cp.OPTIMAL_INACCURATE}:
             raise OracleError(
-                f"{self.solver} failed on the semidefinite relaxation ({error}): "
+                f"{self.solver} failed on the semidefinite relaxation ({failure}): "
                 f"try another solver of {cp.installed_solvers()}"
-            ) from error
-        if problem.status not in {cp.OPTIMAL, cp.OPTIMAL_INACCURATE}:
-            raise OracleError(
-                f"{self.solver} found no solution of the semidefinite relaxation "
-                f"({problem.status}): try another solver of {cp.installed_solvers()}"
             )
 
-    def _refuse_large(self, n_samples: int) -> None:
+    def _number_of_clusters(self, constraint: Constraint, n_samples: int) -> int | None:
+        K = number_of_clusters(constraint, n_samples)
         if n_samples > self.max_samples:
             raise OracleError(
                 f"{n_samples} samples are too many for a semidefinite program "
                 f"(max_samples={self.max_samples}): use a spectral or clustering oracle"
             )
+        return K
 
 
 def certified_bound(A: Floats, N: Floats, K: int | None) -> float:
     """``spectral(A + N)``: no partition (into K clusters) has a larger ``Tr(A M)``."""
     T = A.shape[0]
     C = A + N
-    V = _complement_of_one(T)
+    axis = np.ones(T)  # of the reflection whose columns but the first are orthogonal to 1
+    axis[0] -= np.sqrt(T)
+    V = np.eye(T)[:, 1:] - np.outer(axis, axis[1:]) * (2.0 / max(float(axis @ axis), 1e-300))
     w = np.linalg.eigvalsh(V.T @ C @ V)[::-1] if T > 1 else np.empty(0)
     spectral = np.maximum(w, 0.0).sum() if K is None else w[: K - 1].sum()
     rounding = 10 * T * np.finfo(float).eps * float(np.linalg.norm(C))
@@ -191,13 +185,3 @@ def certified_bound(A: Floats, N: Floats, K: int | None) -> float:
 def _is_tight(value: float, bound: float, objective: TraceObjective) -> bool:
     scale = float(np.sum(objective.Z**2)) + objective.truth_weight + abs(objective.shift)
     return bound - value <= TIGHT * max(scale, abs(value))
-
-
-def _complement_of_one(n_samples: int) -> Floats:
-    """An orthonormal basis of the vectors orthogonal to 1, (T, T - 1)."""
-    T = n_samples
-    axis = np.ones(T)
-    axis[0] -= np.sqrt(T)
-    return np.asarray(np.eye(T) - np.outer(axis, axis) * (2.0 / max(float(axis @ axis), 1e-300)))[
-        :, 1:
-    ]

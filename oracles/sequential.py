@@ -197,10 +197,7 @@ class SequentialOracle(Oracle):
         [[2, 4, 5], [2, 5], [5]]
         """
         objective = _without_null_columns(TraceObjective(Z))
-        if not self.pruning:
-            return decode_between(lambda p: self.ask(TraceObjective(Z, shift=-p)).y, prices)
-        T = objective.n_samples
-        if T > SHORT:
+        if (T := objective.n_samples) > SHORT:
             search = SegmentSearch(objective, Boundaries.anywhere(T))
             return decode_between(lambda p: _segmentation(search.at_price(-p)[1]), prices)
         known: dict[bytes, EquivalenceMatrix] = {}
@@ -242,7 +239,7 @@ class SequentialOracle(Oracle):
         short = [
             i
             for i, (Z, truth) in enumerate(zip(Zs, truths, strict=True))
-            if self.pruning and Z.shape[0] <= SHORT and truth.is_contiguous
+            if Z.shape[0] <= SHORT and truth.is_contiguous
         ]
         samples = (_samples(_without_null_columns(TraceObjective(Zs[i]))) for i in short)
         found = loss_curves(samples, [truths[i].boundaries for i in short], prices)

@@ -102,7 +102,6 @@ class NormalizedHinge(CutHinge):
         return Point(W, operator, _association(W, Y).sum())
 
     def gradient(self, point: Point, V: Floats) -> Floats:
-        """Through ``W`` and through the degrees."""
         W, Y = point.W, self.Y
         d = W.degrees
         volumes = Y.T @ d
@@ -151,12 +150,10 @@ class PlainHinge(CutHinge):
 
     @property
     def count(self) -> int:
-        """K."""
         return int(self.Y.shape[1])
 
     @property
     def constant(self) -> float:
-        """``2 kappa K``."""
         return 2.0 * self.margin * self.count
 
     def at(self, L: Floats) -> Point:
@@ -168,13 +165,11 @@ class PlainHinge(CutHinge):
         return Point(W, operator, float(np.sum(U * (W.matrix @ U))) / T)
 
     def gradient(self, point: Point, V: Floats) -> Floats:
-        """Through ``W`` alone."""
         T = self.Y.shape[0]
         minus = point.operator.vectors / np.sqrt(T)
         return self.similarity.gradient(point.W, V / np.sqrt(T), minus, np.zeros(T))
 
     def derivative(self, point: Point, direction: Floats) -> CutOperator:
-        """``dW / T``."""
         dW = self.similarity.derivative(point.W, direction)
         C = point.operator
         return CutOperator(C.matrix + dW / self.Y.shape[0], C.vectors, C.core)
