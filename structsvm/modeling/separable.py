@@ -26,7 +26,7 @@ from structsvm.regularizers import Regularizer, Separable, SquaredNorm, Trace
 from structsvm.support.arrays import Floats
 from structsvm.weights import PSD, Free, Nonnegative, Product, WeightSpace
 
-SAME = 1e-12
+EQUAL = 1e-12
 """By how much of their size two numbers may differ that are taken for the same."""
 
 
@@ -146,7 +146,7 @@ def _quadratic(rewritten: Rewritten) -> tuple[Floats, list[float], float] | None
         bent = _value(rewritten, probe) - constant - float(linear @ probe)
         bend = 2.0 * bent / float(probe @ probe)
         bends.append(
-            bend if abs(bent) > SAME * (abs(constant) + np.abs(linear) @ np.abs(probe)) else 0.0
+            bend if abs(bent) > EQUAL * (abs(constant) + np.abs(linear) @ np.abs(probe)) else 0.0
         )
         first += v.size
     probe = rng.normal(size=size)
@@ -154,7 +154,7 @@ def _quadratic(rewritten: Rewritten) -> tuple[Floats, list[float], float] | None
     squares = sum(0.5 * bend * float(p @ p) for bend, p in zip(bends, pieces, strict=True))
     expected = constant + float(linear @ probe) + squares
     magnitude = abs(constant) + float(np.abs(linear) @ np.abs(probe)) + abs(squares)
-    same = abs(_value(rewritten, probe) - expected) <= SAME * magnitude
+    same = abs(_value(rewritten, probe) - expected) <= EQUAL * magnitude
     return (linear, bends, constant) if same else None
 
 
@@ -180,6 +180,6 @@ def _part(slope: Floats, bend: float, space: WeightSpace) -> tuple[Regularizer, 
         return SquaredNorm(bend, space.to_metric(center)), -0.5 * bend * float(center @ center)
     weight = float(slope[0])
     trace = weight * space.identity()
-    if isinstance(space, Free) or weight <= 0 or np.abs(slope - trace).max() > SAME * weight:
+    if isinstance(space, Free) or weight <= 0 or np.abs(slope - trace).max() > EQUAL * weight:
         return None
     return Trace(weight), 0.0
