@@ -21,13 +21,14 @@ from structsvm.modeling.restricted import (
     Box,
     ByName,
     Conic,
+    FastMaster,
     InfeasibleError,
     Restricted,
     Restriction,
     UnboundedError,
+    form_of,
 )
 from structsvm.modeling.rewriting import Rewritten, atoms_of, oracle_atoms
-from structsvm.modeling.separable import FastMaster, form_of
 from structsvm.parallel import Backend, backend_from
 from structsvm.solution import History, HistoryEntry
 from structsvm.solvers.cutting_plane import CuttingPlane
