@@ -24,11 +24,10 @@ from structsvm import MetricLearner
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.features import BoundaryScores, StateScores
 from structsvm.learner.baselines import fit_baseline
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.parallel import Dask
-from structsvm.partitions.comparison import Baseline
+from structsvm.partitions.problem import Baseline
 from structsvm.solvers import CuttingPlane, Stopping
 from structsvm.storage import limits
 

@@ -27,9 +27,9 @@ from structsvm import Alternation, ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.data.samples import Standardizer
 from structsvm.datasets import relevant_changes
 from structsvm.learner.fitting import FitState, PartialRisk
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.settings import Settings
 from structsvm.learner.steps import read_training
+from structsvm.learner.training_set import Inputs
 from structsvm.partial_labels.alternate import alternate
 from structsvm.partial_labels.complete import (
     calibrate_partial,

@@ -25,9 +25,9 @@ from _sets import AnnotatedProfile, annotation_errors, read_profiles
 from structsvm import MetricLearner
 from structsvm.errors import LearningError
 from structsvm.features import HermiteMoments
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.settings import Settings
 from structsvm.learner.steps import read_training
+from structsvm.learner.training_set import Inputs
 from structsvm.partial_labels.complete import calibrate_partial
 
 SAMPLE = SHARED / "neuroblastoma"

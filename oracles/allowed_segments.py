@@ -25,8 +25,14 @@ from structsvm.oracles._segments.nodes import Allowed, Boundaries
 from structsvm.oracles._segments.rounding import rounding_of
 from structsvm.oracles._segments.search import best_path
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Quality,
+    TraceObjective,
+)
 from structsvm.support.arrays import Bools, Ints
 from structsvm.support.contract import asked
 from structsvm.support.plain import read_only, shown

@@ -31,8 +31,14 @@ from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactl
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Quality,
+    TraceObjective,
+)
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_below
 

@@ -10,8 +10,14 @@ from numpy.typing import NDArray
 from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Quality,
+    TraceObjective,
+)
 from structsvm.support.arrays import Floats
 
 Labels = NDArray[np.int8]

@@ -14,8 +14,7 @@ from structsvm.oracles._clusters.starts import numbered, with_exactly
 from structsvm.oracles._spectra.cut_operator import CutOperator, scaled
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.support.arrays import Floats, Ints
 
 MOST_CLUSTERS = 20

@@ -37,8 +37,14 @@ from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._clusters.starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Quality,
+    TraceObjective,
+)
 from structsvm.support.arrays import Floats
 
 TIGHT = 1e-7

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from structsvm.data.words import LARGEST
+from structsvm.data.sample import LARGEST
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.nodes import Boundaries
 from structsvm.oracles._segments.pelt import Found, Recordings, segment_all
@@ -24,14 +24,15 @@ from structsvm.oracles._segments.table import OVERHEAD, truth_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.oracle import (
+    NOT_FINITE,
     UNCONSTRAINED,
     Argmax,
     Constraint,
     Oracle,
     Quality,
+    TraceObjective,
     decode_between,
 )
-from structsvm.partitions.trace_objective import NOT_FINITE, TraceObjective
 from structsvm.support.arrays import Floats, Ints, all_within
 from structsvm.support.plain import read_only
 from structsvm.support.stack import Stack

@@ -36,8 +36,14 @@ from structsvm.oracles._clusters.compression import (
 from structsvm.oracles._spectra.cut_operator import fix_signs
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Quality,
+    TraceObjective,
+)
 from structsvm.support.arrays import Floats
 
 LARGEST_FACTOR = 2**27

@@ -13,10 +13,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from structsvm.baselines.row_classifier import baselines_of_tables
-from structsvm.data.deferred import of_each
-from structsvm.data.sample import Sample
-from structsvm.data.values import label_values, refuse_missing
-from structsvm.data.words import TABLES
+from structsvm.data.sample import TABLES, Sample, of_each
+from structsvm.data.samples import label_values, refuse_missing
 from structsvm.errors import DataError
 from structsvm.features.foreign import Rows
 from structsvm.oracles._clusters.compression import (
@@ -28,15 +26,19 @@ from structsvm.oracles._clusters.starts import ward_levels
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
-from structsvm.partitions.comparison import Baseline, Candidate, Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.labelled import LabelledSample, Scoring, SearchedSample
+from structsvm.partitions.labelled import (
+    LabelledSample,
+    Scoring,
+    SearchedSample,
+    Traits,
+    refuse_kappa,
+)
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 from structsvm.partitions.metric import Calibration, in_metric, penalties_for
 from structsvm.partitions.oracle import Oracle, Quality
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import Traits, refuse_kappa
+from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.baselines.region_classifier import baselines_of_graphs, candidates_of_graphs
-from structsvm.data.sample import Sample
+from structsvm.data.sample import GRAPHS, Sample
 from structsvm.data.samples import checked_names
-from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError, DataWarning, OracleError, SettingsError, warn
 from structsvm.graphs.convert import as_graph, as_list
-from structsvm.graphs.graph import FeatureGraph
-from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.labels import (
+from structsvm.graphs.graph import (
     NOTHING_TO_CUT,
+    FeatureGraph,
     NodeLabels,
     jaccard_distance,
     node_codes,
@@ -27,19 +25,18 @@ from structsvm.graphs.labels import (
     region_rand,
     teaching,
 )
+from structsvm.graphs.images import GraphOfImage
 from structsvm.graphs.similarity import Similarity, start_scale
 from structsvm.oracles._spectra.cut_hinge import CutHinge, NormalizedHinge, PlainHinge, Point
 from structsvm.oracles.normalized_cut import MOST_CLUSTERS, CutDecoder, Embedding, constrained_cut
 from structsvm.parallel import single_threaded
-from structsvm.partitions.comparison import Baseline, Candidate, Comparison
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import Learning, LearningUnits
+from structsvm.partitions.labelled import Traits, refuse_kappa
+from structsvm.partitions.learning import Learning, LearningUnits, Objective, metric_space
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
-from structsvm.partitions.objective import Objective, metric_space
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
-from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import Traits, refuse_kappa
+from structsvm.partitions.problem import Baseline, Candidate, Comparison, PartitionProblem
 from structsvm.problem import CompositeRisk, Problem, RegularizedRisk, Separation
 from structsvm.regularizers import Regularizer, SquaredNorm
 from structsvm.status import Quality

@@ -12,7 +12,7 @@ from structsvm.learner.learner import MetricLearner as MetricLearner
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
 from structsvm.learner.suggest import suggest_labels as suggest_labels
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
-from structsvm.model_selection.margin_rates import margin_rates as margin_rates
+from structsvm.model_selection.stability import margin_rates as margin_rates
 from structsvm.model_selection.stability import weight_stability as weight_stability
 from structsvm.partial_labels.labels import PartialLabels as PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix as EquivalenceMatrix
@@ -22,4 +22,4 @@ from structsvm.problems.clustering import Clustering as Clustering
 from structsvm.problems.normalized_cut import NormalizedCut as NormalizedCut
 from structsvm.solution import Solution as Solution
 from structsvm.status import Status as Status
-from structsvm.support.version import __version__ as __version__
+from structsvm.support.lazy import __version__ as __version__

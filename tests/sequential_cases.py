@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, TraceObjective
 
 
 @dataclass(frozen=True)

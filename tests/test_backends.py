@@ -18,7 +18,7 @@ from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import OracleError, SettingsError, StructSVMError
 from structsvm.parallel import Auto, Dask, Processes, Serial, Threads, backend_from, cluster
-from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import SquaredNorm

@@ -14,7 +14,7 @@ from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.model_selection.search import ChosenBaseline, menu
 from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
 from structsvm.problems import ChangePoint
-from structsvm.problems.segments import SegmentComparison
+from structsvm.problems.change_point import SegmentComparison
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}

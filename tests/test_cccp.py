@@ -9,7 +9,7 @@ from noisy_master import FailsAfter
 
 from structsvm.data.sample import Sample
 from structsvm.errors import MasterError, SettingsError
-from structsvm.graphs.labels import node_labels
+from structsvm.graphs.graph import node_labels
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.problems.normalized_cut import NormalizedCut
 from structsvm.regularizers import Custom, Separable, SquaredNorm

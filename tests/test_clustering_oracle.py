@@ -17,8 +17,7 @@ from structsvm.oracles._clusters.ward import ward_tree
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 
 
 def random_objective(seed: int) -> TraceObjective:

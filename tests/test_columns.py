@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from structsvm.support.arrays import all_within
-from structsvm.support.columns import all_vary, near_zero, standardize
+from structsvm.support.compiled import all_vary, near_zero, standardize
 from structsvm.support.stack import Stack
 
 

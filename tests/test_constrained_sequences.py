@@ -9,8 +9,7 @@ from sequential_cases import Case, random_case, segment_scores, segmentations
 from structsvm.errors import OracleError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Constraint, Region
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Argmax, Constraint, Region, TraceObjective
 
 PRUNED, PLAIN = SequentialOracle(), SequentialOracle(pruning=False)
 

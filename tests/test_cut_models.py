@@ -20,7 +20,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.evaluation.evaluate import Evaluation, score_titles
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
-from structsvm.graphs.labels import region_rand
+from structsvm.graphs.graph import region_rand
 from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss

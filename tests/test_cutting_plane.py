@@ -21,7 +21,7 @@ from structsvm.masters.base import Master, MasterSolution
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.masters.working_set import Cut, WorkingSet
-from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import Separation
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace

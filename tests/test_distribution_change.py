@@ -13,7 +13,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import HermiteMoments
-from structsvm.features.moments import hermite_functions, robust_scale
+from structsvm.features.context import hermite_functions, robust_scale
 from structsvm.learner.steps import encode
 from structsvm.partitions.losses import margin_f1, partition_loss
 

@@ -23,7 +23,7 @@ from structsvm.features.frames import FrameRecipe, learning_once
 from structsvm.learner.steps import prepare, read_training
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Baseline, Candidate, Constraint, TraceObjective
-from structsvm.partitions.comparison import BLIND
+from structsvm.partitions.problem import BLIND
 from structsvm.problems import normalized_cut
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")

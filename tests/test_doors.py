@@ -20,7 +20,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataWarning
 from structsvm.features import HermiteMoments
 from structsvm.graphs import FeatureGraph, from_image, node_labels
-from structsvm.graphs.image_files import pixels_of
+from structsvm.graphs.images import pixels_of
 from structsvm.io import read_recordings
 from structsvm.partial_labels.labels import as_partial
 

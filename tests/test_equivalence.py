@@ -5,7 +5,7 @@ import pytest
 
 from structsvm import EquivalenceMatrix
 from structsvm.errors import DataError, OracleError
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import TraceObjective
 
 
 def assignment(labels):

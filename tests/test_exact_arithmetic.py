@@ -19,8 +19,7 @@ from structsvm.masters.bounds import lower_bound, plane_bound
 from structsvm.masters.working_set import Cut, WorkingSet
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace
 from structsvm.solvers.auto import SOLVER_NAMES, solver_from
 from structsvm.solvers.base import Stopping

@@ -9,8 +9,7 @@ import pytest
 from structsvm.errors import OracleError
 from structsvm.oracles.exhaustive import ExhaustiveOracle, all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 
 BELL = (1, 1, 2, 5, 15, 52, 203, 877, 4140)
 

@@ -29,9 +29,8 @@ from structsvm.features import (
 )
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import ask, estimators_in, fit_baseline, partition_with
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import even_part
+from structsvm.learner.training_set import Inputs, even_part
 from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions import Baseline
 from structsvm.storage import limits

@@ -15,8 +15,8 @@ from structsvm.graphs import (
     from_networkx,
     node_labels,
 )
+from structsvm.graphs.graph import jaccard_distance, node_codes, region_rand
 from structsvm.graphs.images import pixel_edges
-from structsvm.graphs.labels import jaccard_distance, node_codes, region_rand
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import adjusted_rand_index, partition_loss
 

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from structsvm.errors import DataError
-from structsvm.graphs.image_files import label_map_of, pixels_of
+from structsvm.graphs.images import label_map_of, pixels_of
 from structsvm.io import images_and_labels, read_images
 
 RNG = np.random.default_rng(0)

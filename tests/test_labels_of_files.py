@@ -12,7 +12,7 @@ from structsvm import DataError, MetricLearner
 from structsvm.baselines import BoundaryClassifier, EqualSegments, FrameClassifier, RowClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import StateScores, windows
-from structsvm.features.boundaries import read_boundaries
+from structsvm.features.scores import read_boundaries
 from structsvm.io import (
     Interval,
     Recording,

@@ -10,8 +10,7 @@ from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.partitions.oracle import Constraint
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, TraceObjective
 from structsvm.solvers import CuttingPlane, Stopping
 
 

@@ -23,7 +23,7 @@ from structsvm.oracles import SequentialOracle, all_segmentations
 from structsvm.partitions import Constraint, EquivalenceMatrix, MarginRates, Metric, Sample
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.margins import boundary_margins, hits
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import TraceObjective
 
 T = 60
 

@@ -17,13 +17,13 @@ import sklearn.cluster  # noqa: F401 (brings the OpenMP pool)
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from structsvm import MetricLearner
-from structsvm.data import deferred
+from structsvm.data import sample
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import metrics_in
-from structsvm.parallel import Auto, Processes, Serial, Threads, limits, single_threaded
+from structsvm.parallel import Auto, Processes, Serial, Threads, base, single_threaded
 from structsvm.parallel.once import spread, working_on
 from structsvm.support.progress import watching
 from structsvm.support.quiet import without_warnings
@@ -94,7 +94,7 @@ def test_a_forked_child_knows_nothing_of_the_blocks_of_other_threads() -> None:
             os._exit(2)
 
     outside = threadpool_limits(limits=2)
-    with outside, ThreadPoolExecutor() as threads, single_threaded(), limits._lock:
+    with outside, ThreadPoolExecutor() as threads, single_threaded(), base._lock:
         assert threads.submit(status_of_a_child).result() == 0
 
 
@@ -218,7 +218,7 @@ Xs, YS = arrays_and_labels(RECORDINGS)
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferred, "BATCH", 300)
+    monkeypatch.setattr(sample, "BATCH", 300)
     monkeypatch.setattr("structsvm.learner.steps.DECODED", 300)
 
 

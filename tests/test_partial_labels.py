@@ -10,8 +10,7 @@ from structsvm.errors import DataError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Region
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, Region, TraceObjective
 
 
 def agree(labels: PartialLabels, boundary: np.ndarray) -> np.ndarray:

@@ -23,8 +23,8 @@ from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import decode_with, encode
 from structsvm.model_selection import WeightStability
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.losses import matched_labels, misplaced
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.states import matched_labels, misplaced
 from structsvm.plotting import (
     plot_clusters,
     plot_gap,

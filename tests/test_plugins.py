@@ -43,8 +43,8 @@ from structsvm.partitions import (
     Quality,
     Traits,
 )
-from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.learning import Learning
+from structsvm.partitions.problem import Comparison
 from structsvm.plugins import (
     ORACLES,
     PROBLEMS,

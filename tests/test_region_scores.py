@@ -22,7 +22,7 @@ from structsvm.baselines import RegionClassifier
 from structsvm.errors import DataError, DataWarning, VerdictWarning
 from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
-from structsvm.graphs.labels import node_names
+from structsvm.graphs.graph import node_names
 from structsvm.learner.baselines import estimators_in
 from structsvm.learner.files import model_codec
 from structsvm.learner.steps import prepare

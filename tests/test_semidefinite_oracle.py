@@ -12,8 +12,7 @@ from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.semidefinite import SemidefiniteOracle, certified_bound
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 
 
 def case(seed: int) -> tuple[TraceObjective, Constraint]:

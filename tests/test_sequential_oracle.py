@@ -20,8 +20,7 @@ from structsvm.oracles._segments.table import build_table, lane_scores
 from structsvm.oracles._segments.vectors import LANES, write
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality, TraceObjective
 from structsvm.testing import check_oracle
 
 FAST = SequentialOracle()

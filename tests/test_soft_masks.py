@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, ImageFilter
 
 from structsvm.errors import DataError, DataWarning
-from structsvm.graphs.image_files import label_map_of
+from structsvm.graphs.images import label_map_of
 
 Y, X = np.mgrid[:96, :128]
 DISC = (Y - 48) ** 2 + (X - 60) ** 2 < 500

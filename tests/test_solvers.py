@@ -13,7 +13,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import CertificateError, PluginError, SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.learning import MetricObjective
 from structsvm.problem import RegularizedRisk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace

@@ -18,8 +18,7 @@ from structsvm.oracles._spectra.cut_operator import leading_eigenpairs
 from structsvm.oracles.exhaustive import ExhaustiveOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
 
 both = pytest.mark.parametrize("centered", [True, False])
 

@@ -7,7 +7,7 @@ from sequential_cases import segment_scores, segmentations
 from structsvm import MetricLearner, PartialLabels
 from structsvm.datasets import relevant_changes
 from structsvm.learner.suggest import suggest_labels
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import TraceObjective
 
 RISE = [*range(12), 12, *[-1] * 11]
 """The first twelve samples are segments of their own."""

@@ -8,7 +8,7 @@ import pytest
 
 from structsvm.evaluation.contrast import Contrast, chosen, standard_error
 from structsvm.evaluation.verdict import Verdict
-from structsvm.partitions.comparison import BLIND
+from structsvm.partitions.problem import BLIND
 
 NOISE = np.array([0.3, -0.3, 0.2, -0.2, 0.1, -0.1])
 OURS, BAD, FAR = 1 + 0 * NOISE, 3 + NOISE, 2 + NOISE

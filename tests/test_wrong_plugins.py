@@ -34,9 +34,9 @@ from structsvm.partitions import (
     TraceObjective,
     Traits,
 )
-from structsvm.partitions.comparison import Comparison
 from structsvm.partitions.labelled import SecondMoment
 from structsvm.partitions.learning import Learning
+from structsvm.partitions.problem import Comparison
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.problems import Clustering, NormalizedCut, SegmentProblem
 from structsvm.problems.normalized_cut import CutLearning

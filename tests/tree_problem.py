@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
-from structsvm.data.words import Words
+from structsvm.data.sample import Sample, Words
 from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.labelled import Traits
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Quality,
+    TraceObjective,
+)
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.partitions.traits import Traits
 
 __all__ = ["Tree", "TreeOracle", "labels_of"]
 

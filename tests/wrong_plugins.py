@@ -9,10 +9,16 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles.sequential import SequentialOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import UNCONSTRAINED, Argmax, Constraint, Oracle, Quality
+from structsvm.partitions.labelled import Traits
+from structsvm.partitions.oracle import (
+    UNCONSTRAINED,
+    Argmax,
+    Constraint,
+    Oracle,
+    Quality,
+    TraceObjective,
+)
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.partitions.traits import Traits
 
 
 @dataclass(frozen=True)

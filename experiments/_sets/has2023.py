@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import DataError, SettingsError
 from structsvm.io.recording import Recording
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 
 PLACE = (
     "https://github.com/patrickzib/human_activity_segmentation_challenge, "

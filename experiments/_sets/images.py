@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from _sets.fetch import REGISTRY
 from structsvm.datasets.public import PublicSet
 from structsvm.errors import SettingsError
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 
 WEIZMANN_HORSE = PublicSet(
     "weizmann_horse",

@@ -23,7 +23,7 @@ from structsvm.io.recording import Recording, listed
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Region
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 
 NEUROBLASTOMA = PublicSet(
     "neuroblastoma",

@@ -28,7 +28,7 @@ from scipy.linalg import lapack
 from structsvm.errors import OracleError
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats
 
 BLOCK = 16_384

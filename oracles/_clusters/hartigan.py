@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces

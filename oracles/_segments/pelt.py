@@ -44,8 +44,7 @@ from structsvm.oracles._segments.vectors import (
     where_larger,
 )
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.columns import add_squares
-from structsvm.support.compiled import compiled, inner
+from structsvm.support.compiled import add_squares, compiled, inner
 from structsvm.support.interrupts import pieces
 from structsvm.support.plain import read_only
 from structsvm.support.stack import Stack, offsets

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from structsvm.data.gaps import means
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import TraceObjective
 
 ROUNDING = 2.0**-51
 """Of the prefix sums, for each unit of scatter; measured at 2^-53 or less in

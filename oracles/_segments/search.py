@@ -12,7 +12,7 @@ from structsvm.oracles._segments.nodes import Allowed, Boundaries, Nodes
 from structsvm.oracles._segments.table import SegmentTable, build_table, path_value
 from structsvm.oracles._segments.tree import backtrack, tree_scan
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 
 ROUNDING = 1e-10

@@ -36,10 +36,9 @@ from structsvm.oracles._segments.vectors import (
     where_larger,
     write,
 )
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.columns import add_rows
-from structsvm.support.compiled import inner
+from structsvm.support.compiled import add_rows, inner
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 

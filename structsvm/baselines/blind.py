@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.baselines.segmenter import Segmenter, mean_loss, stretches_to_tune_on
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.features.base import read_recordings
-from structsvm.features.boundaries import read_boundaries
+from structsvm.features.scores import read_boundaries
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.support.arrays import Floats
-from structsvm.support.frames import each_in_order
+from structsvm.support.tables import each_in_order
 
 LENGTHS = 80
 """Lengths to choose from, from one sample to the longest recording."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.baselines.segmenter import Segmenter
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, SettingsError
-from structsvm.partitions.comparison import names_states
+from structsvm.partitions.problem import names_states
 from structsvm.support.arrays import Floats, Ints
 
 

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 import sklearn
 
-from structsvm.data.deferred import all_derived, sum_of_each
-from structsvm.data.sample import Sample
+from structsvm.data.sample import Sample, all_derived, sum_of_each
 from structsvm.errors import MissingExtraError, SettingsError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import within_whitening
 from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 from structsvm.support.progress import stage
 
 __all__ = ["NAMES", "fit"]

@@ -9,21 +9,17 @@ from typing import Any
 from numpy.typing import NDArray
 
 from structsvm.baselines.blind import EqualSegments
-from structsvm.baselines.boundary_classifier import BoundaryClassifier
-from structsvm.baselines.frame_classifier import FrameClassifier
+from structsvm.baselines.frame_classifier import BoundaryClassifier, FrameClassifier
 from structsvm.baselines.segmenter import occurrences
 from structsvm.data.sample import Sample
-from structsvm.data.values import label_values
+from structsvm.data.samples import label_values
 from structsvm.errors import DataWarning, warn
 from structsvm.features.base import RecordingTransformer
-from structsvm.features.boundaries import BoundaryScores
-from structsvm.features.components import Components
 from structsvm.features.compose import Chain, Union
-from structsvm.features.context import Columns, Lags
-from structsvm.features.moments import HermiteMoments
+from structsvm.features.context import Columns, Components, HermiteMoments, Lags
 from structsvm.features.names import is_missing
-from structsvm.features.scores import StateScores
-from structsvm.partitions.comparison import CONSENSUS, Baseline, Candidate, named_candidate
+from structsvm.features.scores import BoundaryScores, StateScores
+from structsvm.partitions.problem import CONSENSUS, Baseline, Candidate, named_candidate
 
 CHOSEN_FROM = ("equal-segments", "frame-logistic", "frame-boosting", "boundary-boosting")
 """Baselines that model selection tries; quick classifiers where slow ones do not do much better."""

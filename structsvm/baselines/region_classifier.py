@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.segmenter import occurrences
-from structsvm.data.sample import Sample
+from structsvm.data.sample import GRAPHS, Sample
 from structsvm.data.samples import Counts, cluster_counts
-from structsvm.data.words import GRAPHS
 from structsvm.errors import DataError
 from structsvm.features.base import RecordingTransformer, read_recordings
 from structsvm.features.compose import Union
@@ -21,12 +20,11 @@ from structsvm.features.context import Columns
 from structsvm.features.names import UNNAMED, States, is_missing
 from structsvm.features.scores import RegionScores, region_recipe
 from structsvm.graphs.convert import as_graph, as_list
-from structsvm.graphs.graph import FeatureGraph
+from structsvm.graphs.graph import FeatureGraph, node_names
 from structsvm.graphs.images import GraphOfImage
-from structsvm.graphs.labels import node_names
-from structsvm.partitions.comparison import Baseline, Candidate, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
+from structsvm.partitions.problem import Baseline, Candidate, named_candidate
 from structsvm.support.arrays import Floats, Ints
 
 USUAL_THRESHOLD = 0.5

@@ -14,14 +14,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.samples import Counts
-from structsvm.data.values import label_values, missing_labels
+from structsvm.data.samples import Counts, label_values, missing_labels
 from structsvm.errors import DataError
-from structsvm.partitions.comparison import Baseline
+from structsvm.partitions.problem import Baseline
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
-from structsvm.support.frames import each_in_order
 from structsvm.support.quiet import without_warnings
+from structsvm.support.tables import each_in_order
 
 KINDS = ("lda", "centroid", "forest")
 

@@ -14,7 +14,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.datasets.digits import digits_recordings
 from structsvm.errors import MissingExtraError
 from structsvm.evaluation.evaluate import evaluate
-from structsvm.io.npz import write_recording
+from structsvm.io.files import write_recording
 from structsvm.io.recording import arrays_and_labels
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training

@@ -48,8 +48,7 @@ from structsvm.learner.files import load_metric_learner, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partitions.comparison import BLIND
-from structsvm.partitions.problem import PartitionProblem, has_rows
+from structsvm.partitions.problem import BLIND, PartitionProblem, has_rows
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.page import page_of
 from structsvm.plotting.words import confused_states

@@ -47,15 +47,15 @@ from structsvm.learner.settings import Settings
 from structsvm.learner.steps import read_training
 from structsvm.learner.training_set import TrainingSet
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.model_selection.margin_rates import margin_rates
+from structsvm.model_selection.stability import margin_rates
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap_twice
 from structsvm.plotting.words import certificate_in_words, question_in_words, training_in_words
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state
 from structsvm.storage.atomic import unwritable
-from structsvm.support.extras import require
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.lazy import require
 from structsvm.support.plain import counted
 from structsvm.support.tables import ShortTable
 

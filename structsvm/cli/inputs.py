@@ -21,10 +21,9 @@ import numpy as np
 import structsvm.features
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES
-from structsvm.data.sample import Sample
+from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
+from structsvm.data.samples import unlabelled
 from structsvm.data.times import TimeAxis, warn_about_times
-from structsvm.data.values import unlabelled
-from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import (
     DataError,
     DataWarning,

@@ -19,12 +19,11 @@ import numpy as np
 
 from structsvm.cli.inputs import InputData, labels_with, measured, read_for, takes_images
 from structsvm.cli.terminal import Terminal
-from structsvm.data.sample import Sample
+from structsvm.data.sample import IMAGES, Sample
 from structsvm.data.samples import Counts
 from structsvm.data.times import TimeAxis
-from structsvm.data.words import IMAGES
 from structsvm.errors import SettingsError
-from structsvm.graphs.image_files import KINDS as IMAGE_KINDS
+from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.io.files import KINDS, OTHER_TABLES, predictions_among
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, OVERLAY, made_of_images
 from structsvm.io.options import FileOptions, TextFormat
@@ -41,14 +40,12 @@ from structsvm.learner.baselines import (
 from structsvm.learner.columns import warn_of_dead_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.states import segment_table, segment_tables
-from structsvm.learner.steps import Rules, decode_with, labels_of
-from structsvm.partitions.comparison import CONSENSUS
+from structsvm.learner.steps import Rules, decode_with, labels_of, segment_table, segment_tables
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import CONSENSUS, PartitionProblem
 from structsvm.storage.atomic import unwritable, write_atomically
-from structsvm.support.extras import require
 from structsvm.support.interrupts import Interrupts
+from structsvm.support.lazy import require
 from structsvm.support.plain import cell, counted, finite
 
 TIMES = ("start_time", "end_time")

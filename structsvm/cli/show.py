@@ -24,7 +24,7 @@ from structsvm.cli.inputs import (
 from structsvm.cli.predict import check_output
 from structsvm.cli.terminal import Terminal, facts
 from structsvm.cli.usage import FIGURES, OF_DATA, OF_MODELS
-from structsvm.data.values import unlabelled
+from structsvm.data.samples import unlabelled
 from structsvm.diagnosis import diagnose, diagnose_measured
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.baselines import other_methods
@@ -48,7 +48,7 @@ from structsvm.plotting.words import (
 )
 from structsvm.plugins import problem_name
 from structsvm.storage.atomic import write_atomically
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 from structsvm.support.plain import counted, finite
 from structsvm.support.settings import settings_in
 from structsvm.support.tables import ShortTable

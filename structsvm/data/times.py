@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
 

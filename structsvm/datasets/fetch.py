@@ -13,7 +13,7 @@ from structsvm.datasets.public import Fetch, PublicSet
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 
 Home = str | PathLike[str] | None
 

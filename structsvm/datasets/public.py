@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.errors import DownloadError
-from structsvm.io.files import read_recording
-from structsvm.io.npz import write_recording
+from structsvm.io.files import read_recording, write_recording
 from structsvm.io.recording import Recording, share_features
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 
 DATA_VARIABLE = "STRUCTSVM_DATA"
 """Environment variable: the folder that holds the public sets."""

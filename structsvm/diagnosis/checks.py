@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.copies import contents
 from structsvm.data.gaps import filled
-from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import is_constant
-from structsvm.data.words import Words
 from structsvm.errors import DataError, SettingsError
 from structsvm.evaluation.contrast import MIN_UNITS
 from structsvm.learner.columns import (

@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines.blind import blind_to
 from structsvm.data.copies import contents, joined
-from structsvm.data.sample import Sample, is_prepared
+from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
-from structsvm.data.words import Words
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of
 from structsvm.evaluation.contrast import LEARNED, Contrast, once_each
@@ -38,14 +37,12 @@ from structsvm.learner.columns import (
     words_of,
 )
 from structsvm.learner.form import Form
-from structsvm.learner.states import names_by_metric
-from structsvm.learner.steps import as_measured, decode_with, encode, prepare
+from structsvm.learner.steps import as_measured, decode_with, encode, names_by_metric, prepare
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import labels_of_each, read_labels
-from structsvm.partitions.comparison import BLIND, CONSENSUS, names_states
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem, has_rows
+from structsvm.partitions.problem import BLIND, CONSENSUS, PartitionProblem, has_rows, names_states
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structsvm.partitions.comparison import CONSENSUS
+from structsvm.partitions.problem import CONSENSUS
 
 ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
 """Names of metrics that sentences write in capitals."""

@@ -19,9 +19,8 @@ from sklearn.model_selection import (
 
 from structsvm.baselines.recordings import are_names
 from structsvm.data.copies import contents, joined, near_rows
-from structsvm.data.samples import units_of
-from structsvm.data.values import label_values
-from structsvm.data.words import RECORDINGS, TABLES, Words
+from structsvm.data.sample import RECORDINGS, TABLES, Words
+from structsvm.data.samples import label_values, units_of
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.columns import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data.sample import RECORDINGS, Words
 from structsvm.evaluation.contrast import MIN_UNITS, TINY, Contrast
 from structsvm.evaluation.sentences import (
     ANSWERS,
@@ -16,7 +16,7 @@ from structsvm.evaluation.sentences import (
     NOTES,
     baseline_in_words,
 )
-from structsvm.partitions.comparison import BLIND, CONSENSUS
+from structsvm.partitions.problem import BLIND, CONSENSUS
 from structsvm.support.plain import counted, finite
 
 __all__ = ["Verdict"]

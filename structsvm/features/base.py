@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.gaps import has_gaps
+from structsvm.data.sample import RECORDINGS, Words
 from structsvm.data.samples import check_samples
-from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, SettingsError
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole

@@ -1,14 +1,17 @@
-"""What the samples around a sample say: lagged copies and statistics of moving windows."""
+"""Features without labels: lags, statistics of moving windows, Hermite moments, components."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import Stage, integers
+from structsvm.features.base import RecordingTransformer, Stage, integers, read_recordings
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import is_number, is_whole
 from structsvm.support.plain import counted
 
 STATISTICS = ("mean", "spread", "slope", "before", "after", "before_minus_after")
@@ -219,3 +222,181 @@ def _moving_statistics(x: Floats, width: int, names: set[str]) -> dict[str, Floa
         before[0] = after[0]
         found |= {"before": before, "after": after, "before_minus_after": before - after}
     return found
+
+
+# ---- robust Hermite moments: features in which a change of distribution is a change of mean
+
+
+NORMAL = 1.4826
+"""Standard deviation of a normal variable whose median absolute deviation is 1."""
+
+
+def hermite_functions(x: Floats, n: int) -> Floats:
+    r"""The Hermite functions ``psi_1, ..., psi_n`` at ``x``, (..., n).
+
+    ``psi_i(x) = (2^i i! sqrt(pi))^{-1/2} H_i(x) exp(-x^2/2)`` with the physicists' polynomials
+    ``H_i``: orthonormal in L2 of the real line, bounded, zero far away, however heavy the tails.
+    (Lajugie et al., section "Detecting changes in distribution", where the normalisation is
+    misprinted.) By the recurrence
+    ``psi_{i+1} = sqrt(2/(i+1)) x psi_i - sqrt(i/(i+1)) psi_{i-1}``, which is stable.
+    """
+    with np.errstate(under="ignore"):
+        bounded = np.clip(x, -1e2, 1e2)  # beyond, all of them are zero
+        before, now = np.zeros_like(bounded), np.pi**-0.25 * np.exp(-0.5 * bounded**2)
+        found = np.empty((*x.shape, n))
+        for i in range(n):
+            after = np.sqrt(2 / (i + 1)) * bounded * now - np.sqrt(i / (i + 1)) * before
+            before, now = now, after
+            found[..., i] = now
+    return found
+
+
+def robust_scale(X: Floats) -> tuple[Floats, Floats]:
+    """The median and a robust standard deviation of each channel of a recording, (P,) each."""
+    location = np.median(X, axis=0)
+    sigma = NORMAL * np.median(np.abs(X - location), axis=0)
+    tiny = 1e-12 * np.abs(X).max(axis=0, initial=0.0)
+    sigma = np.where(sigma > tiny, sigma, X.std(axis=0))
+    return location, np.where(sigma > tiny, sigma, 1.0)
+
+
+class HermiteMoments(Stage):
+    """The first robust Hermite moments of every channel of a recording.
+
+    A change of the distribution of a channel, of its mean, scale or shape, is a change of the mean
+    of its moments (Lajugie et al., section "Detecting changes in distribution"). Location and scale
+    of a channel are estimated for each recording by itself, by medians. Of a channel of few values,
+    such as a switch, the moments that would only repeat the others are 0.
+
+    Parameters
+    ----------
+    n_moments : int
+        Moments of each channel; the first is about its mean, the second about its scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import HermiteMoments
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> [F.shape for F in HermiteMoments(n_moments=3).fit_transform([X])]
+    [(30, 6)]
+    """
+
+    learns = False
+
+    def __init__(self, n_moments: int = 5) -> None:
+        self.n_moments = n_moments
+
+    def _fit(self, arrays: list[Floats]) -> None:
+        n = self.n_moments
+        if not (is_whole(n) and 1 <= n <= 50):
+            raise SettingsError(f"n_moments must be from 1 to 50, got {n!r}")
+
+    def _names(self, columns: list[str]) -> list[str]:
+        return [f"{name} psi{i + 1}" for name in columns for i in range(self.n_moments)]
+
+    def _features(self, X: Floats) -> Floats:
+        """``psi_1, ..., psi_r`` of every channel, channel by channel."""
+        location, sigma = robust_scale(X)
+        found = hermite_functions((X - location) / sigma, self.n_moments)
+        for j, column in enumerate(X.T):
+            # Of v values, all but v - 1 moments are combinations of these and a constant.
+            found[:, j, max(1, _count_values(column, self.n_moments + 1) - 1) :] = 0.0
+        return found.reshape(X.shape[0], -1)
+
+
+def _count_values(column: Floats, most: int) -> int:
+    """How many different values a column has, up to ``most``."""
+    if column.size <= most:
+        return most
+    some = np.unique(column[:100]).size
+    return most if some >= most else min(most, np.unique(column).size)
+
+
+# ---- principal components of recordings, for full metrics of features that say nearly the same
+
+
+class Components(Stage):
+    """The principal components of the standardised features, in their own scale.
+
+    Lags of a signal say nearly the same, and a full metric of ``P`` features has ``P (P + 1) / 2``
+    weights. There are far fewer components: of 32 columns at 5 lags, recordings of activities have
+    about 93 (docs/results.md). They keep their variances, which say how much each of them matters:
+    a learner does not standardise them again by default.
+
+    Parameters
+    ----------
+    n_components : float or int
+        Below 1 the share of the variance that they have together, at least; else their number, at
+        most that of the features.
+    standardize : {"recording", "training", None}
+        How the features are centred and scaled first.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, P)
+        Orthonormal, that of the largest variance first.
+    share_ : float
+        The share of the variance that they have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import Chain, Components, Lags
+    >>> X = np.cumsum(np.random.default_rng(0).normal(size=(200, 2)), axis=0)
+    >>> lagged = Chain(Lags(lags=(-1, 0, 1)), Components(n_components=0.9))
+    >>> lagged.fit_transform([X])[0].shape
+    (200, 2)
+    """
+
+    scaled = True
+
+    def __init__(self, n_components: float = 0.98, standardize: str | None = "recording") -> None:
+        self.n_components = n_components
+        self.standardize = standardize
+
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Find the components of all recordings, and return them, (T_i, n_components) each."""
+        arrays = read_recordings(Xs)
+        Zs = self._fit(arrays)
+        self.n_features_in_ = int(arrays[0].shape[1])
+        return [np.asarray(Z @ self.components_.T) for Z in Zs]
+
+    def fit_held_out(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[RecordingTransformer]:
+        """What makes the components of each recording: itself, as no labels are learned from."""
+        return [self.fit(Xs)] * len(Xs)
+
+    def _fit(self, arrays: list[Floats]) -> list[Floats]:
+        """Find the components, and return the features as they are scaled for it."""
+        n = self.n_components
+        if not (is_whole(n) and n >= 1) and not (is_number(n) and 0 < n < 1):
+            raise SettingsError(
+                f"n_components must be a number of them, or a share between 0 and 1, got {n!r}"
+            )
+        self.standardizer_ = Standardizer.fit(self.standardize, arrays)
+        Zs = [self.standardizer_(X) for X in arrays]
+        T = sum(len(Z) for Z in Zs)
+        mean = np.sum([Z.sum(axis=0) for Z in Zs], axis=0) / T
+        scatter = np.zeros((mean.size, mean.size))
+        for Z in Zs:
+            scatter += (Z - mean).T @ (Z - mean)
+        variances, vectors = np.linalg.eigh(scatter)
+        variances, vectors = np.maximum(variances[::-1], 0.0), vectors[:, ::-1]
+        if not variances[0] > 0:
+            raise DataError("no feature varies in any recording: there are no components")
+        shares = np.cumsum(variances) / variances.sum()
+        count = int(np.searchsorted(shares, n - 1e-12)) + 1 if n < 1 else int(n)
+        kept = vectors[:, :count]
+        kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
+        self.components_, self.share_ = kept.T.copy(), float(shares[kept.shape[1] - 1])
+        return Zs
+
+    def _features(self, X: Floats) -> Floats:
+        return np.asarray(self.standardizer_(X) @ self.components_.T)
+
+    def _names(self, columns: list[str]) -> list[str]:
+        return [f"component {k}" for k in range(len(self.components_))]

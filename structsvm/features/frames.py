@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from structsvm.data.copies import contents, joined
+from structsvm.data.sample import RECORDINGS, Words
 from structsvm.data.samples import Standardizer, units_of
-from structsvm.data.words import RECORDINGS, Words
 from structsvm.errors import DataError, LearningError, SettingsError
 from structsvm.features.base import RecordingTransformer
 from structsvm.features.names import UNNAMED, States

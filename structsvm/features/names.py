@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.values import label_values, of_one_kind
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data.sample import RECORDINGS, Words
+from structsvm.data.samples import label_values, of_one_kind
 from structsvm.errors import DataError
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.plain import counted

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from structsvm.data.samples import check_samples
-from structsvm.data.values import label_values
+from structsvm.data.samples import check_samples, label_values
 from structsvm.errors import DataError, SettingsError
 from structsvm.features.base import column_names
 from structsvm.support.arrays import Floats, Ints

@@ -1,4 +1,4 @@
-"""How probable each named state or region is at each sample, by a classifier of samples."""
+"""Scores by classifiers: how probable a state, a region or a boundary is at each sample."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.words import GRAPHS, RECORDINGS, Words
-from structsvm.features.base import RecordingTransformer, read_recordings
-from structsvm.features.context import Columns, Deviations, Lags
+from structsvm.data.sample import GRAPHS, RECORDINGS, Words
+from structsvm.data.samples import Standardizer, label_values
+from structsvm.errors import DataError
+from structsvm.features.base import RecordingTransformer, Stage, integers, read_recordings
+from structsvm.features.context import Columns, Deviations, Lags, MovingStatistics
 from structsvm.features.frames import FrameModel, FrameModels, FrameRecipe, check_smoothing
-from structsvm.features.names import States
-from structsvm.support.arrays import Floats
-from structsvm.support.frames import each_in_order
+from structsvm.features.names import UNNAMED, States, unnamed
+from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.checks import refuse_below
+from structsvm.support.plain import counted
+from structsvm.support.tables import each_in_order
 
 
 class CrossFitted(RecordingTransformer):
@@ -236,3 +243,224 @@ def region_recipe(learner: Any) -> FrameRecipe:
     context = Deviations() if learner.relative else Columns()
     # A forest is a mean itself, and five of them would make a model file five times as large.
     return FrameRecipe(learner, context, "training", "forest", GRAPHS, averaged=False)
+
+
+# ---- how probable it is that a segment begins at each sample, by a classifier of boundaries
+
+
+NEIGHBOURS = (-2, 0, 2)
+"""Lags at which the classifier sees the columns themselves."""
+
+SPREAD, DISTANCE = 3, 5
+"""Samples on either side whose probabilities are added, and samples between two peaks, at least,
+where these are not chosen."""
+
+
+class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
+    """The settings of a classifier of boundaries, and how it is learned."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        widths: Sequence[int] = (2, 3, 5, 8),
+        tolerance: int = 1,
+        n_folds: int = 5,
+        standardize: str | None = "recording",
+        random_state: int | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.widths = widths
+        self.tolerance = tolerance
+        self.n_folds = n_folds
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def _boundary_recipe(self) -> FrameRecipe:
+        windows = integers("widths", self.widths, least=1)
+        return FrameRecipe(self, Surroundings(windows, self.standardize), standardize=None)
+
+    def _near(self, states: States, times: int = 1) -> States:
+        """Boundaries, each as wide as the tolerance allows."""
+        from scipy.ndimage import maximum_filter1d
+
+        refuse_below(0, "tolerance", self.tolerance)
+        size = 2 * times * self.tolerance + 1
+        near = []
+        for begins in states.codes:
+            is_near = maximum_filter1d((begins == 1).astype(np.int64), size, mode="constant") == 1
+            near.append(np.where(is_near & (begins != UNNAMED), 1, begins))
+        return States(states.classes, near)
+
+
+class BoundaryScores(LearnsBoundaries, CrossFitted):
+    """Two columns that change at probable boundaries, from a classifier of boundaries.
+
+    A metric compares samples, and a boundary is between samples. So boundaries become a wave: the
+    cosine and the sine of an angle that grows by half a turn times the probability of a boundary at
+    each peak of the classifier's answers. Within a segment they are constant, and across a boundary
+    that is sure both change their sign.
+
+    The classifier is that of :class:`structsvm.baselines.BoundaryClassifier`, which learns from
+    change points alone, and is cross-fitted as in :class:`StateScores`. How probable a boundary is,
+    given the height of its peak, is learned from held-out scores by logistic regression; a peak is
+    right if a labelled boundary is at most twice the tolerance away.
+
+    Parameters
+    ----------
+    estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
+        As for :class:`StateScores`; "boosting" by default.
+    widths, tolerance
+        As for :class:`structsvm.baselines.BoundaryClassifier`.
+    n_folds, standardize, random_state
+        As for :class:`StateScores`.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float
+        At a peak of height ``h`` the logit of the probability is ``slope h + intercept``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.features import BoundaryScores
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1, 2], 20)
+    >>> Xs = [5.0 * (y == 1)[:, None] + rng.normal(scale=0.1, size=(60, 1)) for _ in range(4)]
+    >>> wave = BoundaryScores("logistic", widths=(3,)).fit_transform(Xs, [[20, 40, 60]] * 4)[0]
+    >>> np.sign(wave[[10, 30, 50], 0]).tolist()
+    [1.0, -1.0, 1.0]
+    """
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the two columns."""
+        check_is_fitted(self)
+        return np.asarray(["boundary cosine", "boundary sine"], dtype=object)
+
+    def _learn(
+        self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
+    ) -> tuple[list[Floats], list[FrameModel]]:
+        recipe = self._boundary_recipe()
+        states = read_boundaries(ys, arrays, recipe.owner)
+        near = self._near(states)
+        fold = recipe.draw(arrays, states, groups, every_state=False)
+        found, models, self.model_ = recipe.cross_fit(arrays, near, fold, groups)
+        near_peaks = self._near(states, times=2).codes
+        self.slope_, self.intercept_ = _calibrated([p[:, 1] for p in found], near_peaks)
+        self.n_features_in_ = int(arrays[0].shape[1])
+        return found, models
+
+    def _columns(self, probabilities: Floats) -> Floats:
+        where, heights = peaks_of(sums_of(probabilities[:, 1], SPREAD), DISTANCE)
+        turns = np.zeros(len(probabilities))
+        turns[where] = expit(self.slope_ * heights + self.intercept_)
+        angle = np.pi * np.cumsum(turns)
+        return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+class Surroundings(Stage):
+    """What is before and after each sample, how both differ, and the samples next to it."""
+
+    def __init__(
+        self, widths: Sequence[int] = (2, 3, 5, 8), standardize: str | None = "recording"
+    ) -> None:
+        self.widths = widths
+        self.standardize = standardize
+
+    @property
+    def learns(self) -> bool:
+        return self.standardize == "training"
+
+    def _fit(self, arrays: list[Floats]) -> None:
+        self.standardizer_ = Standardizer.fit(self.standardize, arrays)
+        self.lags_ = Lags(NEIGHBOURS).fit(arrays)
+        self.sides_ = MovingStatistics(self.widths, ("before", "after")).fit(arrays)
+
+    def _features(self, X: Floats) -> Floats:
+        Z = self.standardizer_(X)
+        (near,), (sides,) = self.lags_.transform([Z]), self.sides_.transform([Z])
+        means = sides.reshape(len(X), self.sides_.windows_.size, 2, -1)
+        change = (means[:, :, 0] - means[:, :, 1]).reshape(len(X), -1)
+        return np.hstack([near, sides, change, np.abs(change)])
+
+    def _names(self, columns: list[str]) -> list[str]:
+        near, sides = (s.get_feature_names_out(columns) for s in (self.lags_, self.sides_))
+        change = [
+            f"{name} before_minus_after {w}" for w in self.sides_.windows_ for name in columns
+        ]
+        return [*near, *sides, *change, *[f"size of {name}" for name in change]]
+
+
+def read_boundaries(ys: Any, Xs: Sequence[Floats], owner: str) -> States:
+    """Where segments begin, from labels of samples or breakpoints."""
+    labels = [] if ys is None else list(ys)
+    if len(labels) != len(Xs):
+        raise DataError(
+            f"{counted(len(Xs), 'recording')} but {counted(len(labels), 'labelling')}: "
+            f"{owner} needs labels or breakpoints of each"
+        )
+    codes = [_begins(y, len(X), i) for i, (y, X) in enumerate(zip(labels, Xs, strict=True))]
+    if not any((code == 1).any() for code in codes):
+        raise DataError("no recording has a change: there is no boundary to learn from")
+    return States(np.array(["no boundary", "boundary"]), codes)
+
+
+def sums_of(p: Floats, spread: int) -> Floats:
+    """Probabilities of boundaries, (T,), and those of their neighbours with falling weights."""
+    from scipy.ndimage import convolve1d
+
+    p = p.copy()
+    p[0] = 0.0
+    weights = 1 - np.abs(np.arange(-spread, spread + 1)) / (spread + 1)
+    return np.asarray(convolve1d(p, weights, mode="constant"))
+
+
+def peaks_of(sums: Floats, distance: int) -> tuple[Ints, Floats]:
+    """Where the peaks are, of those that are equal and near each other the first, and how high."""
+    from scipy.ndimage import maximum_filter1d
+
+    highest = maximum_filter1d(sums, 2 * distance + 1, mode="constant")
+    kept: list[int] = []
+    for t in np.flatnonzero(sums == highest).tolist():
+        if t > 0 and (not kept or t - kept[-1] > distance):
+            kept.append(t)
+    found = np.array(kept, dtype=np.int64)
+    return found, sums[found]
+
+
+def _begins(y: Any, T: int, i: int) -> Ints:
+    labels = getattr(y, "labels", y)  # of PartialLabels
+    values = label_values(labels if labels is not None else np.full(T, UNNAMED))
+    begins = np.zeros(T, dtype=np.int64)
+    begins[0] = UNNAMED
+    if values.shape == (T,):
+        unknown = unnamed(values)
+        if values.dtype == object:
+            values = values.copy()
+            values[unknown] = None  # what is missing may not compare
+        begins[1:] = values[1:] != values[:-1]
+        begins[1:][unknown[1:] | unknown[:-1]] = UNNAMED
+        return begins
+    try:
+        ends = EquivalenceMatrix.from_breakpoints(values).breakpoints
+    except DataError as error:
+        raise DataError(f"recording {i}: {error}") from error
+    if ends[-1] != T:
+        raise DataError(f"recording {i} has {T} samples, and its last breakpoint is {ends[-1]}")
+    begins[ends[:-1]] = 1
+    return begins
+
+
+def _calibrated(probabilities: Sequence[Floats], near: Sequence[Ints]) -> tuple[float, float]:
+    """Slope and intercept of the probability of a boundary at a peak, by the peak's height."""
+    from sklearn.linear_model import LogisticRegression
+
+    peaks = [peaks_of(sums_of(p, SPREAD), DISTANCE) for p in probabilities]
+    heights = np.concatenate([height for _, height in peaks])
+    right = np.concatenate([code[where] for (where, _), code in zip(peaks, near, strict=True)])
+    heights, right = heights[right != UNNAMED], right[right != UNNAMED]
+    n_right = int((right == 1).sum())
+    if n_right in (0, right.size):  # nothing to tell right from wrong by: the share of each
+        return 0.0, float(np.log((n_right + 0.5) / (right.size - n_right + 0.5)))
+    # So little regularized that it only keeps the slope finite where heights separate the peaks.
+    fitted = LogisticRegression(C=1000.0).fit(heights[:, None], right)
+    return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])

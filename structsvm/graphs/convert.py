@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from structsvm.data.values import refuse_hidden
+from structsvm.data.samples import refuse_hidden
 from structsvm.errors import DataError
 from structsvm.graphs.graph import FeatureGraph, unique_edges
-from structsvm.graphs.image_files import is_picture, pixels_of
-from structsvm.graphs.images import GraphOfImage, from_image
+from structsvm.graphs.images import GraphOfImage, from_image, is_picture, pixels_of
 from structsvm.support.arrays import Floats
 
 NODE_FEATURES = ("features", "feature", "x", "mean color")

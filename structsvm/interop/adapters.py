@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.values import full_labels
+from structsvm.data.samples import full_labels
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -21,9 +21,9 @@ from structsvm.storage.atomic import write_atomically
 from structsvm.storage.npz import npz
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_unlisted
-from structsvm.support.extras import require
-from structsvm.support.frames import data_frame
+from structsvm.support.lazy import require
 from structsvm.support.plain import cell
+from structsvm.support.tables import data_frame
 
 if TYPE_CHECKING:
     from structsvm.interop.detectors import MetricCost, MetricDetector

@@ -3,6 +3,7 @@ from structsvm.io.files import RecordingFiles as RecordingFiles
 from structsvm.io.files import from_long as from_long
 from structsvm.io.files import read_recording as read_recording
 from structsvm.io.files import read_recordings as read_recordings
+from structsvm.io.files import write_recording as write_recording
 from structsvm.io.image_folder import LabelledImage as LabelledImage
 from structsvm.io.image_folder import images_and_labels as images_and_labels
 from structsvm.io.image_folder import read_images as read_images
@@ -13,7 +14,6 @@ from structsvm.io.intervals import read_intervals as read_intervals
 from structsvm.io.intervals import with_labels as with_labels
 from structsvm.io.intervals import write_intervals as write_intervals
 from structsvm.io.media import read_media as read_media
-from structsvm.io.npz import write_recording as write_recording
 from structsvm.io.options import FileOptions as FileOptions
 from structsvm.io.recording import Recording as Recording
 from structsvm.io.recording import arrays_and_labels as arrays_and_labels

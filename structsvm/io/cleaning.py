@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from structsvm.data.gaps import blocks, filled
-from structsvm.data.rows import NO, YES, look_like_changes, marks_of, without_counting
+from structsvm.data.reading import NO, YES, look_like_changes, marks_of, without_counting
 from structsvm.data.samples import MISSING
 from structsvm.data.times import warn_about_times
 from structsvm.errors import DataError, DataWarning, SettingsError, warn

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, printable
-from structsvm.graphs.image_files import KINDS, MASK_KINDS, label_map_of, pixels_of
+from structsvm.graphs.images import KINDS, MASK_KINDS, label_map_of, pixels_of
 
 IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.data.samples import UNKNOWN, label_values, missing_labels, unlabelled
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.data.values import UNKNOWN, label_values, missing_labels, unlabelled
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.label_files import LABEL_KINDS, Row, name_of, read_rows
 from structsvm.io.recording import Recording, listed, spelled

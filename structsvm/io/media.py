@@ -20,7 +20,7 @@ from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.recording import Recording, listed
 from structsvm.support.arrays import Floats
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 from structsvm.support.plain import counted
 from structsvm.support.progress import tell
 

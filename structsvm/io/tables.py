@@ -33,7 +33,7 @@ from structsvm.io.recording import Origin, Recording, listed, repeated_in, spell
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 from structsvm.support.plain import counted
 
 EXCEL = (".xlsx",)

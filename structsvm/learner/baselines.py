@@ -13,21 +13,31 @@ from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.baselines.consensus import nearest_segmentations
-from structsvm.data.deferred import of_each
 from structsvm.data.gaps import filled
-from structsvm.data.sample import Sample, is_prepared
-from structsvm.data.samples import Counts, cluster_counts
-from structsvm.data.values import label_values
+from structsvm.data.sample import Sample, is_prepared, of_each
+from structsvm.data.samples import Counts, cluster_counts, label_values
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
 from structsvm.learner.form import Form
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.steps import as_measured, decode_with, labels_of, workers_of
-from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, learn_in_memory
-from structsvm.partitions.comparison import CONSENSUS, Baseline, Candidate, names_states
+from structsvm.learner.training_set import (
+    CLUSTERS,
+    ROWS,
+    STATES,
+    Inputs,
+    TrainingSet,
+    learn_in_memory,
+)
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.problem import PartitionProblem, read_samples
+from structsvm.partitions.problem import (
+    CONSENSUS,
+    Baseline,
+    Candidate,
+    PartitionProblem,
+    names_states,
+    read_samples,
+)
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, refuse_unlisted
 from structsvm.support.contract import asked

@@ -12,14 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.deferred import Data, Deferred, of_each
 from structsvm.data.gaps import filled
-from structsvm.data.sample import Sample
+from structsvm.data.sample import GRAPHS, IMAGES, Data, Deferred, Sample, Words, of_each
 from structsvm.data.samples import constant_features, is_constant
-from structsvm.data.words import GRAPHS, IMAGES, Words
 from structsvm.errors import DataWarning, warn
-from structsvm.graphs.graph import FeatureGraph
-from structsvm.graphs.labels import NodeLabels
+from structsvm.graphs.graph import FeatureGraph, NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataWarning, ModelFileError, PluginError, SettingsError, warn
-from structsvm.features.boundaries import Surroundings
 from structsvm.features.frames import FrameModel, FrameModels
+from structsvm.features.scores import Surroundings
 from structsvm.features.trees import STORED, Trees
 from structsvm.learner.baselines import MetricBaseline, estimators_in
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.structured import StructuredSVM
+from structsvm.learner.training_set import Inputs
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.problem import PartitionProblem

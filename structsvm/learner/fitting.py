@@ -23,9 +23,8 @@ from structsvm.partial_labels.complete import (
     gain_over_nothing,
 )
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.learning import LearningUnits, within_whitening
+from structsvm.partitions.learning import LearningUnits, Objective, within_whitening
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
-from structsvm.partitions.objective import Objective
 from structsvm.problem import RegularizedRisk, Risk
 from structsvm.solution import Solution
 from structsvm.status import Status

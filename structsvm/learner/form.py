@@ -10,28 +10,28 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from structsvm.data.reading import is_group, source_of
-from structsvm.data.rows import (
+from structsvm.data.reading import (
     Rows,
     as_frame,
     is_frame,
+    is_group,
     is_recording,
     labels_within,
     panel,
     rows_in_time,
+    source_of,
     warn_about_marks,
     warn_about_order,
     without_counting,
 )
-from structsvm.data.sample import is_prepared
+from structsvm.data.sample import GRAPHS, IMAGES, is_prepared
 from structsvm.data.samples import refuse_transposed
 from structsvm.data.times import TimeAxis, warn_about_times
-from structsvm.data.words import GRAPHS, IMAGES
 from structsvm.errors import DataError
 from structsvm.graphs.convert import is_one
 from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.support.frames import each_in_order, in_order_of_rows
+from structsvm.support.tables import each_in_order, in_order_of_rows
 
 LABEL = "label"
 """The column of labels in files, which in frames is a feature like any other."""

@@ -36,20 +36,20 @@ from structsvm.learner.fitting import (
     learn_partial,
 )
 from structsvm.learner.form import KNOWN, Form, same_form
-from structsvm.learner.inputs import Inputs, are_scores
 from structsvm.learner.settings import ProblemParameters, Settings
-from structsvm.learner.states import names_of_items, segment_table
 from structsvm.learner.steps import (
     Rules,
     decode_with,
     encode,
     labels_of,
     margin_tables,
+    names_of_items,
     partition_all,
     prepare,
     read_training,
+    segment_table,
 )
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import Inputs, TrainingSet, are_scores
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.parallel import Backend
 from structsvm.parallel.once import working_on
@@ -64,11 +64,10 @@ from structsvm.solvers.base import Solver
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_unlisted
-from structsvm.support.frames import data_frame
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted
 from structsvm.support.progress import share
-from structsvm.support.tables import ShortTable
+from structsvm.support.tables import ShortTable, data_frame
 
 SHOWN = 10
 """Features that are printed."""

@@ -14,9 +14,9 @@ from structsvm.data.samples import STANDARDIZE
 from structsvm.errors import SettingsError
 from structsvm.features import RecordingTransformer
 from structsvm.parallel import Backend, backend_from
-from structsvm.partitions.objective import Objective, metric_space
+from structsvm.partitions.labelled import Traits
+from structsvm.partitions.learning import Objective, metric_space
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.traits import Traits
 from structsvm.plugins import problem_class, problem_names
 from structsvm.problem import Outline
 from structsvm.problems.change_point import ChangePoint

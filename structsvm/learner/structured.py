@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.samples import check_weights
-from structsvm.data.values import refuse_hidden, refuse_no_array
-from structsvm.data.words import Words
+from structsvm.data.sample import Words
+from structsvm.data.samples import check_weights, refuse_hidden, refuse_no_array
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -33,16 +32,16 @@ from structsvm.regularizers import Regularizer, check_lam
 from structsvm.solution import HistoryEntry, Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
-from structsvm.solvers.first_answer import check_loss
+from structsvm.solvers.separation import check_loss
 from structsvm.status import Status
 from structsvm.storage.codec import refuse_unstored
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked
-from structsvm.support.frames import refuse_other_columns
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import read_only, shown
 from structsvm.support.progress import stage
+from structsvm.support.tables import refuse_other_columns
 from structsvm.support.unchanged import Snapshot, nothing_written
 
 

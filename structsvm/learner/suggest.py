@@ -11,9 +11,8 @@ from structsvm.errors import OracleError, SettingsError
 from structsvm.learner.steps import Fitted, prepare
 from structsvm.partial_labels.complete import read_labels
 from structsvm.partitions.margins import asked_for_changes
-from structsvm.partitions.oracle import Constraint, Oracle, Region
-from structsvm.partitions.trace_objective import TraceObjective
-from structsvm.support.frames import each_in_order
+from structsvm.partitions.oracle import Constraint, Oracle, Region, TraceObjective
+from structsvm.support.tables import each_in_order
 
 
 @dataclass(frozen=True)

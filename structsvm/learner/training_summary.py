@@ -9,9 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from structsvm.data.deferred import Data, Deferred, in_memory
 from structsvm.data.reading import content_of
-from structsvm.data.words import Words
+from structsvm.data.sample import Data, Deferred, Words, in_memory
 from structsvm.errors import DataWarning, warn
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread_in_threads

@@ -22,12 +22,11 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.features.frames import AloneError
 from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
 from structsvm.learner.fitting import FitState
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.settings import Settings
-from structsvm.learner.training_set import TrainingSet
-from structsvm.partitions.comparison import Baseline, Candidate
+from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
+from structsvm.partitions.problem import Baseline, Candidate
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints

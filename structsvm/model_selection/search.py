@@ -32,16 +32,26 @@ from structsvm.learner.baselines import (
     which_baselines,
 )
 from structsvm.learner.form import Form
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner, recording_tags
 from structsvm.learner.settings import ProblemParameters, Settings, problem_from
-from structsvm.learner.states import names_of_items, segment_table
-from structsvm.learner.steps import Rules, as_measured, decode_with, labels_of
-from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet
+from structsvm.learner.steps import (
+    Rules,
+    as_measured,
+    decode_with,
+    labels_of,
+    names_of_items,
+    segment_table,
+)
+from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, Inputs, TrainingSet
 from structsvm.model_selection.held_out import FEWEST_INNER, SEEING, HeldOut, candidate_metric
-from structsvm.partitions.comparison import LEARNED, Baseline, Candidate, named_candidate
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.problem import PartitionProblem
+from structsvm.partitions.problem import (
+    LEARNED,
+    Baseline,
+    Candidate,
+    PartitionProblem,
+    named_candidate,
+)
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver

@@ -14,7 +14,7 @@ from structsvm.errors import SettingsError
 from structsvm.learner.structured import read_labelled
 from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import OracleAtom, Part, Pool, as_expressions
-from structsvm.partitions.objective import MetricObjective
+from structsvm.partitions.learning import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem, RegularizedRisk, Separation
 from structsvm.regularizers import SquaredNorm

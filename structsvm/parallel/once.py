@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from structsvm.parallel.base import Backend, Serial, Task
-from structsvm.parallel.limits import single_threaded
+from structsvm.parallel.base import Backend, Serial, Task, single_threaded
 from structsvm.parallel.local import Threads
 from structsvm.support.progress import stage
 

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.deferred import of_each
 from structsvm.data.reading import labels_that_came
-from structsvm.data.sample import Sample
-from structsvm.data.words import GRAPHS, IMAGES, Words
+from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words, of_each
 from structsvm.errors import DataError, PluginError
-from structsvm.graphs.image_files import is_picture, label_map_of
-from structsvm.graphs.labels import NodeLabels
+from structsvm.graphs.graph import NodeLabels
+from structsvm.graphs.images import is_picture, label_map_of
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partial_labels.labels import PartialLabels, as_partial, stretches

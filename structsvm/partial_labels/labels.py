@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from structsvm.data.values import (
+from structsvm.data.samples import (
     UNKNOWN,
     check_vector,
     label_values,

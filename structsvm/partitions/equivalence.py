@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.data.values import full_labels
+from structsvm.data.samples import full_labels
 from structsvm.errors import DataError
 from structsvm.support.arrays import Floats, Ints
 

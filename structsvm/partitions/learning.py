@@ -1,32 +1,358 @@
-"""What learning makes of samples and labels: checks, units, the objective and the price."""
+"""How a problem is learned: its objective over metrics, checks of labels, units and the price."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from structsvm.data.deferred import Data, sum_of_each
-from structsvm.data.sample import Sample, all_made_by
-from structsvm.errors import DataError
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.losses import partition_loss
+from structsvm.data.gaps import InMetric
+from structsvm.data.sample import Data, Sample, all_made_by, sum_of_each
+from structsvm.data.samples import centred
+from structsvm.errors import DataError, PluginError, SettingsError
+from structsvm.partitions.equivalence import EquivalenceMatrix, KeptPartition
+from structsvm.partitions.labelled import (
+    SECOND_MOMENT,
+    Family,
+    LabelledSample,
+    Scoring,
+    SearchedSample,
+    loss_of,
+)
+from structsvm.partitions.losses import Projector, partition_loss
 from structsvm.partitions.metric import (
     Calibration,
     Metric,
     calibrate,
     calibrate_by,
     in_metric,
+    metric_factor,
     penalties_for,
 )
-from structsvm.partitions.objective import MetricObjective, Objective
-from structsvm.partitions.traits import Family, loss_of
+from structsvm.partitions.oracle import Argmax, Oracle
+from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
+from structsvm.regularizers import Regularizer, Separable, SquaredNorm
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_number
-from structsvm.support.contract import Contract, asked, hook, promises
+from structsvm.support.checks import among, is_number, meant
+from structsvm.support.contract import AtOnce, Contract, asked, hook, overrides, promises
+from structsvm.support.plain import read_only
+from structsvm.support.unchanged import nothing_written
+from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
+
+# ---- what is minimised over a metric: the structured SVM of a partition problem
+
+
+MOMENT = 10_000
+"""Items of samples that are searched at once at least."""
+
+PENALTY_RIDGE = 0.05
+"""Weight of the squared norm of ``beta``, whose usual value is 1 to 1.5 and F(0) about 2."""
+
+
+class Objective(Contract):
+    """What a learner minimises over a metric of a kind, in the units of learning."""
+
+    @abstractmethod
+    def weight_space(self) -> WeightSpace:
+        """The cone of the weight, of which the metric is all or a part."""
+
+    @abstractmethod
+    def split(self, w: Floats) -> tuple[Floats, float]:
+        """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""
+
+    @abstractmethod
+    def start(self) -> Floats:
+        """The weight of the untrained metric, ``B = I``."""
+
+    @abstractmethod
+    def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
+        """Omega, weighted such that ``lam`` means the same for every data set."""
+
+    @abstractmethod
+    def risk(
+        self,
+        samples: Sequence[Sample],
+        truths: Sequence[EquivalenceMatrix],
+        regularizer: Regularizer,
+        constraints: Callable[[Any], list[Any]] | None = None,
+        weights: Floats | None = None,
+    ) -> Risk:
+        """The objective of labelled samples; ``weights`` (N,), None for all alike."""
+
+
+@dataclass(frozen=True)
+class MetricObjective(Objective, Problem):
+    """The problem of learning the metric ``B`` (and the price ``beta`` of a cluster).
+
+    The score of a partition is ``<B, phi(X, M)> - beta Tr(M) / T`` with the feature map of the
+    problem (Lajugie et al., section "Structured prediction for metric learning"; ``beta = 1``
+    there), the loss is ``kappa`` times that of the problem, divided by T.
+
+    Training samples ``x`` are :class:`LabelledSample`. The weight is ``B``, or ``(B, beta)`` where
+    the number of clusters is not known and the price is learned.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import MetricObjective
+    >>> from structsvm.problems import ChangePoint
+    >>> objective = ChangePoint().learning.objective("diagonal", 3)
+    >>> type(objective).__name__, objective.weight_space().dim
+    ('MetricObjective', 4)
+    """
+
+    needs: ClassVar[Mapping[str, str]] = {"separate": "separate_all"}
+
+    partition: Family
+    metric: str
+    """"diagonal" or "full"."""
+    n_features: int
+
+    @property
+    def prices_clusters(self) -> bool:
+        """Whether ``beta`` is part of the weight."""
+        traits = self.partition.traits
+        return traits.learns_price and not traits.given_k
+
+    @property
+    def signed_losses(self) -> bool:
+        """Whether the loss includes the fixed price of a cluster."""
+        return not (self.partition.traits.given_k or self.prices_clusters)
+
+    def weight_space(self) -> WeightSpace:
+        return self._space
+
+    @cached_property
+    def _space(self) -> WeightSpace:
+        B = metric_space(self.metric, self.n_features)
+        return Product((B, Nonnegative(1)), metric_first=True) if self.prices_clusters else B
+
+    def split(self, w: Floats) -> tuple[Floats, float]:
+        B = self.weight_space().to_metric(w)
+        if self.partition.traits.given_k:
+            return B, 0.0
+        return B, float(w[-1]) if self.prices_clusters else 1.0
+
+    def join(self, B: Floats, beta: float) -> Floats:
+        """Return the weight, (d,), of a metric ``B`` and a price ``beta``."""
+        w = self.weight_space().from_metric(B)
+        if self.prices_clusters:
+            w[-1] = beta
+        return w
+
+    def start(self) -> Floats:
+        """Return the weight, (d,), of ``B = I`` and ``beta = 1``."""
+        return self.weight_space().identity()
+
+    def null_weight(self) -> Floats:
+        """``B = 0`` with a cluster priced as much as the loss rewards it."""
+        null = np.zeros(self.weight_space().dim)
+        if self.prices_clusters:
+            null[-1] = self.partition.traits.kappa
+        return null
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The metric is called ``B``, the price of a cluster ``beta``."""
+        return ("B", "beta") if self.prices_clusters else ("B",)
+
+    def kept(self, y: Projector) -> KeptPartition | None:
+        """Keep the ends of segments or the numbers of clusters; nothing of a relaxation."""
+        return KeptPartition.of(y) if isinstance(y, EquivalenceMatrix) and y.is_partition else None
+
+    def labelling(self, kept: KeptPartition) -> EquivalenceMatrix:
+        return kept.matrix
+
+    def joint_feature(self, x: LabelledSample, y: Projector) -> Floats:
+        """``(X^T M X, -Tr M) / T``, the feature map of the problem in place of the first."""
+        phi = self.partition.feature_map
+        slope = phi.diagonal(x, y) if self.metric == "diagonal" else phi.full(x, y)
+        return self.join(slope, -y.n_clusters) / x.n_samples
+
+    def loss(self, y: Projector, y_hat: Projector) -> float:
+        """``kappa`` times the loss, plus the fixed price of more clusters than the truth has."""
+        traits = self.partition.traits
+        loss = traits.kappa * self.partition.loss(y, y_hat)
+        if self.signed_losses:
+            loss -= y_hat.n_clusters - y.n_clusters
+        return loss / y.n_samples
+
+    def separate(self, w: Floats, x: LabelledSample, y: Projector) -> Separation:
+        """Maximise ``Tr(A M)`` with ``T A = X B X^T - 2 kappa M_i + (kappa - beta) I``."""
+        return next(self.separate_all(w, [(x, y)]))
+
+    def separate_all(
+        self, w: Floats, samples: Iterable[tuple[LabelledSample, Projector]]
+    ) -> Iterator[Separation]:
+        """Separate samples in one metric, short neighbours at once where their oracle can.
+
+        What fails at once is asked again one by one, so that an error is raised for its sample.
+        """
+        B, beta = self.split(w)
+        traits = self.partition.traits
+        scoring = Scoring(B, InMetric(metric_factor(B)), 2 * traits.kappa, traits.kappa - beta)
+        for oracle, xs in _neighbours((x for x, _ in samples), traits.given_k):
+            at_once, answers = AtOnce(), None
+            if oracle is not None:
+                with at_once, asked(self, "separate"):
+                    xs = [x.read() for x in xs]
+                    found = oracle.ask_all([x.scored(scoring) for x in xs])
+                    answers = self._separations(xs, found)
+            yield from answers or (_alone(x, scoring, traits.given_k) for x in xs)
+            at_once.raise_fault()
+
+    def _separations(
+        self, xs: Sequence[SearchedSample], answers: Sequence[Argmax]
+    ) -> list[Separation]:
+        """The answers of an oracle to samples that are in memory."""
+        is_usual = self.partition.feature_map is SECOND_MOMENT  # a plugin's is asked by the solver
+        is_usual = is_usual and all(answer.y.is_contiguous for answer in answers)
+        return [
+            Separation(
+                answer.y,
+                max(0.0, answer.upper_bound - answer.value) / x.n_samples,
+                answer.quality,
+                self.joint_feature(x, answer.y) if is_usual else None,
+            )
+            for x, answer in zip(xs, answers, strict=True)
+        ]
+
+    def predict(self, w: Floats, x: Any) -> Any:
+        """The best partition of a Sample in the metric, the number of clusters being priced."""
+        B, beta = self.split(w)
+        return self.partition.partition(x, Metric(metric_factor(B), beta))
+
+    def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
+        """``lam / P Omega(B)``, and a ridge on ``beta`` that keeps it where the loss puts it.
+
+        ``1 / P`` makes ``lam`` free of the number of features: Omega(I) is P or P / 2. A diagonal
+        metric has (P + 1) / 2 times fewer parameters, and is shrunk so much less.
+        """
+        P = self.n_features
+        share = metric_space(self.metric, P).dim / PSD(P).dim
+        weighted = regularizer.scaled(float(lam) * share / P)
+        if self.prices_clusters:
+            return Separable((weighted, SquaredNorm(weight=PENALTY_RIDGE)))
+        return weighted
+
+    def risk(
+        self,
+        samples: Sequence[Sample],
+        truths: Sequence[EquivalenceMatrix],
+        regularizer: Regularizer,
+        constraints: Callable[[Any], list[Any]] | None = None,
+        weights: Floats | None = None,
+    ) -> RegularizedRisk:
+        """The objective, in units of the mean loss of one single cluster: F(0) is about 2.
+
+        Where labels are completed to nothing but single clusters, that loss is 0 and the unit 1.
+        """
+        self._refuse_another_score()
+        weights = np.ones(len(truths)) if weights is None else weights
+        changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths]) or 1.0
+        ready = zip(all_made_by(samples, _ready), truths, strict=True)
+        labelled = [self._labelled(i, x, y) for i, (x, y) in enumerate(ready)]
+        return RegularizedRisk(
+            problem=self,
+            xs=labelled,
+            ys=[x.truth for x in labelled],
+            regularizer=regularizer,
+            sample_weight=weights / changes,
+            null=self.null_weight(),
+            constraints=constraints,
+            start=self.start(),
+        )
+
+    def _refuse_another_score(self) -> None:
+        """Refuse a loss or joint features that :meth:`separate_all` does not maximise."""
+        cls = type(self)
+        changed = [m for m in ("loss", "joint_feature") if overrides(cls, m, MetricObjective)]
+        if changed and not overrides(cls, "separate_all", MetricObjective):
+            raise PluginError(
+                f"{cls.__name__}.{changed[0]} is its own, and MetricObjective.separate_all "
+                f"maximises with MetricObjective.{changed[0]}: its answers would bound another "
+                f"objective. Leave {changed[0]} as it is, or define separate_all"
+            )
+
+    def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
+        """The ``i``-th training sample, which maximises with the loss and map of the problem."""
+        problem, where = self.partition, f"{self.partition.traits.words.whole} {i}"
+        with (
+            asked(problem, "training_sample", where),
+            nothing_written(f"{type(problem).__name__}.training_sample"),
+        ):
+            sample = problem.training_sample(x, y)
+        pairs = {
+            "loss": (problem.loss, sample.losses, "losses"),
+            "feature_map": (problem.feature_map, sample.feature_maps, "feature_maps"),
+        }
+        for what, (declared, known, attribute) in pairs.items():
+            if declared not in known:
+                raise PluginError(
+                    f"{type(problem).__name__}.{what} is {_called(declared)}, and "
+                    f"{type(sample).__name__} maximises with {' or '.join(map(_called, known))}: "
+                    f"its answers would bound another objective. Leave {what} as it is, or have "
+                    "training_sample return a LabelledSample of your own that maximises with it, "
+                    f"and that declares it in {attribute}"
+                )
+        return sample
+
+
+def _called(value: Any) -> str:
+    return str(getattr(value, "__name__", None) or type(value).__name__)
+
+
+def _ready(X: Floats) -> Floats:
+    """Features that rounding does little harm to, and that nobody writes to."""
+    return read_only(centred(X))
+
+
+def _alone(x: LabelledSample, scoring: Scoring, given_k: bool) -> Separation:
+    """The answer for one sample; the loss is that of one of its items."""
+    answer = x.separate(scoring, given_k)
+    return replace(answer, slack=answer.slack / x.n_samples)
+
+
+def _neighbours(
+    samples: Iterable[LabelledSample], given_k: bool
+) -> Iterator[tuple[Oracle | None, list[Any]]]:
+    """Samples in their order: as many as one oracle answers at once, or one without an oracle."""
+    some: list[LabelledSample] = []
+    oracle, n_items = None, 0
+    for x in samples:
+        own = None if given_k else _oracle_of_many(x)
+        if some and (own is None or own != oracle or n_items >= MOMENT):
+            yield oracle, some
+            some, n_items = [], 0
+        if own is None:
+            yield None, [x]
+        else:
+            some, oracle, n_items = [*some, x], own, n_items + x.n_samples
+    if some:
+        yield oracle, some
+
+
+def _oracle_of_many(x: LabelledSample) -> Oracle | None:
+    """The oracle that may be asked about this sample and others at once."""
+    if not isinstance(x, SearchedSample) or overrides(type(x), "separate", SearchedSample):
+        return None
+    return x.oracle if x.oracle.answers_many else None
+
+
+def metric_space(metric: str, n_features: int) -> WeightSpace:
+    """Return the cone of a kind of metric, "diagonal" or "full", of P features."""
+    spaces = {"diagonal": Nonnegative, "full": PSD}
+    if not among(metric, spaces):
+        raise SettingsError(
+            f"metric must be one of {sorted(spaces)}, got {metric!r}{meant(metric, spaces)}"
+        )
+    return spaces[metric](n_features)
+
+
+# ---- what learning makes of samples and labels: checks, units, the objective and the price
 
 
 def _are_labels(found: Any, *_: Any) -> str:

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.deferred import Data, all_derived, batches_of, in_memory, of_each
 from structsvm.data.gaps import InMetric, means
-from structsvm.data.sample import Sample
+from structsvm.data.sample import Data, Sample, all_derived, batches_of, in_memory, of_each
 from structsvm.parallel import single_threaded
 from structsvm.parallel.once import spread
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.values import label_values
+from structsvm.data.samples import label_values
 from structsvm.errors import DataError
-from structsvm.graphs.image_files import is_picture, label_map_of, pixels_of
-from structsvm.graphs.images import in_unit_range
+from structsvm.graphs.images import in_unit_range, is_picture, label_map_of, pixels_of
 from structsvm.plotting.style import OKABE_ITO, new_axes
 
 if TYPE_CHECKING:

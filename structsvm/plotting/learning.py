@@ -15,7 +15,7 @@ from structsvm.model_selection.search import MetricLearnerCV
 from structsvm.plotting.style import legend_text, line_styles, new_axes, plain, text_color
 from structsvm.solution import Solution
 from structsvm.support.checks import refuse_unlisted
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

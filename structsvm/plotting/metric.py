@@ -22,7 +22,7 @@ from structsvm.plotting.style import (
 from structsvm.plotting.words import eigenvalues, feature_weights, scaled_metric, unit_in_words
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_below
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.gaps import InMetric
-from structsvm.data.rows import rows_in_time
+from structsvm.data.reading import rows_in_time
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis, time_axis
@@ -22,10 +22,9 @@ from structsvm.errors import DataWarning, SettingsError
 from structsvm.features.names import read_names
 from structsvm.learner.columns import is_image, partition_of, unscaled
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.states import names_by_metric
-from structsvm.learner.steps import as_measured, decode_with, encode
+from structsvm.learner.steps import as_measured, decode_with, encode, names_by_metric
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.states import matched_labels, misplaced
+from structsvm.partitions.losses import matched_labels, misplaced
 from structsvm.plotting.style import (
     LEARNED,
     LONGEST,
@@ -46,7 +45,7 @@ from structsvm.plotting.style import (
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
 

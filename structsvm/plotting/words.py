@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.words import RECORDINGS, Words
+from structsvm.data.sample import RECORDINGS, Words
 from structsvm.evaluation.confusion import Confusion
 from structsvm.learner.columns import price_ratio, scaled_factor
 from structsvm.learner.learner import MetricLearner

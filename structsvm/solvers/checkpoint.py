@@ -18,10 +18,9 @@ from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, 
 from structsvm.problem import CompositeRisk, RegularizedRisk, Risk
 from structsvm.solvers.certificate import Certificate
 from structsvm.storage.archive import Archive
-from structsvm.storage.atomic import unwritable
+from structsvm.storage.atomic import TakenError, alone_on, unwritable
 from structsvm.storage.codec import check_fields
 from structsvm.storage.fingerprint import fingerprint
-from structsvm.storage.lock import TakenError, alone_on
 
 if TYPE_CHECKING:
     import cvxpy as cp

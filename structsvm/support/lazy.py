@@ -1,4 +1,4 @@
-"""Packages whose names are loaded on first use (PEP 562), and are listed in a stub (SPEC 1)."""
+"""Names that are loaded on first use (PEP 562, SPEC 1), optional libraries, our own version."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import ast
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from structsvm.errors import MissingExtraError
 
 
 def lazy(
@@ -33,3 +36,26 @@ def lazy(
         return sorted({*vars(sys.modules[package]), *home, *rooms})
 
     return load, names, sorted(home)
+
+
+# ---- optional libraries, imported where they are used
+
+
+def require(module: str, extra: str, purpose: str) -> Any:
+    """Import an optional library, or say how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        raise MissingExtraError(
+            f"{purpose} needs {library}: pip install 'structsvm-partitioning[{extra}]'"
+        ) from error
+
+
+# ---- the version of the installed package
+
+
+try:
+    __version__ = version("structsvm-partitioning")
+except PackageNotFoundError:  # a bare checkout
+    __version__ = "0+unknown"

@@ -1,16 +1,21 @@
-"""Short tables of results: as text, in notebooks, and as data frames."""
+"""Short tables of results, as text and in notebooks; data frames and their columns."""
 
 from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from structsvm.errors import SettingsError, printable
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.errors import DataError, SettingsError, printable
 from structsvm.support.checks import among
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
+from structsvm.support.plain import some_of
 
 CONTAINERS = ("pandas", "polars")
 
@@ -93,3 +98,90 @@ def _column(title: str, values: Sequence[Any]) -> list[str]:
     width = max(map(len, cells))
     as_numbers = all(value is None or isinstance(value, int | float) for value in values)
     return [cell.rjust(width) if as_numbers else cell.ljust(width) for cell in cells]
+
+
+# ---- data frames of pandas and polars, and arrays of xarray: what their columns are called
+
+
+def data_frame(
+    kind: str, values: NDArray[np.float64], names: Sequence[str], index: Any = None
+) -> Any:
+    """A table with named columns."""
+    if kind == "pandas":
+        pandas = require("pandas", "files", "a pandas frame")
+        return pandas.DataFrame(values, columns=list(names), index=index)
+    polars = require("polars", "polars", "a polars frame")
+    return polars.DataFrame(values, schema=list(names), orient="row")
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of the columns of a data frame, or those that a matrix of xarray has; else None."""
+    if isinstance(X, np.ndarray):
+        return None
+    if hasattr(X, "dims") and hasattr(X, "indexes"):
+        index = X.indexes.get(X.dims[1]) if len(X.dims) == 2 else None
+        names = [] if index is None else list(index)
+        return names if names and all(isinstance(name, str) for name in names) else None
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
+    """Labels (T,) in the order of the rows of a frame of pandas, by the index that both have."""
+    of_rows, of_labels = getattr(X, "index", None), getattr(y, "index", None)
+    if of_rows is None or of_labels is None:
+        return y
+    if not (hasattr(of_rows, "get_indexer") and hasattr(of_labels, "get_indexer")):
+        return y
+    if len(of_labels) != len(of_rows) or of_labels.equals(of_rows):
+        return y
+    says_nothing = _just_counts(of_rows) or _just_counts(of_labels)
+    places = _places(of_rows, of_labels)
+    if places is None and says_nothing:
+        return y
+    if places is not None and not says_nothing:
+        return y.iloc[places]
+    pairs = enumerate(zip(of_rows, of_labels, strict=True))
+    row, a, b = next(((t, a, b) for t, (a, b) in pairs if a != b), (0, of_rows[0], of_labels[0]))
+    raise DataError(
+        f"the index of the labels of {which} is not that of its rows: in row {row} it has {b!r}, "
+        f"and the rows {a!r}. Give y.to_numpy() if labels follow each other as the rows do, or "
+        "y.reindex(X.index) if the index says whose they are"
+    )
+
+
+def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".format) -> Any:
+    """Labels of samples, those of frames :func:`in_order_of_rows`; anything else as it is."""
+    if not isinstance(Xs, list | tuple) or not any(hasattr(X, "index") for X in Xs):
+        return ys
+    if len(Xs) == 1 and hasattr(ys, "iloc"):
+        return in_order_of_rows(ys, Xs[0], called(0))
+    if not isinstance(ys, list | tuple) or len(ys) != len(Xs):
+        return ys
+    pairs = enumerate(zip(ys, Xs, strict=True))
+    return [in_order_of_rows(y, X, called(i)) for i, (y, X) in pairs]
+
+
+def _just_counts(index: Any) -> bool:
+    kind = getattr(index.dtype, "kind", "O")
+    return kind in "iu" and np.array_equal(index, np.arange(len(index)))
+
+
+def _places(wanted: Any, index: Any) -> NDArray[np.intp] | None:
+    """Where in an index each value of another is, (T,); None if they have not the same values."""
+    if wanted.nlevels != index.nlevels or not (wanted.is_unique and index.is_unique):
+        return None
+    places: NDArray[np.intp] = index.get_indexer(wanted)
+    return places if (places >= 0).all() else None
+
+
+def refuse_other_columns(which: str, found: Sequence[str], expected: Sequence[str]) -> None:
+    """Check that columns are called, and in an order, as expected."""
+    if list(found) == list(expected):
+        return
+    pairs = zip_longest(found, expected, fillvalue="nothing")
+    place, one, other = next((j, a, b) for j, (a, b) in enumerate(pairs) if a != b)
+    raise DataError(
+        f"{which} has features {some_of(found)}, expected {some_of(expected)}: give the same "
+        f"columns in the same order (column {place} is {one}, expected {other})"
+    )

@@ -15,8 +15,15 @@ from numpy.typing import ArrayLike
 from structsvm.errors import OracleError, PluginError
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Argmax, Constraint, ConstraintKind, Oracle, Quality, Region
-from structsvm.partitions.trace_objective import TraceObjective
+from structsvm.partitions.oracle import (
+    Argmax,
+    Constraint,
+    ConstraintKind,
+    Oracle,
+    Quality,
+    Region,
+    TraceObjective,
+)
 from structsvm.support.plain import shown
 
 Family = Callable[[int], Iterable[ArrayLike]]

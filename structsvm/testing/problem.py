@@ -13,17 +13,15 @@ import numpy as np
 from structsvm.data.sample import Sample, all_made_by
 from structsvm.errors import DataError, DataWarning, OracleError, PluginError, StructSVMError
 from structsvm.learner.fitting import FitState
-from structsvm.learner.inputs import Inputs
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
-from structsvm.learner.training_set import TrainingSet
+from structsvm.learner.training_set import Inputs, TrainingSet
 from structsvm.oracles.exhaustive import all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import SearchedSample
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, TraceObjective
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.partitions.trace_objective import TraceObjective
 from structsvm.problem import CompositeRisk, Problem
 from structsvm.regularizers import SquaredNorm
 from structsvm.status import Quality

@@ -13,7 +13,7 @@ import numpy as np
 
 from structsvm.errors import PluginError, StructSVMError
 from structsvm.problem import Problem, Separation
-from structsvm.solvers.first_answer import (
+from structsvm.solvers.separation import (
     check_feature,
     check_first_answer,
     check_loss,

@@ -9,7 +9,7 @@ import pytest
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Oracle, Traits
 from structsvm.problems import SegmentProblem
-from structsvm.problems.segments import SegmentComparison
+from structsvm.problems.change_point import SegmentComparison
 
 
 class TestLists:

@@ -18,7 +18,7 @@ from structsvm.cli.evaluate import _verdict
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io import read_recordings
-from structsvm.io.npz import write_recording
+from structsvm.io.files import write_recording
 from structsvm.learner.files import load
 
 

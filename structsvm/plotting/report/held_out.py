@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.sample import Sample
+from structsvm.data.sample import IMAGES, Sample, Words
 from structsvm.data.samples import Counts, asked_counts
 from structsvm.data.times import TimeAxis, time_axis
-from structsvm.data.words import IMAGES, Words
 from structsvm.diagnosis import Diagnosis, diagnose_measured
 from structsvm.errors import DataError, DataWarning
 from structsvm.evaluation.evaluate import Evaluation, compare
 from structsvm.graphs.convert import as_list
-from structsvm.graphs.image_files import is_picture, pixels_of
+from structsvm.graphs.images import is_picture, pixels_of
 from structsvm.learner.columns import is_image
 from structsvm.learner.form import Form
 from structsvm.learner.learner import MetricLearner

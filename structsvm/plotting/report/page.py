@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.data.sample import Sample
-from structsvm.data.words import Words
+from structsvm.data.sample import Sample, Words
 from structsvm.diagnosis import Diagnosis
 from structsvm.errors import PluginError
 from structsvm.evaluation.contrast import MIN_UNITS
@@ -44,8 +43,8 @@ from structsvm.plotting.words import (
 )
 from structsvm.plugins import problem_name
 from structsvm.solution import SupportLabelling
+from structsvm.support.lazy import __version__
 from structsvm.support.plain import counted, finite
-from structsvm.support.version import __version__
 
 SCRIPTS = ("draw.js", "scores.js", "states.js", "viewer.js", "metric.js", "main.js")
 FIELD = re.compile(r"\{\{(\w+)\}\}")

@@ -12,19 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.data.gaps import InMetric
+from structsvm.data.sample import IMAGES, Words
+from structsvm.data.samples import label_values, missing_labels, of_one_kind, unlabelled
 from structsvm.data.times import TimeAxis
-from structsvm.data.values import label_values, missing_labels, of_one_kind, unlabelled
-from structsvm.data.words import IMAGES, Words
 from structsvm.features.names import read_names
 from structsvm.learner.columns import partition_of, unscaled
-from structsvm.partitions.states import matched_labels
+from structsvm.partitions.losses import matched_labels
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.samples import cluster_names
 from structsvm.plotting.style import HATCHES, NO_STATE, StateMark, state_marks
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
-from structsvm.support.extras import require
+from structsvm.support.lazy import require
 
 TRACES = 3
 """Of a recording in each view."""
