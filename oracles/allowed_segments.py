@@ -13,7 +13,8 @@ a segment then still adds a square: the sum of a part without any value is 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -38,6 +39,12 @@ from structsvm.support.contract import asked
 from structsvm.support.plain import read_only, shown
 
 Rule = Callable[[Any, Any, int], Any]
+ADVICE = {
+    "truth value of an array": "start is an array: combine conditions with & and |, not with if, "
+    "and, or",
+    "read-only": "start is not written to: copy it first",
+}
+"""What to do about an error of a rule, by what numpy says."""
 
 DOUBTFUL = 1e-6
 """What rounding may be of the price of a segment before the answer says so: what is less is in what
@@ -151,7 +158,7 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
     owner = getattr(rule, "__self__", None)
     called = getattr(rule, "__name__", type(rule).__name__)
     named = called if owner is None else f"{type(owner).__name__}.{called}"
-    with asked(rule if owner is None else owner, called):
+    with asked(rule if owner is None else owner, called), _advised():
         given = rule(starts, end, n_samples)
     found = np.asarray(given)
     if found.dtype != np.bool_ or found.shape not in ((), starts.shape):
@@ -160,6 +167,18 @@ def rule_says(rule: Rule, starts: Ints, end: int, n_samples: int) -> Bools:
             "value for each, such as (end - start >= 4) & (start % 2 == 0), or one for all of them"
         )
     return np.broadcast_to(found, starts.shape)
+
+
+@contextmanager
+def _advised() -> Iterator[None]:
+    """Say what to do about the errors of those who take the array of starts for a number."""
+    try:
+        yield
+    except ValueError as error:
+        advice = [said for sign, said in ADVICE.items() if sign in str(error)]
+        if advice:
+            error.args = (f"{error}; {advice[0]}",)
+        raise
 
 
 def _check_one_by_one(rule: Rule, every: Ints) -> None:

@@ -22,6 +22,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 FENCED = re.compile(r"^```(?:python|py) *\n(.*?)^``` *$", re.DOTALL | re.MULTILINE)
+RUN = re.compile(r"^```python *\n(.*?)^``` *$", re.DOTALL | re.MULTILINE)
 ANY_FENCED = re.compile(r"^```.*?^``` *$", re.DOTALL | re.MULTILINE)
 INCLUDED = re.compile(r"<!-- include: (\S+) -->\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(<?([^)\s>]+)>?[^)]*\)")
@@ -53,7 +54,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     text = read(page)
-    for match in FENCED.finditer(text):
+    for match in RUN.finditer(text):
         # The empty lines make a traceback name the line of the page.
         above = "\n" * text.count("\n", 0, match.start(1))
         exec(compile(above + match.group(1), str(page), "exec"), namespace)
