@@ -85,7 +85,7 @@ def test_is_a_learner_like_any_other(tmp_path) -> None:
     ).fit(Xs, ys)
     assert learner.metric_feature_names_ == ["x0 psi1", "x0 psi2", "x0 psi3"]
     assert (learner.n_features_in_, len(learner.metric_.factor)) == (1, 3)
-    assert not hasattr(moments, "location_")  # a clone is fitted
+    assert not hasattr(moments, "n_features_in_")  # a clone is fitted
     assert learner.transform(Xs[0]).shape[0] == Xs[0].shape[0]
     save(learner, tmp_path / "m.structsvm")
     copy = load(tmp_path / "m.structsvm")
