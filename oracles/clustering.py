@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from structsvm.errors import OracleError
 from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._clusters.compression import compress_objective
 from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
@@ -175,6 +176,10 @@ class ClusteringOracle(Oracle):
 
 def _start(labels: Ints, objective: GroupedObjective, K: int | None) -> Ints:
     """A partition handed in, with K clusters if K is known."""
+    if len(labels) != objective.n_samples:  # beyond which compiled code would write
+        raise OracleError(
+            f"a start labels {len(labels)} samples, the objective has {objective.n_samples}"
+        )
     canonical = EquivalenceMatrix.from_labels(labels).labels
     assert canonical is not None
     return canonical if K is None else with_exactly(objective.points, canonical, K)

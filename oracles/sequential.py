@@ -168,7 +168,11 @@ class SequentialOracle(Oracle):
         answers: list[EquivalenceMatrix | None] = []
         starts_without_zero = np.asarray(Zs.rows[Zs.first[:-1]].all(axis=1))
         for i, best in enumerate(segment_all(recordings, 0.0, np.full(len(Zs), -price))):
-            if best is None or not is_negligible(best.scatter, best.labels.size, price):
+            if best is None:  # PELT gave up, and is not asked again
+                objective = _without_null_columns(TraceObjective(Zs.array(i), shift=-price))
+                answer = self._maximize_alone(objective, UNCONSTRAINED)
+                answers.append(answer.y if answer.upper_bound <= answer.value else None)
+            elif not is_negligible(best.scatter, best.labels.size, price):
                 answers.append(None)
             elif starts_without_zero[i] or Zs.array(i).any(axis=0).all():
                 answers.append(EquivalenceMatrix.from_search(best.labels, best.path))

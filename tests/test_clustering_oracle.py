@@ -295,3 +295,10 @@ def test_settings_out_of_range() -> None:
         ClusteringOracle(n_init=0)
     with pytest.raises(SettingsError, match="max_sweeps must be an integer >= 0, got -1"):
         ClusteringOracle(max_sweeps=-1)
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_a_start_of_another_length_is_refused(n: int) -> None:
+    message = f"a start labels {n} samples, the objective has 4"
+    with pytest.raises(OracleError, match=message):
+        ClusteringOracle().maximize_from(TraceObjective(np.ones((4, 1))), [np.zeros(n, int)])

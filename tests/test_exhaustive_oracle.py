@@ -9,7 +9,7 @@ import pytest
 from structsvm.errors import OracleError
 from structsvm.oracles.exhaustive import ExhaustiveOracle, all_partitions, all_segmentations
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
+from structsvm.partitions.oracle import Constraint, Quality, Region, TraceObjective
 
 BELL = (1, 1, 2, 5, 15, 52, 203, 877, 4140)
 
@@ -116,6 +116,12 @@ def test_one_sample() -> None:
         (ExhaustiveOracle(), 4, Constraint(n_clusters=0), "cannot make 0 clusters"),
         (ExhaustiveOracle(), 4, Constraint(forced=(2,)), "belong to segmentations"),
         (ExhaustiveOracle(True), 4, Constraint(forced=(4,)), "outside 1..3"),
+        (
+            ExhaustiveOracle(True),
+            4,
+            Constraint(regions=(Region(0, 4, 1), Region(0, 4, 2))),
+            "no partition satisfies the constraint",
+        ),
     ],
 )
 def test_bad_input(oracle, T: int, constraint: Constraint, message: str) -> None:

@@ -102,7 +102,11 @@ def uneven():
         (lambda: from_adjacency(np.triu(np.ones((3, 3))), np.ones((3, 1))), "give A \\+ A.T"),
         (
             lambda: from_adjacency([[0, 1], [1, 0]] * np.array(-1), np.ones((2, 1))),
-            r"has -1 in row 0, column 1 \(2 below 0 or NaN in all\)",
+            r"has -1 in row 0, column 1 \(2 below 0, NaN or inf in all\)",
+        ),
+        (
+            lambda: from_adjacency([[0, np.inf], [np.inf, 0]], np.ones((2, 1))),
+            "has inf in row 0, column 1",
         ),
         (lambda: from_adjacency(np.full((2, 2), "a"), np.ones((2, 1))), "holds no numbers"),
         (lambda: from_networkx(signed()), "between 1 and 2 has the weight -0.5"),

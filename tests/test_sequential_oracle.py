@@ -283,3 +283,18 @@ def test_any_memory_layout(layout: str) -> None:
     same.setflags(write=False)
     expected = FAST.maximize(TraceObjective(Z, shift=-1.0))
     assert FAST.maximize(TraceObjective(same, shift=-1.0)).y == expected.y
+
+
+@pytest.mark.parametrize(
+    ("objective", "complaint"),
+    [
+        ({"Z": np.ones(3)}, r"Z must have shape \(T, r\) with T >= 1, got \(3,\)"),
+        ({"Z": np.ones((0, 2))}, "Z must have shape"),
+        ({"truth_weight": -1.0}, "truth_weight must be >= 0, got -1"),
+        ({"signs": np.ones(1)}, "signs must hold"),
+        ({"signs": np.array([1.0, 0.5])}, "signs must hold"),
+    ],
+)
+def test_what_compiled_code_relies_on_is_checked(objective: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(OracleError, match=complaint):
+        TraceObjective(**{"Z": np.ones((3, 2)), **objective})

@@ -176,12 +176,12 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
     A.sum_duplicates()
     there = (A.data != 0) & (A.coords[0] != A.coords[1])
     (i, j), values = (ends[there] for ends in A.coords), A.data[there]
-    wrong = np.flatnonzero(~(values > 0))
+    wrong = np.flatnonzero(~((values > 0) & (values < np.inf)))
     if wrong.size:
         raise DataError(
             f"the adjacency matrix has {values[wrong[0]]} in row {i[wrong[0]]}, column "
-            f"{j[wrong[0]]} ({wrong.size} below 0 or NaN in all): an edge says that two nodes may "
-            "be similar; give 0 where they are not, or abs(A) if every entry is an edge"
+            f"{j[wrong[0]]} ({wrong.size} below 0, NaN or inf in all): an edge says that two nodes "
+            "may be similar; give 0 where they are not, or abs(A) if every entry is an edge"
         )
     edges = unique_edges(np.vstack([i, j]).astype(np.int64))
     if i.size != 2 * edges.shape[1]:

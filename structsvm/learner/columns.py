@@ -212,9 +212,7 @@ def warn_of_labels(
 
 
 def scaled_factor(learner: Any) -> tuple[Floats, float]:
-    """``L^T`` of features in which the untrained metric is a multiple of the identity, (rank,
-    P).
-    """
+    """``L^T``, (rank, P), of features in which the untrained metric is a multiple of ``I``."""
     ratio = price_ratio(learner)
     start = learner.baselines_["untrained"].factor
     scale = np.sqrt(np.einsum("pr,pr->p", start, start))

@@ -64,6 +64,9 @@ class TraceObjective:
     of the values there are counts, over their number. There is no matrix ``A`` of that."""
 
     def __post_init__(self) -> None:
+        """Check what compiled code relies on, once."""
+        if self.Z.ndim != 2 or self.Z.shape[0] == 0:
+            raise OracleError(f"Z must have shape (T, r) with T >= 1, got {self.Z.shape}")
         within = all_within(self.Z, LARGEST)
         if self.gaps:
             object.__setattr__(self, "gaps", not within and has_gaps(self.Z))
@@ -75,6 +78,12 @@ class TraceObjective:
             raise OracleError(
                 f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
             )
+        if self.truth_weight < 0:
+            raise OracleError(f"truth_weight must be >= 0, got {self.truth_weight}")
+        if self.signs is not None and (
+            self.signs.shape != (self.Z.shape[1],) or not np.isin(self.signs, (-1.0, 1.0)).all()
+        ):
+            raise OracleError("signs must hold +1 or -1 for each column of Z")
         object.__setattr__(self, "Z", read_only(self.Z))
         if self.signs is not None:
             object.__setattr__(self, "signs", read_only(self.signs))
