@@ -91,15 +91,13 @@ def _by_active_set(
     """The maximum, the duality gap and the value; ridge and all, it is one of cuts."""
     from structsvm.masters.support_search import ascend  # numba takes long to import
 
-    C, f = F.shape
-    first = n_groups + 1  # after the null cuts, and that of bounds on the weights, of which none is
-    R, o, x = np.zeros((first + C, f + C)), np.zeros(first + C), np.zeros(first + C)
-    R[first:, :f], o[first:], x[:n_groups] = F, q, 1.0
-    R[np.arange(first, first + C), np.arange(f, f + C)] = math.sqrt(ridge)
-    group = np.concatenate((np.arange(n_groups), [n_groups], groups))
-    worth, center, v = float(np.abs(q).max(initial=0.0)), np.zeros(f + C), np.empty(f + C)
-    gap, above = ascend(R, o, group, n_groups, first + C, center, x, worth, v)
-    return x[first:], gap, above - gap
+    (C, f), n = F.shape, n_groups  # the null cuts come first
+    R, o, x = np.zeros((n + C, f + C)), np.zeros(n + C), np.zeros(n + C)
+    R[n:, :f], o[n:], x[:n] = F, q, 1.0
+    R[np.arange(n, n + C), np.arange(f, f + C)] = math.sqrt(ridge)
+    group, v = np.concatenate((np.arange(n), groups)), np.empty(f + C)
+    gap, above = ascend(R, o, group, n, x, float(np.abs(q).max(initial=0.0)), v)
+    return x[n:], gap, above - gap
 
 
 class _Iterate:

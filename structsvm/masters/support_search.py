@@ -1,22 +1,16 @@
 """Compiled: the multipliers of a small quadratic program, by an active-set method.
 
-The dual of ``min |v - center|^2 / 2 + sum_g max_{i in g} o_i + <r_i, v>``, ``v_j >= 0`` in some
-coordinates, is
+The dual of ``min |v|^2 / 2 + sum_g max_{i in g} o_i + <r_i, v>`` is
 
-    max  <o, x> + min_v |v - center|^2 / 2 + <R^T x, v>    over  x >= 0,  sum_{i in g} x_i = 1 .
+    max  <o, x> - |R^T x|^2 / 2    over  x >= 0,  sum_{i in g} x_i = 1 .
 
-Each group begins with its null cut, ``o_i = 0`` and ``r_i = 0``. The bounds are one more group, of
-rows ``-e_j``, whose sum is free. The first rows of ``R`` are the null ones of all groups, the next
-ones the cuts, the last ones the bounds.
-
-The primal active-set method for quadratic programs (Nocedal and Wright, Numerical Optimization,
-2006, algorithm 16.3) steps towards the maximum over the ``x`` of a support. Where a row comes to
-zero on the way, it leaves the support; after a whole step, rows enter that are violated.
+The first rows are the null cuts of all groups, ``o_i = 0`` and ``r_i = 0``. The primal active-set
+method for quadratic programs (Nocedal and Wright, Numerical Optimization, 2006, algorithm 16.3)
+steps towards the maximum over the ``x`` of a support. Where a row comes to zero on the way, it
+leaves the support; after a whole step, rows enter that are violated.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,76 +30,50 @@ ROUNDING = 1e-14
 """What a duality gap may be wrong by, for each unit of the objective and of its terms."""
 
 
-class _Program(NamedTuple):
-    R: Floats
-    """(n, d)."""
-    o: Floats
-    """(n,)."""
-    group: Ints
-    """Of each row, (n,)."""
-    n_groups: int
-    """Without that of the bounds."""
-    first_bound: int
-    """The row."""
-    center: Floats
-    """(d,)."""
-
-
 @compiled(error_model="numpy")
 def ascend(
-    R: Floats,
-    o: Floats,
-    group: Ints,
-    n_groups: int,
-    first_bound: int,
-    center: Floats,
-    x: Floats,
-    worth: float,
-    v: Floats,
+    R: Floats, o: Floats, group: Ints, n_groups: int, x: Floats, worth: float, v: Floats
 ) -> tuple[float, float]:
-    """Make feasible multipliers ``x`` optimal, and write the weight ``v``: gap and objective."""
-    p, n = _Program(R, o, group, n_groups, first_bound, center), x.size
+    """Make feasible multipliers ``x`` optimal, and write ``v = -R^T x``: gap and objective."""
+    n = x.size
     inside, step, rest = np.empty(n, np.bool_), np.empty(n), np.empty(n, np.int64)
     D, H, y = np.empty((n, v.size)), np.empty((n, n)), np.empty(n)
-    leads, largest = np.empty(n_groups + 1, np.int64), np.zeros(n_groups, np.int64)
+    leads, largest = np.empty(n_groups, np.int64), np.zeros(n_groups, np.int64)
     for i in range(n):
         inside[i] = x[i] > 0.0
     is_whole = True
     for _ in range(STEPS * n):
         if is_whole:
-            gap, value = _look(p, x, v, y, largest, inside)
+            gap, value = _look(R, o, group, x, v, y[:n_groups], largest, inside)
             if gap <= ROUNDING * (worth + abs(value)):
                 break
-        _weigh(p, x, n, v)
-        m = _split(p, x, inside, leads, rest)
-        _direct(p, v, leads, rest, m, D, H, y, step)
+        _weigh(R, x, v)
+        m = _split(group, x, inside, leads, rest)
+        _direct(R, o, group, v, leads, rest, m, D, H, y, step)
         is_whole = _move(x, step, inside)
-    return _look(p, x, v, y, largest, inside)
+    return _look(R, o, group, x, v, y[:n_groups], largest, inside)
 
 
 @inner(error_model="numpy")
-def _weigh(p: _Program, x: Floats, end: int, v: Floats) -> None:
-    """``v = center - R^T x``, of the rows before ``end``."""
-    for j in range(v.size):
-        v[j] = p.center[j]
-    for i in range(end):
+def _weigh(R: Floats, x: Floats, v: Floats) -> None:
+    v[:] = 0.0
+    for i in range(x.size):
         if x[i] != 0.0:
             for j in range(v.size):
-                v[j] -= x[i] * p.R[i, j]
+                v[j] -= x[i] * R[i, j]
 
 
 @inner(error_model="numpy")
-def _split(p: _Program, x: Floats, inside: Mask, leads: Ints, rest: Ints) -> int:
+def _split(group: Ints, x: Floats, inside: Mask, leads: Ints, rest: Ints) -> int:
     """The support: of each group the row with the largest ``x``, which leads, and the m others."""
     for g in range(leads.size):
         leads[g] = g
     for i in range(x.size):
-        g = p.group[i]
-        if g < p.n_groups and x[i] > x[leads[g]]:
-            leads[g] = i
+        if x[i] > x[leads[group[i]]]:
+            leads[group[i]] = i
     m = 0
     for i in range(x.size):
-        if inside[i] and leads[p.group[i]] != i:
+        if inside[i] and leads[group[i]] != i:
             rest[m] = i
             m += 1
     return m
@@ -113,7 +81,9 @@ def _split(p: _Program, x: Floats, inside: Mask, leads: Ints, rest: Ints) -> int
 
 @inner(error_model="numpy")
 def _direct(
-    p: _Program,
+    R: Floats,
+    o: Floats,
+    group: Ints,
     v: Floats,
     leads: Ints,
     rest: Ints,
@@ -125,22 +95,20 @@ def _direct(
 ) -> None:
     """Newton's step on the support, ``D D^T`` times which is the gradient."""
     for k in range(m):
-        i, lead = rest[k], leads[p.group[rest[k]]]
-        y[k] = p.o[i] - p.o[lead]
+        i, lead = rest[k], leads[group[rest[k]]]
+        y[k] = o[i] - o[lead]
         for j in range(v.size):
-            D[k, j] = p.R[i, j] - p.R[lead, j]
+            D[k, j] = R[i, j] - R[lead, j]
             y[k] += D[k, j] * v[j]
         for q in range(k + 1):
             H[k, q] = 0.0
             for j in range(v.size):
                 H[k, q] += D[k, j] * D[q, j]
     _solve(H, m, y)
-    for i in range(step.size):
-        step[i] = 0.0
+    step[:] = 0.0
     for k in range(m):
         step[rest[k]] = y[k]
-        step[leads[p.group[rest[k]]]] -= y[k]
-    step[p.n_groups] = 0.0
+        step[leads[group[rest[k]]]] -= y[k]
 
 
 @inner(error_model="numpy")
@@ -182,32 +150,30 @@ def _move(x: Floats, step: Floats, inside: Mask) -> bool:
 
 @inner(error_model="numpy")
 def _look(
-    p: _Program, x: Floats, v: Floats, heights: Floats, largest: Ints, inside: Mask
+    R: Floats,
+    o: Floats,
+    group: Ints,
+    x: Floats,
+    v: Floats,
+    heights: Floats,
+    largest: Ints,
+    inside: Mask,
 ) -> tuple[float, float]:
-    """Let bounds and ``v`` follow from the other ``x``: the duality gap and the objective."""
-    _weigh(p, x, p.first_bound, v)
-    for i in range(p.first_bound, x.size):
-        below = 0.0
-        for j in range(v.size):
-            below += p.R[i, j] * v[j]
-        x[i], inside[i] = max(below, 0.0), below > 0.0
-        for j in range(v.size):
-            v[j] -= x[i] * p.R[i, j]
+    """The duality gap and the objective; the largest row of each group enters the support."""
+    _weigh(R, x, v)
     gap = value = 0.0
-    for g in range(p.n_groups):
-        heights[g] = -np.inf
-    for i in range(p.first_bound):
-        g, height = p.group[i], p.o[i]
+    heights[:] = -np.inf
+    for i in range(x.size):
+        g, height = group[i], o[i]
         for j in range(v.size):
-            height += p.R[i, j] * v[j]
-        if g < p.n_groups:
-            gap -= x[i] * height
-            if height > heights[g]:
-                heights[g], largest[g] = height, i
-    for g in range(p.n_groups):
+            height += R[i, j] * v[j]
+        gap -= x[i] * height
+        if height > heights[g]:
+            heights[g], largest[g] = height, i
+    for g in range(heights.size):
         inside[largest[g]] = True
         gap += heights[g]
         value += heights[g]
     for j in range(v.size):
-        value += 0.5 * (v[j] - p.center[j]) ** 2
+        value += 0.5 * v[j] ** 2
     return gap, value
