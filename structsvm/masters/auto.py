@@ -52,8 +52,5 @@ def master_from(name: str | Master) -> Master:
     """A master itself, or the one of a name."""
     if isinstance(name, Master):
         return name
-    named: dict[str, Master] = {
-        "auto": AutoMaster(),
-        "newton": NewtonMaster(),
-    }
+    named: dict[str, Master] = {"auto": AutoMaster(), "newton": NewtonMaster()}
     return named.get(name.lower()) or CvxpyMaster(name)

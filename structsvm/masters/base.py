@@ -14,15 +14,7 @@ from structsvm.problem import Regularized
 from structsvm.regularizers import Quadratic
 from structsvm.support.arrays import Floats
 
-__all__ = [
-    "Master",
-    "MasterSolution",
-    "Proximal",
-    "Request",
-    "acceptable",
-    "checked",
-    "clean_multipliers",
-]
+__all__ = ["Master", "MasterSolution", "Proximal", "Request", "acceptable", "checked"]
 
 
 @dataclass(frozen=True, eq=False)

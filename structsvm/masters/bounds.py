@@ -27,8 +27,8 @@ CONIC = "to the accuracy of the conic solver"
 CHUNK = 2**26
 """Bytes of slopes whose magnitudes are in memory at a time."""
 
-SHRINKAGES = (0.0, 1e-7, 1e-6, 1e-5, 1e-4)
-"""Parts of a plane that are given up, one after the other, until a conic program proves a bound."""
+SHARES = (1.0, 1.0 - 1e-7, 1.0 - 1e-6, 1.0 - 1e-5, 1.0 - 1e-4)
+"""Of a plane, tried one after the other until a conic program proves a bound."""
 
 ROUNDING = 2.0**-45
 """What a sum may be wrong by, for each unit of the sum of the magnitudes of its terms.
@@ -66,15 +66,12 @@ def lower_bound(
     a conic program.
     """
     offset, slope = float(multipliers @ cuts.intercepts), multipliers @ cuts.slopes
-    size = None if truths is None else _magnitudes(multipliers, cuts.slopes) + 2.0 * truths
-    return plane_bound(risk, offset, slope, upper, size)
-
-
-def _magnitudes(multipliers: Floats, slopes: Floats) -> Floats:
-    """``multipliers @ |slopes|``, (d,), some columns at a time: slopes may take gigabytes."""
-    step = max(1, CHUNK // (8 * max(1, len(slopes))))
-    columns = (slopes[:, k : k + step] for k in range(0, slopes.shape[1], step))
-    return np.concatenate([multipliers @ np.abs(some) for some in columns])
+    if truths is None:
+        return plane_bound(risk, offset, slope, upper)
+    step = max(1, CHUNK // (8 * max(1, len(cuts))))  # slopes may take gigabytes
+    columns = (cuts.slopes[:, k : k + step] for k in range(0, slope.size, step))
+    size = np.concatenate([multipliers @ np.abs(some) for some in columns])
+    return plane_bound(risk, offset, slope, upper, size + 2.0 * truths)
 
 
 def plane_bound(
@@ -95,18 +92,10 @@ def plane_bound(
             least -= 0.0 if size is None else ROUNDING * abs(least)
             bounds.append((s * offset + least, CERTIFIED))
     if risk.constraints is not None or not risk.regularizer.has_closed_form:
-        bounds.append((_conic_bound(risk, offset, slope), CONIC))
+        conic = (conic_minimum(risk, s * offset, s * slope) for s in SHARES)
+        bounds.append((next((bound for bound in conic if math.isfinite(bound)), -np.inf), CONIC))
     finite = [bound for bound in bounds if math.isfinite(bound[0])]
     return max(finite, key=lambda bound: bound[0], default=(-np.inf, CERTIFIED))
-
-
-def _conic_bound(risk: Regularized, offset: float, slope: Floats) -> float:
-    for shrinkage in SHRINKAGES:
-        s = 1.0 - shrinkage
-        bound = conic_minimum(risk, s * offset, s * slope)
-        if math.isfinite(bound):
-            return bound
-    return -np.inf
 
 
 def _most(
@@ -152,9 +141,7 @@ def conic_minimum(risk: Regularized, offset: float, slope: Floats) -> float:
 
 
 def dual_bound(problem: cp.Problem) -> float:
-    """A lower bound of the minimum of a convex problem, from a dual point that Clarabel
-    proposes.
-    """
+    """A lower bound of the minimum, from a dual point that Clarabel proposes."""
     import clarabel
     import cvxpy as cp
 
@@ -207,18 +194,18 @@ def _into_dual_cone(z: Floats, dims: Any) -> Floats:
         size = order * (order + 1) // 2
         z[at : at + size] = _semidefinite(z[at : at + size], order)
         at += size
-    for _ in range(dims.exp):
-        z[at : at + 3] = _dual_exponential(*z[at : at + 3].tolist())
+    for _ in range(dims.exp):  # the closure of u < 0, -u exp(v / u - 1) <= w
+        u, v, w = z[at : at + 3].tolist()
+        with np.errstate(over="ignore"):
+            low = (0.0, max(v, 0.0), 0.0) if u >= 0 else (u, v, float(-u * np.exp(v / u - 1.0)))
+        z[at : at + 3] = low[0], low[1], max(w, low[2])
         at += 3
-    for alpha in dims.p3d:
-        u, v = max(z[at], 0.0), max(z[at + 1], 0.0)
-        most = (u / alpha) ** alpha * (v / (1 - alpha)) ** (1 - alpha)
-        z[at : at + 3] = u, v, np.clip(z[at + 2], -most, most)
-        at += 3
-    for alphas in getattr(dims, "pnd", ()):  # cvxpy has had these cones since 1.8
-        u, n = np.maximum(z[at : at + len(alphas)], 0.0), len(alphas)
-        most = float(np.prod((u / np.asarray(alphas)) ** np.asarray(alphas)))
-        z[at : at + n], z[at + n] = u, np.clip(z[at + n], -most, most)
+    # cvxpy has had products of more than two powers since 1.8.
+    for alphas in [*((alpha, 1.0 - alpha) for alpha in dims.p3d), *getattr(dims, "pnd", ())]:
+        n, powers = len(alphas), np.asarray(alphas)
+        z[at : at + n] = np.maximum(z[at : at + n], 0.0)
+        most = float(np.prod((z[at : at + n] / powers) ** powers))
+        z[at + n] = np.clip(z[at + n], -most, most)
         at += n + 1
     return z
 
@@ -234,11 +221,3 @@ def _semidefinite(upper: Floats, order: int) -> Floats:
         return upper
     matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return np.asarray(matrix[rows, cols] * scale)
-
-
-def _dual_exponential(u: float, v: float, w: float) -> tuple[float, float, float]:
-    """A point of the closure of ``u < 0, -u exp(v / u - 1) <= w`` that is near this one."""
-    if u >= 0:
-        return 0.0, max(v, 0.0), max(w, 0.0)
-    with np.errstate(over="ignore"):
-        return u, v, max(w, float(-u * np.exp(v / u - 1.0)))

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from structsvm.errors import MasterError, SettingsError
-from structsvm.masters.base import (
-    DEFAULT_REQUEST,
-    Master,
-    MasterSolution,
-    Request,
-    clean_multipliers,
-)
+from structsvm.masters.base import DEFAULT_REQUEST, Master, MasterSolution, Request, checked
 from structsvm.masters.working_set import WorkingSet
 from structsvm.problem import Regularized
 from structsvm.support.quiet import without_warnings
@@ -41,10 +35,6 @@ USUAL_OPTIONS: dict[str, dict[str, Any]] = {
     "SCS": {"eps_abs": 1e-6, "eps_rel": 1e-6, "max_iters": 20_000},
     "OSQP": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 100_000},
 }
-
-
-INTERRUPTED = "interrupted"
-"""The status of SCS and OSQP after Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -111,24 +101,17 @@ class CvxpyMaster(Master):
         further = risk.further_constraints(B)
         problem = cp.Problem(cp.Minimize(objective), [*constraints, *further])
         precise = request.tol < PRECISE
-        label = solve_with(problem, self._candidates(risk.space, precise), precise)
-        if w.value is None or not np.isfinite(w.value).all():
-            raise MasterError(f"the master returned no finite weight ({label})")
-        dual = np.zeros(0) if stack is None else np.atleast_1d(stack.dual_value)
-        return MasterSolution(
-            risk.space.project(np.asarray(w.value)),
-            clean_multipliers(dual, cuts),
-            label,
-            duals=tuple(constraint.dual_value for constraint in further) if further else None,
-        )
-
-    def _candidates(self, space: WeightSpace, precise: bool) -> list[str]:
         usual = ["CLARABEL", "SCS"]
-        if largest_order(space) > LARGE_ORDER and not precise:
+        if largest_order(risk.space) > LARGE_ORDER and not precise:
             usual.reverse()
-        if self.solver == "auto":
-            return usual
-        return [self.solver.upper(), *(name for name in usual if name != self.solver.upper())]
+        if (own := self.solver.upper()) != "AUTO":
+            usual = [own, *(name for name in usual if name != own)]
+        label = solve_with(problem, usual, precise)
+        if w.value is None:
+            raise MasterError(f"the master returned no weight ({label})")
+        dual = np.zeros(0) if stack is None else np.atleast_1d(stack.dual_value)
+        duals = tuple(constraint.dual_value for constraint in further) if further else None
+        return checked(MasterSolution(w.value, dual, label, duals=duals), risk, cuts)
 
 
 def largest_order(space: WeightSpace) -> int:
@@ -148,15 +131,11 @@ def raw_answer(
 ) -> tuple[Any, Any, Any]:
     data, chain, inverse = problem.get_problem_data(solver, solver_opts=dict(options))
     raw = chain.solve_via_data(problem, data, warm_start=True, solver_opts=dict(options))
-    if _status_of(raw) == INTERRUPTED:
-        signal.raise_signal(signal.SIGINT)
-    return raw, chain, inverse
-
-
-def _status_of(raw: Any) -> str:
     info = raw.get("info") if isinstance(raw, Mapping) else getattr(raw, "info", None)
     status = info.get("status") if isinstance(info, Mapping) else getattr(info, "status", None)
-    return str(status)
+    if status == "interrupted":  # SCS and OSQP have taken Ctrl-C for themselves
+        signal.raise_signal(signal.SIGINT)
+    return raw, chain, inverse
 
 
 def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
@@ -173,7 +152,7 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
         except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError) as error:
             if isinstance(error, cp.error.DCPError):
                 raise SettingsError(
-                    f"the regularizer or a constraint is not convex: {error}"
+                    f"a regularizer or constraint is not convex: {error}"
                 ) from error
             tried.append(f"{name.lower()} failed")
             continue
@@ -185,13 +164,11 @@ def solve_with(problem: cp.Problem, solvers: list[str], precise: bool) -> str:
     if inaccurate is not None:
         problem.unpack(inaccurate)  # a later solver that found none took the values away
         return ", ".join(tried)
-    if problem.status == cp.UNBOUNDED:
-        raise MasterError(
-            "the master is unbounded: the regularizer is not nonnegative, so that the objective "
-            "has no minimum; use one that is, such as a norm"
-        )
-    if problem.status == cp.INFEASIBLE:
-        raise MasterError(
-            "the master is infeasible: do the extra constraints contradict each other?"
-        )
-    raise MasterError(f"no solver could solve the master: {', '.join(tried)}")
+    reasons = {
+        cp.UNBOUNDED: "unbounded: the regularizer is not nonnegative; use one that is, as a norm",
+        cp.INFEASIBLE: "infeasible: do the extra constraints contradict each other?",
+    }
+    why = reasons.get(str(problem.status))
+    raise MasterError(
+        f"the master is {why}" if why else f"no solver could solve the master: {', '.join(tried)}"
+    )

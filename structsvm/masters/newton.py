@@ -94,7 +94,7 @@ class NewtonMaster(Master):
             If the regularizer or a constraint is not handled, or the gap does not close.
         """
         omega = risk.quadratic
-        if omega is None or risk.constraints is not None:
+        if omega is None or not self.handles(risk):
             raise MasterError("newton handles squared norms and traces, without extra constraints")
         with single_threaded():
             if request.proximal is None and omega.curvature.min() <= 0:
@@ -108,20 +108,15 @@ class NewtonMaster(Master):
         return MasterSolution(found.w, found.alpha, "newton", is_projected=True)
 
     def _proximal_point(
-        self,
-        risk: Regularized,
-        cuts: WorkingSet,
-        omega: Quadratic,
-        request: Request,
+        self, risk: Regularized, cuts: WorkingSet, omega: Quadratic, request: Request
     ) -> MasterSolution:
         """Strongly convex problems around the best weight, ever less bound to it."""
         w = np.zeros(risk.space.dim) if request.start is None else request.start
-        alpha = cuts.multipliers
+        alpha = multipliers = cuts.multipliers
         worth = _restricted_value(risk, cuts, np.zeros(risk.space.dim))
         radius = max(float(np.linalg.norm(w)), 0.03 * worth / omega.linear.max())
         weight = max(0.03 * worth / max(radius**2, 1e-300), 1e-300)
         upper, lower, gap, idle = np.inf, 0.0, np.inf, 0
-        multipliers = alpha
         for _ in range(self.max_steps):
             # Of multipliers that are equally good, interior points find those that are feasible
             # for the trace by itself.
@@ -208,8 +203,7 @@ class _Restricted:
         reach = at.best[groups] - at.gradient <= REACH * shortfall[groups]
         active = np.flatnonzero((at.alpha > 0) | reach)
         active = active[np.argsort(groups[active], kind="stable")]
-        F = self._factor(at, active)
-        alpha = at.alpha[active]
+        F, alpha = self._factor(at, active), at.alpha[active]
         ridge = damping * max(float((F**2).sum()) / active.size, 1e-300)
         image = alpha @ F
         curved = float(image @ image + ridge * (alpha @ alpha))
@@ -227,10 +221,10 @@ class _Restricted:
         """``F`` with ``F F^T`` the curvature of the dual in these multipliers, (C, f), f <= C."""
         kind = np.float32 if at.relative_gap > COARSE else np.float64
         step = max(1, CHUNK // (8 * self.curvature.size))
-        root, sizes, parts = np.sqrt(self.curvature), np.ones(active.size), []
+        stretch, sizes, parts = np.sqrt(self.curvature), np.ones(active.size), []
         for k in range(0, max(1, active.size), step):
             rows = self.cuts.slopes[active[k : k + step]]
-            rows /= root
+            rows /= stretch
             norms = np.sqrt(np.einsum("cd,cd->c", rows, rows))  # single precision: few exponents
             sizes[k : k + step] = np.where(norms > 0, norms, 1.0)
             rows /= sizes[k : k + step, None]
@@ -238,8 +232,14 @@ class _Restricted:
         F = np.concatenate(parts)
         if F.shape[1] <= active.size:
             return np.asarray(sizes[:, None] * F, dtype=np.float64)
-        accuracy = SINGLE if kind is np.float32 else DOUBLE
-        return sizes[:, None] * _square_root((F @ F.T).astype(np.float64), accuracy)
+        # The square root of F F^T, by its numerical rank.
+        H = (F @ F.T).astype(np.float64)
+        least = SINGLE if kind is np.float32 else DOUBLE
+        least *= float(H.diagonal().max(initial=0.0))
+        factor, pivots, rank, _ = dpstrf(H, tol=least, lower=1)
+        root: Floats = np.empty((len(H), rank))
+        root[pivots - 1] = np.tril(factor)[:, :rank]
+        return sizes[:, None] * root
 
 
 def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) -> _Point:
@@ -248,30 +248,16 @@ def _ascend(restricted: _Restricted, alpha: Floats, tol: float, max_steps: int) 
     for _ in range(max_steps):
         if at.relative_gap <= tol:
             break
-        direction = restricted.newton_direction(at, damping)
-        ahead, step = _search(restricted, at, direction)
+        direction, step = restricted.newton_direction(at, damping), 1.0
+        promised = float(at.gradient @ direction)
+        while True:  # until the dual has risen by a part of what its slope promises
+            ahead = restricted.at(at.alpha + step * direction)
+            least = at.value + 1e-4 * step * promised - 1e-14 * abs(at.value)
+            if ahead.value >= least or step < 1e-6:
+                break
+            step *= 0.5
         if ahead.value <= at.value and ahead.gap >= at.gap:
             break
         damping = damping * 100 if step < 0.3 else max(1e-10, damping / 10)
         at = ahead
     return at
-
-
-def _search(restricted: _Restricted, at: _Point, direction: Floats) -> tuple[_Point, float]:
-    """Backtrack until the dual has risen by a part of what its slope promises."""
-    promised = float(at.gradient @ direction)
-    step = 1.0
-    while True:
-        ahead = restricted.at(at.alpha + step * direction)
-        if ahead.value >= at.value + 1e-4 * step * promised - 1e-14 * abs(at.value) or step < 1e-6:
-            return ahead, step
-        step *= 0.5
-
-
-def _square_root(H: Floats, accuracy: float) -> Floats:
-    """``F`` (C, r) with ``F F^T = H`` for a positive semi-definite H, r its numerical rank."""
-    least = accuracy * float(H.diagonal().max(initial=0.0))
-    factor, pivots, rank, _ = dpstrf(H, tol=least, lower=1)
-    F: Floats = np.empty((len(H), rank))
-    F[pivots - 1] = np.tril(factor)[:, :rank]
-    return F

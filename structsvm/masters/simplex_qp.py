@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from structsvm.masters.working_set import group_sums
 from structsvm.parallel.base import Task
 from structsvm.parallel.once import together
 from structsvm.support.arrays import Floats, Ints
@@ -166,7 +165,7 @@ def _condensed(
     starts, cap = starts[begin:end] - rows.start, cap[begin:end]
     total = np.add.reduceat(weights, starts)
     np.multiply(F, weights[:, None], out=spread)
-    sums = group_sums(spread, starts)
+    sums = np.add.reduceat(spread, starts, axis=0)
     means = sums / total[:, None]
     np.take(means, groups, axis=0, out=spread, mode="clip")  # "raise" would copy
     np.subtract(F, spread, out=spread)

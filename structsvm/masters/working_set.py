@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.support.arrays import Floats, Ints
 
-__all__ = [
-    "ActiveCut",
-    "Cut",
-    "Labelling",
-    "Labellings",
-    "WorkingSet",
-    "as_objects",
-    "group_sums",
-]
+__all__ = ["ActiveCut", "Cut", "Labelling", "Labellings", "WorkingSet", "as_objects"]
 
 Labelling = tuple[int, Any, float, float]
 """A labelling of a cut: sample, what is kept of it, its loss, and its share of the cut, which is 1
@@ -97,11 +89,6 @@ class WorkingSet:
     def multipliers(self) -> Floats:
         """Last multiplier of each cut, 0 for a new one: where a master may start, (C,)."""
         return self._multipliers[: len(self._keys)]
-
-    def cuts(self) -> list[Cut]:
-        """The cuts, in their order."""
-        rows = zip(self.groups.tolist(), self.intercepts.tolist(), self.slopes, strict=True)
-        return [Cut(group, intercept, slope) for group, intercept, slope in rows]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays that :meth:`restore` takes, which does without the labellings."""
@@ -187,7 +174,14 @@ class WorkingSet:
         weights = self._multipliers[which] / self._multipliers[which].sum()
         intercept = float(weights @ self._intercepts[which])
         slope = weights @ self._slopes[which]
-        labellings = _shared([self._labellings[k] for k in which], weights.tolist())
+        parts = [self._labellings[k] for k in which]
+        labellings: Labellings = None
+        if None not in parts:
+            labellings = tuple(
+                (sample, kept, loss, weight * share)
+                for part, weight in zip(parts, weights.tolist(), strict=True)
+                for sample, kept, loss, share in part or ()
+            )
         return Cut(int(self._groups[which[0]]), intercept, slope, labellings)
 
     def _keep(self, which: NDArray[np.intp]) -> None:
@@ -224,20 +218,5 @@ def as_objects(items: Sequence[Any]) -> NDArray[Any]:
     return found
 
 
-def _shared(parts: list[Labellings], weights: list[float]) -> Labellings:
-    """The labellings of an average of cuts; None if those of a part are not known."""
-    found: list[Labelling] = []
-    for part, weight in zip(parts, weights, strict=True):
-        if part is None:
-            return None
-        found += [(sample, kept, loss, weight * share) for sample, kept, loss, share in part]
-    return tuple(found)
-
-
 def _key(cut: Cut) -> int:
     return hash((cut.group, cut.intercept, cut.slope.tobytes()))
-
-
-def group_sums(rows: Floats, starts: Ints) -> Floats:
-    """The sums of ``rows``, (C, f), over groups of neighbours that begin at ``starts``, (G, f)."""
-    return np.asarray(np.add.reduceat(rows, starts, axis=0))

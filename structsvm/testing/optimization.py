@@ -203,7 +203,7 @@ def _check_restricted(
     )
     B, w_var, cone = risk.space.variable()
     slacks = cp.Variable(cuts.n_groups, nonneg=True)
-    rows = [slacks[c.group] >= c.intercept + c.slope @ w_var for c in cuts.cuts()]
+    rows = [slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w_var]
     total = risk.regularizer.as_cvxpy(B, w_var, risk.space) + cp.sum(slacks)
     least = cp.Problem(cp.Minimize(total), [*cone, *rows]).solve(solver="CLARABEL")
     w = risk.space.project(w)
