@@ -1,23 +1,14 @@
-"""What recordings are asked in one compiled pass is what numpy says of them."""
+"""Moments of recordings, found in one compiled pass, are those of numpy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from structsvm.data.samples import Standardizer, centred, far_from_zero, is_constant
 from structsvm.support.arrays import all_within
-from structsvm.support.compiled import all_vary, near_zero, standardize
+from structsvm.support.compiled import moments
 from structsvm.support.stack import Stack
-
-
-def standardized(X: np.ndarray, spread: float) -> np.ndarray | None:
-    stack = Stack.of([X])
-    (done,) = standardize(stack, spread)
-    return stack.rows if done else None
-
-
-def all_near_zero(X: np.ndarray) -> bool:
-    return bool(near_zero(Stack.around(X))[0])
 
 
 SHAPES = [(1, 1), (2, 1), (1, 3), (7, 2), (50, 5), (203, 10), (64, 33)]
@@ -52,58 +43,40 @@ def test_no_values_are_within_any_bound():
 )
 def test_the_form_of_an_array_does_not_matter(X, as_given):
     given = as_given(X)
-    found, plain = (standardized(x, 1e-12) for x in (given, np.array(given, dtype=np.float64)))
-    assert (found is None) == (plain is None)
-    if found is not None:
-        np.testing.assert_array_equal(found, plain)
+    found, plain = (moments(Stack.around(x)) for x in (given, np.array(given, dtype=np.float64)))
+    np.testing.assert_array_equal(found, plain)
 
 
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if min(shape) > 1], ids=str)
-def test_standardized_columns_are_those_of_numpy_to_the_last_bit(shape):
-    X = np.random.default_rng(0).normal(3.0, 2.0, shape)
-    away = X - np.add.reduce(X, axis=0) / len(X)
-    deviation = np.sqrt(np.add.reduce(away * away, axis=0) / len(X))
-    X.setflags(write=False)
-    np.testing.assert_array_equal(standardized(X, 1e-12), away * (1.0 / deviation))
-
-
-def test_what_is_missing_or_constant_is_left_to_a_second_look():
-    X = np.random.default_rng(1).normal(size=(20, 3))
-    missing, constant, nearly = X.copy(), X.copy(), X.copy()
-    missing[4, 1] = np.nan
-    constant[:, 2] = 0.1
-    nearly[:, 0] = 1e6 + 1e-7 * X[:, 0]
-    assert standardized(X, 1e-12) is not None
-    for unclear in (missing, constant, nearly):
-        assert standardized(unclear, 1e-12) is None
-        assert not all_vary(unclear, 1e-6)
-    assert all_vary(X, 1e-6)
-
-
-def test_a_column_is_near_zero_if_its_mean_is_clearly_within_a_deviation():
-    X = np.random.default_rng(2).normal(size=(500, 4))
-    assert all_near_zero(X)
-    assert not all_near_zero(X + 3.0 * (np.arange(4) == 2))
-    assert not all_near_zero(np.where(np.arange(4) == 1, np.nan, X))
+def test_moments_are_those_of_numpy_to_the_last_bit():
+    rng = np.random.default_rng(3)
+    Xs = [rng.normal(3.0, 2.0, (T, 4)) for T in (1, 2, 3, 4, 5, 64, 203)]
+    Xs[5][7, 1] = np.nan
+    for X, mean, deviation in zip(Xs, *moments(Stack.of(Xs)), strict=True):
+        away = X - np.add.reduce(X, axis=0) / len(X)
+        np.testing.assert_array_equal(mean, np.add.reduce(X, axis=0) / len(X))
+        np.testing.assert_array_equal(deviation, np.sqrt(np.add.reduce(away**2, axis=0) / len(X)))
 
 
 def test_recordings_side_by_side_are_standardised_as_each_alone():
     rng = np.random.default_rng(3)
     Xs = [rng.normal(3.0, 2.0, (T, 4)) for T in (1, 2, 3, 4, 5, 64, 203)]
     Xs[5][:, 1] = 0.1
-    stack = Stack.of(Xs)
-    done = standardize(stack, 1e-12)
-    for X, found, is_done in zip(Xs, stack.arrays(), done, strict=True):
-        alone = standardized(X, 1e-12)
-        assert is_done == (alone is not None)
-        np.testing.assert_array_equal(found, X if alone is None else alone)
-    near = near_zero(stack)
-    assert near.tolist() == [all_near_zero(X) for X in stack.arrays()]
+    Xs[6][:, 0] = 1e6 + 1e-7 * Xs[6][:, 0]
+    standardizer = Standardizer("recording")
+    for X, found in zip(Xs, standardizer.of_stack(Stack.of(Xs)).arrays(), strict=True):
+        np.testing.assert_array_equal(found, standardizer(X))
+    assert not standardizer(Xs[5])[:, 1].any()
+
+
+def test_a_mean_within_a_deviation_stays():
+    X = np.random.default_rng(2).normal(size=(500, 4))
+    assert centred(X) is X
+    assert far_from_zero(Stack.around(X + 3.0 * (np.arange(4) == 2))) == [0]
+    assert far_from_zero(Stack.around(np.where(np.arange(4) == 1, np.nan, X))) == [0]
 
 
 def test_an_array_may_be_looked_at_where_it_is():
     X = np.random.default_rng(4).normal(size=(50, 3))
     assert Stack.around(X).rows is X
-    assert np.shares_memory(Stack.around(X).array(0), X)
     X.setflags(write=False)
-    assert all_near_zero(X)
+    assert is_constant(X).tolist() == [False] * 3

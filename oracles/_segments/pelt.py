@@ -44,7 +44,7 @@ from structsvm.oracles._segments.vectors import (
     where_larger,
 )
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.compiled import add_squares, compiled, inner
+from structsvm.support.compiled import compiled, inner
 from structsvm.support.interrupts import pieces
 from structsvm.support.plain import read_only
 from structsvm.support.stack import Stack, offsets
@@ -200,7 +200,16 @@ def rounding_at(r: int, scatter: float, prices: float) -> float:
 def scatter_of(Z: Floats, mean: Floats) -> float:
     """The sum of the squares of the centred samples."""
     total, squares = 0.0, np.zeros(Z.shape[1])
-    add_squares(Z, mean, squares)
+    T = Z.shape[0]
+    fours = T - T % 4
+    for t in range(0, fours, 4):
+        for j in range(mean.size):
+            a, b = Z[t, j] - mean[j], Z[t + 1, j] - mean[j]
+            c, d = Z[t + 2, j] - mean[j], Z[t + 3, j] - mean[j]
+            squares[j] += (a * a + b * b) + (c * c + d * d)
+    for t in range(fours, T):
+        for j in range(mean.size):
+            squares[j] += (Z[t, j] - mean[j]) ** 2
     for j in range(squares.size):
         total += squares[j]
     return total

@@ -38,7 +38,7 @@ from structsvm.oracles._segments.vectors import (
 )
 from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.compiled import add_rows, inner
+from structsvm.support.compiled import inner
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.plain import read_only
 
@@ -244,7 +244,7 @@ def _fill(
     sums = np.empty((first_group[-1], Z.shape[1], LANES))
     ends, left = np.empty((nodes.size, width)), np.empty(nodes.size)
     if rank == Z.shape[1]:
-        add_rows(Z, mean)
+        _add_rows(Z, mean)
         for j in range(rank):
             mean[j] /= Z.shape[0]
     if nodes.size == knots.size:  # each knot is one node
@@ -265,6 +265,19 @@ def _fill(
 
 
 _fill_for_python = uninterrupted(_fill)
+
+
+@inner()
+def _add_rows(X: Floats, total: Floats) -> None:
+    """Add the rows of ``X`` to ``total``, four at a time: one would be over before it is begun."""
+    T = X.shape[0]
+    fours = T - T % 4
+    for t in range(0, fours, 4):
+        for j in range(total.size):
+            total[j] += (X[t, j] + X[t + 1, j]) + (X[t + 2, j] + X[t + 3, j])
+    for t in range(fours, T):
+        for j in range(total.size):
+            total[j] += X[t, j]
 
 
 @inner()

@@ -340,9 +340,11 @@ def centred(X: Floats) -> Floats:
 
 def far_from_zero(Xs: Stack) -> list[int]:
     """The numbers of the recordings that :func:`centred` has to look at."""
-    from structsvm.support.compiled import near_zero  # numba takes long to import
+    from structsvm.support.compiled import moments  # numba takes long to import
 
-    return np.flatnonzero(~near_zero(Xs)).tolist()
+    mean, deviation = moments(Xs)
+    near = (3.0 * mean**2 < deviation**2).all(axis=1)  # with room for rounding
+    return np.flatnonzero(~near).tolist()
 
 
 def warn_about_constant_features(
@@ -458,9 +460,10 @@ def constant_features(Xs: Sequence[Data]) -> list[NDArray[np.bool_]]:
 
 def is_constant(X: Floats) -> NDArray[np.bool_]:
     """Which features of a sample are constant up to rounding, (P,)."""
-    from structsvm.support.compiled import all_vary  # numba takes long to import
+    from structsvm.support.compiled import moments  # numba takes long to import
 
-    if all_vary(X, CLEARLY):
+    mean, deviation = moments(Stack.around(X))
+    if (deviation**2 > CLEARLY * mean**2).all():
         return np.zeros(X.shape[1], dtype=np.bool_)
     return np.asarray(_inverse(_moments(X)[1], magnitudes(X)) == 0)
 
@@ -486,20 +489,19 @@ def _standardized(X: Floats) -> Floats:
 
 
 def _standardize(Xs: Stack) -> None:
-    from structsvm.support.compiled import standardize  # numba takes long to import
+    from structsvm.support.compiled import moments  # numba takes long to import
 
+    means_, deviations = moments(Xs)
     # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
-    done = standardize(Xs, 2.0 * ROUNDING)
-    for i in np.flatnonzero(~done).tolist():
-        X = Xs.array(i)
-        mean, scale = _center_and_scale(X)
+    vary = (deviations > 2.0 * ROUNDING * np.abs(means_)).all(axis=1)
+    for X, mean, deviation, clearly in zip(Xs.arrays(), means_, deviations, vary, strict=True):
+        if clearly:
+            scale = 1.0 / deviation
+        else:
+            mean, deviation = _moments(X)
+            scale = _inverse(deviation, magnitudes(X))
         X -= mean
         X *= scale
-
-
-def _center_and_scale(X: Floats) -> tuple[Floats, Floats]:
-    mean, deviation = _moments(X)
-    return mean, _inverse(deviation, magnitudes(X))
 
 
 def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:

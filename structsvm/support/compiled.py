@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
-from structsvm.support.arrays import Bools, Floats, Ints
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.interrupts import uninterrupted
 from structsvm.support.stack import Stack
 
@@ -81,142 +81,29 @@ def _tell(level: int, words: str, *arguments: str) -> None:
     logger.log(level, words, *arguments)
 
 
-# ---- what every recording in memory is asked: whether it is centred, and constant; compiled
-
-
-def standardize(stack: Stack, spread: float) -> Bools:
-    """Subtract the mean of each column of each array, and divide it by its standard deviation.
-
-    False for an array that stays as it is, (N,): a value is missing, or the deviation of a column
-    is ``spread`` times its mean or less, so that the column may be constant.
-    """
-    done, (mean, scale) = np.empty(len(stack), dtype=np.bool_), np.empty((2, stack.rows.shape[1]))
-    given = _rows(stack.rows), stack.first, spread, mean, scale, stack.rows, done
-    _standardize(*given)
-    return done
-
-
-def all_vary(X: Floats, share: float) -> bool:
-    return bool(_means_within(Stack.around(X), 1.0 - share)[0])
-
-
-def near_zero(stack: Stack) -> Bools:
-    # mean^2 > variance = moment - mean^2; what is far from that needs no second look.
-    return _means_within(stack, 0.25)
-
-
-def _means_within(stack: Stack, share: float) -> Bools:
-    within = np.empty(len(stack), dtype=np.bool_)
-    mean, moment = np.empty((2, stack.rows.shape[1]))
-    _are_within(_rows(stack.rows), stack.first, share, mean, moment, within)
-    return within
-
-
-def _rows(X: Floats) -> Floats:
-    """The array in the one form that the functions are compiled for: read-only, row after row."""
-    rows = np.ascontiguousarray(X, dtype=np.float64).view(np.ndarray)
-    rows.setflags(write=False)
-    return rows
+def moments(stack: Stack) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the columns of each array, (N, P); NaN if a value is."""
+    mean, deviation = np.zeros((2, len(stack), stack.rows.shape[1]))
+    rows = np.ascontiguousarray(stack.rows, dtype=np.float64).view(np.ndarray)
+    rows.setflags(write=False)  # the one form that the function is compiled for
+    _fill_moments(rows, stack.first, mean, deviation)
+    return mean, deviation
 
 
 @compiled(error_model="numpy")
-def _standardize(
-    rows: Floats,
-    first: Ints,
-    spread: float,
-    mean: Floats,
-    scale: Floats,
-    made: Floats,
-    done: Bools,
-) -> None:
-    """``made`` is where ``rows`` are, which the functions below are compiled to read alone."""
-    for i in range(done.size):
-        done[i] = _measured(rows[first[i] : first[i + 1]], spread, mean, scale)
-        if done[i]:
-            for t in range(first[i], first[i + 1]):
-                for j in range(mean.size):
-                    made[t, j] = (made[t, j] - mean[j]) * scale[j]
-
-
-@inner(error_model="numpy")
-def _measured(X: Floats, spread: float, mean: Floats, scale: Floats) -> bool:
-    """Fill in means and one over the deviations; whether all columns clearly vary."""
-    T, P = X.shape
-    for j in range(P):
-        mean[j], scale[j] = 0.0, 0.0
-    _add_each(X, mean)
-    for j in range(P):
-        mean[j] /= T
-    _add_scatter(X, mean, scale)
-    return _scales(T, spread, mean, scale)
-
-
-@inner(error_model="numpy")
-def _add_each(X: Floats, total: Floats) -> None:
-    for t in range(X.shape[0]):
-        for j in range(total.size):
-            total[j] += X[t, j]
-
-
-@inner(error_model="numpy")
-def _add_scatter(X: Floats, mean: Floats, total: Floats) -> None:
-    for t in range(X.shape[0]):
-        for j in range(total.size):
-            away = X[t, j] - mean[j]
-            total[j] += away * away
-
-
-@inner(error_model="numpy")
-def _scales(T: int, spread: float, mean: Floats, scale: Floats) -> bool:
-    """Turn sums of squares into one over the deviations; whether all columns clearly vary."""
-    for j in range(mean.size):
-        deviation = np.sqrt(scale[j] / T)
-        if not deviation > spread * abs(mean[j]):  # nor if it is not a number
-            return False
-        scale[j] = 1.0 / deviation
-    return True
-
-
-@compiled(error_model="numpy")
-def _are_within(
-    rows: Floats, first: Ints, share: float, mean: Floats, moment: Floats, within: Bools
-) -> None:
-    zero = np.zeros(mean.size)
-    for i in range(within.size):
-        X = rows[first[i] : first[i + 1]]
+def _fill_moments(rows: Floats, first: Ints, means: Floats, deviations: Floats) -> None:
+    """Fill in what was zero."""
+    for i in range(first.size - 1):
+        X, mean, deviation = rows[first[i] : first[i + 1]], means[i], deviations[i]
         T, P = X.shape
+        for t in range(T):
+            for j in range(P):
+                mean[j] += X[t, j]
         for j in range(P):
-            mean[j], moment[j] = 0.0, 0.0
-        add_rows(X, mean)
-        add_squares(X, zero, moment)
-        within[i] = True
+            mean[j] /= T
+        for t in range(T):
+            for j in range(P):
+                away = X[t, j] - mean[j]
+                deviation[j] += away * away
         for j in range(P):
-            within[i] &= mean[j] / T * (mean[j] / T) < share * (moment[j] / T)
-
-
-@inner()
-def add_rows(X: Floats, total: Floats) -> None:
-    """Add the rows of ``X`` to ``total``, four at a time: one would be over before it is begun."""
-    T = X.shape[0]
-    fours = T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(total.size):
-            total[j] += (X[t, j] + X[t + 1, j]) + (X[t + 2, j] + X[t + 3, j])
-    for t in range(fours, T):
-        for j in range(total.size):
-            total[j] += X[t, j]
-
-
-@inner()
-def add_squares(X: Floats, level: Floats, total: Floats) -> None:
-    """Add the squares of the distances of the rows from ``level`` to ``total``, four at a time."""
-    T = X.shape[0]
-    fours = T - T % 4
-    for t in range(0, fours, 4):
-        for j in range(total.size):
-            a, b = X[t, j] - level[j], X[t + 1, j] - level[j]
-            c, d = X[t + 2, j] - level[j], X[t + 3, j] - level[j]
-            total[j] += (a * a + b * b) + (c * c + d * d)
-    for t in range(fours, T):
-        for j in range(total.size):
-            total[j] += (X[t, j] - level[j]) ** 2
+            deviation[j] = np.sqrt(deviation[j] / T)
