@@ -10,7 +10,6 @@ from structsvm.support.arrays import all_within
 from structsvm.support.compiled import moments
 from structsvm.support.stack import Stack
 
-
 SHAPES = [(1, 1), (2, 1), (1, 3), (7, 2), (50, 5), (203, 10), (64, 33)]
 
 
