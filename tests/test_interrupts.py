@@ -113,7 +113,6 @@ class TestPieces:
         signs = None if signs is None else np.array(signs)
         objective = TraceObjective(Z, shift=-2.0, signs=signs)
         whole = SequentialOracle().maximize(objective, constraint)
-        monkeypatch.setattr("structsvm.support.interrupts.LONGEST", 1.0)
         monkeypatch.setattr("structsvm.support.interrupts.FIRST", 1.0)
         cut = SequentialOracle().maximize(objective, constraint)
         assert cut.y == whole.y

@@ -48,7 +48,7 @@ from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
-from structsvm.support.tables import Printed, ShortTable
+from structsvm.support.tables import ShortTable
 
 if TYPE_CHECKING:
     from structsvm.learner.learner import MetricLearner
@@ -118,7 +118,7 @@ class SampleScores:
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Printed):
+class Evaluation:
     """Scores of the learned metric and of the methods it is compared with, on the same samples."""
 
     samples: tuple[SampleScores, ...]
@@ -239,8 +239,22 @@ class Evaluation(Printed):
         """Return the disagreement of a baseline minus that of the metric, as in the verdict."""
         return self.verdict.contrasts[baseline]
 
-    def short_table(self) -> ShortTable:
-        """The mean scores of each metric, and the verdict."""
+    def summary(self) -> str:
+        """The mean scores of each metric, and the verdict, as printing them shows it."""
+        return str(self._short_table())
+
+    def to_frame(self, container: str = "pandas") -> Any:
+        """The numbers of the table as a data frame of pandas or polars."""
+        return self._short_table().to_frame(container)
+
+    def __repr__(self) -> str:
+        """The short table."""
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self._short_table().as_html
+
+    def _short_table(self) -> ShortTable:
         titles, n = score_titles(self), len(self.samples)
         means = sorted(self.scores.items(), key=lambda item: item[0] == LEARNED)
         rows = [

@@ -24,10 +24,10 @@ from typing import Any, ParamSpec, Self, TypeVar
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-FIRST, LONGEST = 5e7, 1e10
-"""Operations of the first compiled call of several, and of any, at most."""
-SHORT, LONG = 0.05, 0.15
-"""Seconds of a compiled call below which the next one is longer, above which it is shorter."""
+FIRST = 5e7
+"""Operations of the first compiled call of several, at most."""
+SHORT = 0.05
+"""Seconds of a compiled call below which the next one is twice as long, above which half."""
 
 
 class Interrupts:
@@ -71,10 +71,6 @@ class Interrupts:
             self._raised = True
             raise
 
-    @property
-    def holds(self) -> bool:
-        return not self._released
-
     def taken(self) -> bool:
         waiting, self._waiting = self._waiting, False
         return waiting
@@ -85,8 +81,6 @@ class Interrupts:
 
 
 class _Released:
-    """Where a signal interrupts."""
-
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
 
@@ -117,7 +111,7 @@ def uninterrupted(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
         handler = getsignal(SIGINT)
         # By far the most common handlers first: this is on the way of every oracle.
         if handler is not default_int_handler and (
-            not callable(handler) or (isinstance(handler, Interrupts) and handler.holds)
+            not callable(handler) or (isinstance(handler, Interrupts) and not handler._released)
         ):
             return function(*args, **kwargs)
         with Interrupts():
@@ -130,16 +124,11 @@ def pieces(begin: int, end: int, most: float) -> Iterator[tuple[int, int]]:
     """Ranges that make up ``begin, ..., end - 1``, one for each compiled call.
 
     Their lengths follow the time that the calls take, so that a signal waits a fraction of a
-    second; nothing else may depend on them. Outside of the main thread no signal waits, and one
-    call is enough.
+    second; nothing else may depend on them.
     """
-    alone = threading.current_thread() is not threading.main_thread()
-    length = end - begin if alone else max(1, int(FIRST / most))
+    length = max(1, int(FIRST / most))
     while begin < end:
         stop, started = min(begin + length, end), time.perf_counter()
         yield begin, stop
-        begin, seconds = stop, time.perf_counter() - started
-        if seconds < SHORT:
-            length = max(1, min(2 * length, int(LONGEST / most)))
-        elif seconds > LONG:
-            length = max(1, int(length * SHORT / seconds))
+        quick = time.perf_counter() - started < SHORT
+        begin, length = stop, 2 * length if quick else max(1, length // 2)

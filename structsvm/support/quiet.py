@@ -7,62 +7,38 @@ blocks that overlap in several threads leave each other's behind, for good.
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import local
+from dataclasses import dataclass, field
 from typing import Any
 
 
 @contextmanager
 def without_warnings(*categories: type[Warning], beginning: str = "") -> Iterator[None]:
     """Run the block without warnings of these categories from this thread."""
-    ignored = [_here(category, beginning) for category in categories]
-    for here in ignored:
-        here.inside.blocks = here.blocks + 1
-        _filters().insert(0, here.filter)
+    filters: Any = warnings.filters
+    ignored = [("ignore", _Here(beginning), category, None, 0) for category in categories]
+    filters[:0] = ignored
     try:
         yield
     finally:
-        for here in ignored:
-            here.inside.blocks -= 1
+        for one in ignored:
             with suppress(ValueError):  # the block has reset the filters
-                _filters().remove(here.filter)
+                filters.remove(one)
 
 
+@dataclass(frozen=True)
 class _Here:
-    """Stands for the pattern of messages in a filter; matches in threads that are inside a block.
+    """Stands for the pattern of messages in a filter."""
 
-    A filter for each block is in the list; all of one category and beginning are equal.
-    """
-
-    def __init__(self, category: type[Warning], beginning: str) -> None:
-        self.category, self.beginning = category, beginning
-        self.pattern = re.escape(beginning)
-        self.inside = local()
+    beginning: str
+    thread: int = field(default_factory=threading.get_ident)
 
     @property
-    def blocks(self) -> int:
-        """How many of this thread are open."""
-        return getattr(self.inside, "blocks", 0)
-
-    @property
-    def filter(self) -> tuple[Any, ...]:
-        return ("ignore", self, self.category, None, 0)
+    def pattern(self) -> str:
+        return re.escape(self.beginning)  # scikit-learn sends it to its workers
 
     def match(self, text: str) -> bool:
-        return self.blocks > 0 and text.startswith(self.beginning)
-
-    def __reduce__(self) -> Any:
-        return _here, (self.category, self.beginning)  # scikit-learn sends filters to its workers
-
-
-_known: dict[tuple[type[Warning], str], _Here] = {}
-
-
-def _here(category: type[Warning], beginning: str) -> _Here:
-    return _known.setdefault((category, beginning), _Here(category, beginning))
-
-
-def _filters() -> Any:
-    return warnings.filters
+        return threading.get_ident() == self.thread and text.startswith(self.beginning)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -62,29 +61,6 @@ class ShortTable:
         return require("polars", "polars", "a polars frame").DataFrame(table)
 
 
-class Printed(ABC):
-    """A result that prints as a short table."""
-
-    @abstractmethod
-    def short_table(self) -> ShortTable:
-        """What is worth seeing of it."""
-
-    def summary(self) -> str:
-        """The result as a short table of text, which printing it shows too."""
-        return str(self.short_table())
-
-    def to_frame(self, container: str = "pandas") -> Any:
-        """The numbers of the table as a data frame of pandas or polars."""
-        return self.short_table().to_frame(container)
-
-    def __repr__(self) -> str:
-        """The short table."""
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.short_table().as_html
-
-
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
@@ -128,21 +104,25 @@ def column_names(X: Any) -> list[str] | None:
 
 def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
     """Labels (T,) in the order of the rows of a frame of pandas, by the index that both have."""
-    of_rows, of_labels = getattr(X, "index", None), getattr(y, "index", None)
-    if of_rows is None or of_labels is None:
+    rows, labels = getattr(X, "index", None), getattr(y, "index", None)
+    if not (hasattr(rows, "get_indexer") and hasattr(labels, "get_indexer")):
         return y
-    if not (hasattr(of_rows, "get_indexer") and hasattr(of_labels, "get_indexer")):
+    if len(labels) != len(rows) or labels.equals(rows):
         return y
-    if len(of_labels) != len(of_rows) or of_labels.equals(of_rows):
-        return y
-    says_nothing = _just_counts(of_rows) or _just_counts(of_labels)
-    places = _places(of_rows, of_labels)
-    if places is None and says_nothing:
-        return y
-    if places is not None and not says_nothing:
+    says_nothing = any(
+        getattr(index.dtype, "kind", "O") in "iu" and np.array_equal(index, np.arange(len(index)))
+        for index in (rows, labels)
+    )
+    places = None
+    if rows.nlevels == labels.nlevels and rows.is_unique and labels.is_unique:
+        places = labels.get_indexer(rows)
+    if places is None or (places < 0).any():
+        if says_nothing:
+            return y
+    elif not says_nothing:
         return y.iloc[places]
-    pairs = enumerate(zip(of_rows, of_labels, strict=True))
-    row, a, b = next(((t, a, b) for t, (a, b) in pairs if a != b), (0, of_rows[0], of_labels[0]))
+    pairs = enumerate(zip(rows, labels, strict=True))
+    row, a, b = next(((t, a, b) for t, (a, b) in pairs if a != b), (0, rows[0], labels[0]))
     raise DataError(
         f"the index of the labels of {which} is not that of its rows: in row {row} it has {b!r}, "
         f"and the rows {a!r}. Give y.to_numpy() if labels follow each other as the rows do, or "
@@ -160,19 +140,6 @@ def each_in_order(ys: Any, Xs: Any, called: Callable[[int], str] = "frame {}".fo
         return ys
     pairs = enumerate(zip(ys, Xs, strict=True))
     return [in_order_of_rows(y, X, called(i)) for i, (y, X) in pairs]
-
-
-def _just_counts(index: Any) -> bool:
-    kind = getattr(index.dtype, "kind", "O")
-    return kind in "iu" and np.array_equal(index, np.arange(len(index)))
-
-
-def _places(wanted: Any, index: Any) -> NDArray[np.intp] | None:
-    """Where in an index each value of another is, (T,); None if they have not the same values."""
-    if wanted.nlevels != index.nlevels or not (wanted.is_unique and index.is_unique):
-        return None
-    places: NDArray[np.intp] = index.get_indexer(wanted)
-    return places if (places >= 0).all() else None
 
 
 def refuse_other_columns(which: str, found: Sequence[str], expected: Sequence[str]) -> None:
