@@ -493,9 +493,9 @@ def _standardize(Xs: Stack) -> None:
 
     means_, deviations = moments(Xs)
     # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
-    vary = (deviations > 2.0 * ROUNDING * np.abs(means_)).all(axis=1)
+    vary = deviations > 2.0 * ROUNDING * np.abs(means_)
     for X, mean, deviation, clearly in zip(Xs.arrays(), means_, deviations, vary, strict=True):
-        if clearly:
+        if clearly.all():
             scale = 1.0 / deviation
         else:
             mean, deviation = _moments(X)

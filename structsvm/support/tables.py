@@ -104,7 +104,8 @@ def column_names(X: Any) -> list[str] | None:
 
 def in_order_of_rows(y: Any, X: Any, which: str) -> Any:
     """Labels (T,) in the order of the rows of a frame of pandas, by the index that both have."""
-    rows, labels = getattr(X, "index", None), getattr(y, "index", None)
+    rows: Any = getattr(X, "index", None)
+    labels: Any = getattr(y, "index", None)
     if not (hasattr(rows, "get_indexer") and hasattr(labels, "get_indexer")):
         return y
     if len(labels) != len(rows) or labels.equals(rows):
