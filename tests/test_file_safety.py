@@ -352,7 +352,7 @@ class TestNamesThatAreNotText:
         (tmp_path / "bad").mkdir()
         bad = tmp_path / "bad" / f"{self.NAME}.npz"
         np.savez(bad, Z=np.eye(4))
-        with pytest.raises(DataError, match=r"caf\\xe9.npz: no array 'X'") as raised:
+        with pytest.raises(DataError, match=r"caf\\xe9.npz: expected numbers 'X'") as raised:
             read_recordings(bad)
         str(raised.value).encode()
 

@@ -148,9 +148,12 @@ class TestBadArchives:
     @pytest.mark.parametrize(
         ("arrays", "message"),
         [
-            ({"X": X[:, 0]}, r"X has shape \(6,\) .*, expected numbers \(T, P\)"),
-            ({"X": X[:0]}, r"X has shape \(0, 2\)"),
-            ({"X": np.array([["1", "2"]] * 6)}, "holds <U1 values, expected numbers"),
+            (
+                {"X": X[:, 0]},
+                r"expected numbers 'X' \(T, P\), .*, got float64 values of shape \(6,\)",
+            ),
+            ({"X": X[:0]}, r"values of shape \(0, 2\)"),
+            ({"X": np.array([["1", "2"]] * 6)}, "got <U1 values"),
             ({"X": np.where(X == 9, np.nan, X)}, "a missing value in row 1, column 'b'"),
             ({"X": np.where(X == 16, -np.inf, X)}, "-inf in row 2, column 'a'"),
             ({"y": Y[:5]}, r"y has shape \(5,\), X has 6 rows"),
@@ -174,17 +177,15 @@ class TestBadArchives:
     def test_labels_and_breakpoints_of_different_segments(self, tmp_path):
         """The labels won without a word."""
         np.savez(tmp_path / "one.npz", X=X, y=[0, 0, 1, 1, 1, 0], bkps=[2, 3, 5, 6])
-        assert (
-            "'y' and 'bkps' are of different segments: 'bkps' has a change at sample 3 and 'y' has "
-            "none: leave one of them out"
-        ) in complaint(tmp_path)
+        assert "of 'y' and 'bkps' just one has a change at sample 3" in complaint(tmp_path)
         assert read_recording(tmp_path / "one.npz", need_labels=False).X.shape == X.shape
         np.savez(tmp_path / "one.npz", X=X, y=list("aabbba"), bkps=[2, 5, 6])
         assert read_recording(tmp_path / "one.npz").y.tolist() == list("aabbba")
 
     def test_what_is_not_there(self, tmp_path):
         np.savez(tmp_path / "one.npz", data=X)
-        assert "no array 'X'; it holds 'data'" in complaint(tmp_path)
+        assert "expected numbers 'X' (T, P)" in complaint(tmp_path)
+        assert "it holds 'data'" in complaint(tmp_path)
         np.savez(tmp_path / "one.npz", X=X)
         assert "no labels, neither 'y' nor 'bkps'; it holds 'X'" in complaint(tmp_path)
 
@@ -193,12 +194,11 @@ class TestBadArchives:
         whole = file.read_bytes()
         for content in (whole[: len(whole) // 2], b"", whole[:40]):
             file.write_bytes(content)
-            assert f"{file}: damaged, or not an .npz file" in complaint(file)
-        file.write_bytes(b"hello")
-        assert "never loaded" in complaint(file)
+            assert f"{file}: damaged, no .npz file, or one with pickled" in complaint(file)
         np.save(file.with_suffix(".npy"), X)
-        file.write_bytes(file.with_suffix(".npy").read_bytes())
-        assert "damaged, or not an .npz file" in complaint(file)
+        for content in (b"hello", file.with_suffix(".npy").read_bytes()):
+            file.write_bytes(content)
+            assert "no .npz file" in complaint(file)
 
     def test_flipped_byte(self, tmp_path):
         file = npz(tmp_path / "one.npz")
@@ -215,7 +215,7 @@ class TestBadArchives:
                 return pytest.fail, ("a pickle was loaded",)
 
         np.savez(tmp_path / "one.npz", X=np.array([Bomb()], dtype=object), y=[0])
-        assert "pickled objects, which are never loaded: save names as text" in complaint(tmp_path)
+        assert "pickled objects, which are never loaded (save names as text" in complaint(tmp_path)
 
 
 class TestFoldersAndSets:
@@ -225,19 +225,12 @@ class TestFoldersAndSets:
         )
         assert complaint() == "no recordings were given: name files or folders"
 
-    def test_empty_folder(self, tmp_path):
+    def test_a_folder_without_recordings(self, tmp_path):
         (tmp_path / "anna").mkdir()
+        (tmp_path / "b.dat").write_text("x,label\n1,a\n")
         assert complaint(tmp_path) == (
-            f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder; "
-            "subfolders are not searched: anna"
-        )
-
-    def test_a_folder_of_other_kinds_says_which(self, tmp_path):
-        for name in ("b.dat", "a.DAT", "c.mat", "note.md", "noname"):
-            (tmp_path / name).write_text("x,label\n1,a\n")
-        assert complaint(tmp_path) == (
-            f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder; "
-            "there are .dat, .mat, .md files: text is read if its name ends in .csv"
+            f"{tmp_path}: no .npz, .parquet, .csv, .tsv, .tab, .txt, .xlsx files in this folder, "
+            "only anna, b.dat; subfolders are not searched"
         )
 
     def test_another_kind_of_file(self, tmp_path):

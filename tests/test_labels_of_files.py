@@ -46,7 +46,7 @@ def test_a_stretch_without_a_label(tmp_path, rows):
 def test_stretches_in_another_unit_of_time(tmp_path):
     """A second of the file is a millisecond: all but the first lie after the end."""
     text = "start,end,label\n0,3000,a\n3000,10000,b\n"
-    with pytest.warns(DataWarning, match="1 of 2 intervals hold no sample, .* label='b'.*, and"):
+    with pytest.warns(DataWarning, match="2 of 2 intervals hold no sample, or reach beyond"):
         assert labelled(tmp_path, text) == ["a"] * 20
 
 

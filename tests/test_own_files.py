@@ -34,13 +34,13 @@ class TestFolders:
         frame = pd.DataFrame({"a": [1.0, 4.0], "label": [0, 1]})
         frame.to_csv(tmp_path / "walk.csv", index=False)
         frame.to_parquet(tmp_path / "walk.parquet")
-        with pytest.raises(DataError, match=r"walk.csv and walk.parquet have one name"):
+        with pytest.raises(DataError, match=r"walk\.parquet has the name of another file"):
             read_recordings(tmp_path)
 
     def test_tables_that_are_not_read_are_refused(self, tmp_path):
         (tmp_path / "one.csv").write_text("a,label\n1,0\n2,1\n")
         (tmp_path / "two.ods").write_text("a\tlabel\n1\t0\n")
-        with pytest.raises(DataError, match=r"beside 'one.csv' there is 'two.ods'"):
+        with pytest.raises(DataError, match=r"two\.ods is of no kind that is read"):
             read_recordings(tmp_path)
         (tmp_path / "two.ods").rename(tmp_path / "LICENSE")
         assert len(read_recordings(tmp_path)) == 1
@@ -109,7 +109,7 @@ class TestLongTables:
             from_long(frame)
         with pytest.raises(DataError, match="no column 'nobody'"):
             from_long(frame, recording="nobody")
-        with pytest.raises(DataError, match="no feature 'nothing'"):
+        with pytest.raises(DataError, match="features names 'nothing', which it has no column of"):
             from_long(frame, recording="who", features=["nothing"])
         frame.loc[3, "who"] = None
         with pytest.raises(DataError, match="row 3 is of no recording, column 'who' is blank"):

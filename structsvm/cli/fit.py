@@ -39,8 +39,8 @@ from structsvm.compare import Comparison, compare_on, solver_named
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, ModelFileError, SettingsError
 from structsvm.io.files import RecordingFiles, find_recordings
-from structsvm.io.options import stem_of
 from structsvm.io.recording import Recording
+from structsvm.io.sniff import stem_of
 from structsvm.learner.files import read_header, save
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings

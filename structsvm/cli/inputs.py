@@ -23,7 +23,7 @@ from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import CONTEXT, CONTEXT_OF_IMAGES
 from structsvm.data.sample import GRAPHS, IMAGES, Sample, Words
 from structsvm.data.samples import unlabelled
-from structsvm.data.times import TimeAxis, warn_about_times
+from structsvm.data.times import TimeAxis
 from structsvm.errors import (
     DataError,
     DataWarning,
@@ -35,23 +35,20 @@ from structsvm.errors import (
 from structsvm.features import RecordingTransformer, Union
 from structsvm.io.cleaning import (
     NOT_BETWEEN,
+    cleaned,
     looks_like_changes,
-    read_labels_as,
-    warn_about_spellings,
-    without_odd_columns,
 )
 from structsvm.io.files import (
-    Found,
     RecordingFiles,
     find_recordings,
     formats_in_words,
-    read_file,
+    read_files,
 )
 from structsvm.io.image_folder import LabelledImage, read_images
 from structsvm.io.intervals import with_labels
 from structsvm.io.label_files import read_regions
 from structsvm.io.options import SEQUENCES, FileOptions
-from structsvm.io.recording import Recording, listed, share_features
+from structsvm.io.recording import Recording, listed
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.labels import PartialLabels
@@ -60,8 +57,7 @@ from structsvm.plugins import problem_class, problem_name
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.support.checks import meant
-from structsvm.support.plain import counted
-from structsvm.support.progress import stage
+from structsvm.support.plain import counted, some_of
 from structsvm.support.settings import settings_in
 
 GROUPS = ("problem", "solver", "features", "files")
@@ -426,38 +422,21 @@ def read(
         need_labels=need_labels and not apart, blanks=blanks or apart, in_order=in_order
     )
     files = find_recordings(args.paths, labels=args.labels)
-    _tell_left_out(files, terminal)
-    n = len(files.files)
-    recordings: list[Recording] = []
-    with terminal.working(f"reading {counted(n, 'file')}"):
-        for path, name in stage("files", list(zip(files.files, files.names, strict=True))):
-            recordings += read_file(path, options, name=name, wanted=features, alone=n == 1)
+    if files.skipped:
+        terminal.note(f"skipped: {some_of([path.name for path in files.skipped], 5)}")
+    with terminal.working(f"reading {counted(len(files.files), 'file')}"):
+        recordings = read_files(files, options, features)
     for note in formats_in_words(recordings):
         terminal.note(note)
     if apart:
         recordings = with_labels(recordings, args.labels, blanks=blanks, **reading.of_labels)
-    kind, labels_matter = reading["labels_are"], need_labels or blanks
+    labels_matter = need_labels or blanks
     if not labels_matter and not looks_like_changes(recordings):
-        kind = None  # labels that nobody asks for are no reason to refuse anything
-    recordings = read_labels_as(recordings, kind, ask=labels_matter and in_order)
-    recordings = share_features(recordings)
-    if not features:
-        recordings = without_odd_columns(recordings, options.features)
-        warn_about_spellings(recordings)
-    if in_order:
-        learned = getattr(learner, "steps_", {})
-        warn_about_times([r.name for r in recordings], [r.time for r in recordings], learned)
+        # labels that nobody asks for are no reason to refuse anything
+        options = replace(options, labels_are=None)
+    learned = getattr(learner, "steps_", {}), bool(features)
+    recordings = cleaned(recordings, options, ask=labels_matter and in_order, learned=learned)
     return InputData.of(recordings, problem)
-
-
-def _tell_left_out(found: Found, terminal: Terminal) -> None:
-    others = [path.name for path in found.skipped if path not in found.predictions]
-    if found.predictions:
-        earlier = listed([path.name for path in found.predictions], 2)
-        terminal.note(f"earlier predictions are not read: {earlier}")
-    if others:
-        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        terminal.note(f"skipped: {', '.join(others[:5])}{more}")
 
 
 def read_for(

@@ -26,8 +26,9 @@ from structsvm.errors import SettingsError
 from structsvm.graphs.images import KINDS as IMAGE_KINDS
 from structsvm.io.files import KINDS, OTHER_TABLES, predictions_among
 from structsvm.io.image_folder import IMAGE_FOLDERS, MASK, MASK_FOLDERS, OVERLAY, made_of_images
-from structsvm.io.options import FileOptions, TextFormat
+from structsvm.io.options import FileOptions
 from structsvm.io.recording import Recording
+from structsvm.io.sniff import TextFormat
 from structsvm.io.tables import read_frame
 from structsvm.learner.baselines import (
     ask,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +12,11 @@ from structsvm.data.gaps import blocks, filled
 from structsvm.data.reading import NO, YES, look_like_changes, marks_of, without_counting
 from structsvm.data.samples import MISSING
 from structsvm.data.times import warn_about_times
-from structsvm.errors import DataError, DataWarning, SettingsError, warn
+from structsvm.errors import DataError, DataWarning, warn
+from structsvm.io.options import FileOptions
 from structsvm.io.recording import Recording, listed, share_features
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.plain import counted, some_of
 
 BETWEEN = (
@@ -41,13 +43,23 @@ PREDICTED, AGAIN = ("segment", "cluster"), "_predicted"
 
 
 def cleaned(
-    recordings: Sequence[Recording], labels_are: str | None, named: Sequence[str] = ()
+    recordings: Sequence[Recording],
+    options: FileOptions,
+    *,
+    ask: bool = True,
+    learned: tuple[Mapping[str, Sequence[float]], bool] = ({}, False),
 ) -> list[Recording]:
-    """What was read, with labels for states, features that are alike, and without odd columns."""
-    found = share_features(read_labels_as(recordings, labels_are, ask=True))
-    found = without_odd_columns(found, named)
-    warn_about_spellings(found)
-    warn_about_times([one.name for one in found], [one.time for one in found])
+    """What was read, with labels for states, features that are alike, and without odd columns.
+
+    Of what a model was learned from, its usual steps are known, and whether its features are.
+    """
+    steps, features_are_known = learned
+    found = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
+    if not features_are_known:
+        found = without_odd_columns(found, options.features)
+        warn_about_spellings(found)
+    if options.in_order:
+        warn_about_times([one.name for one in found], [one.time for one in found], steps)
     return found
 
 
@@ -59,8 +71,7 @@ def without_gaps(
     A value that is missing is interpolated linearly between those of the same feature before and
     after it, in the time of the recording if that is known; at either end it is the nearest.
     """
-    if missing not in MISSING:
-        raise SettingsError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
+    refuse_unlisted("missing", missing, MISSING)
     return [
         one if np.isfinite(one.X).all() else _without_gaps(one, missing, in_order)
         for one in recordings
@@ -69,49 +80,48 @@ def without_gaps(
 
 def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recording:
     X, name = recording.X, recording.where
-    endless = np.argwhere(np.isinf(X))
-    if endless.size:
-        row, column = endless[0].tolist()
-        raise DataError(
-            f"{name}: {X[row, column]} in {recording.place(row)}, column "
-            f"{recording.features[column]!r}; interpolate or drop it first"
-        )
-    found, n = blocks(X), int(np.isnan(X).sum())
-    gaps = some_of(
-        [f"{recording.place(a, b)}, column {recording.features[j]!r}" for a, b, j in found], 4, "; "
+    endless = [(row, row + 1, column) for row, column in np.argwhere(np.isinf(X)).tolist()]
+    places = some_of(
+        [
+            f"{recording.place(start, end)}, column {recording.features[j]!r}"
+            for start, end, j in endless or blocks(X)
+        ],
+        4,
+        "; ",
     )
-    gaps = f"{'a missing value' if n == 1 else 'missing values'} in {gaps}"
-    if missing == "error":
+    n = int(np.isnan(X).sum())
+    gaps = f"{'a missing value' if n == 1 else 'missing values'} in {places}"
+    if endless:
+        gaps = f"{X[endless[0][0], endless[0][2]]} in {places}"
+    if missing == "error" or endless:
         raise DataError(f"{name}: {gaps}; {BETWEEN if in_order else NOT_BETWEEN}")
     if missing == "mask":
         warn(f"{name}: {counted(n, 'value')} masked: {gaps}", DataWarning)
         return recording
-    empty = [feature for j, feature in enumerate(recording.features) if np.isnan(X[:, j]).all()]
-    if empty:
-        raise DataError(
-            f"{name}: column {empty[0]!r} of {recording.name} has no value that could be "
-            f"interpolated: leave it out with ignore={empty[0]!r}"
-        )
+    for j, feature in enumerate(recording.features):
+        if np.isnan(X[:, j]).all():
+            raise DataError(
+                f"{name}: column {feature!r} of {recording.name} has no value that could be "
+                f"interpolated: leave it out with ignore={feature!r}"
+            )
     warn(f"{name}: {counted(n, 'value')} interpolated: {gaps}", DataWarning)
     time = recording.time
     return replace(recording, X=filled(X, None if time is None else np.cumsum([0.0, *time.steps])))
 
 
 def read_labels_as(
-    recordings: Sequence[Recording], labels_are: str | None, *, ask: bool
+    recordings: Sequence[Recording], labels_are: str | None, *, ask: bool = True
 ) -> list[Recording]:
     """The recordings with a label for each sample, whatever their labels said."""
-    if labels_are not in (None, "states", "changes"):
-        raise SettingsError(f"labels_are must be 'states' or 'changes', got {labels_are!r}")
+    refuse_unlisted("labels_are", labels_are, (None, "states", "changes"))
     if labels_are == "changes":
         return [_from_marks(recording) for recording in recordings]
     if labels_are is None and ask and looks_like_changes(recordings):
         marks = [marks_of(one.y) for one in recordings if one.y is not None]
         n = sum(int(found.sum()) for found in marks if found is not None)
-        in_all = f", in {len(recordings)} recordings" if len(recordings) > 1 else ""
         raise DataError(
             f"{recordings[0].where}: the labels are 0 but for {counted(n, 'single sample')} with "
-            f"1, or no and yes{in_all}. If a 1 marks the first sample of a new segment, say "
+            "1, or no and yes. If a 1 marks the first sample of a new segment, say "
             "labels_are='changes'. If it is the state of that one sample, which makes it a segment "
             "of its own, say labels_are='states'"
         )
@@ -128,11 +138,11 @@ def _from_marks(recording: Recording) -> Recording:
         return recording
     marks = marks_of(recording.y)
     if marks is None:
-        kinds = dict.fromkeys(recording.y.tolist())
-        found = [value for value in kinds if str(value).lower() not in ("0", "1", *YES, *NO)]
+        kinds = {str(value).lower(): value for value in recording.y.tolist()}
+        found = [value for text, value in kinds.items() if text not in ("0", "1", *YES, *NO)]
         raise DataError(
-            f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]!r}"
-            + ("; where a label is blank write 0" if found[0] == -1 else "")
+            f"{recording.where}: labels that are changes must be 0 or 1, got {found[0]!r}; where a "
+            "label is blank write 0"
         )
     return replace(recording, y=np.cumsum(marks, dtype=np.int64))
 
@@ -162,20 +172,20 @@ def without_odd_columns(
 ) -> list[Recording]:
     """The recordings without columns that only count, unless they were named.
 
-    A warning tells of them, and of features that look like time or identifiers.
+    A warning tells of features that look like time or identifiers.
     """
     if named:
         return list(recordings)
     recordings = list(without_counting(recordings, None))
     arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
-    if arrays and _are_values(recordings[0].features):
+    names = recordings[0].features if arrays else ()
+    if names and _are_values(names):
         warn(
-            f"{recordings[0].where}: its columns are called "
-            f"{listed(list(recordings[0].features), 3)}, which looks like a row of values: if it "
-            "has no header, write one, or a sample is lost",
+            f"{recordings[0].where}: its columns are called {listed(names, 3)}, which looks like a "
+            "row of values: if it has no header, write one, or a sample is lost",
             DataWarning,
         )
-    whole = _long_table(arrays[0], recordings[0].features) if len(arrays) == 1 else None
+    whole = _long_table(arrays[0], names) if len(arrays) == 1 else None
     if whole is not None:
         number, time = whole
         warn(
@@ -186,7 +196,7 @@ def without_odd_columns(
         )
     doubtful = [
         name
-        for j, name in enumerate(recordings[0].features if arrays else ())
+        for j, name in enumerate(names)
         if name not in (whole or ()) and all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:

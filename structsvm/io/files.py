@@ -19,8 +19,9 @@ from structsvm.errors import DataError, DataWarning, SettingsError, printable, w
 from structsvm.io.cleaning import cleaned, read_labels_as, without_gaps
 from structsvm.io.intervals import label_files
 from structsvm.io.media import MEDIA, read_streams
-from structsvm.io.options import COMPRESSIONS, TEXT_KINDS, USUAL, FileOptions, kind_of, stem_of
+from structsvm.io.options import USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, spelled
+from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
 from structsvm.io.tables import EXCEL, are_spelled, read_table, recordings_in, refuse_repeated
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
@@ -28,9 +29,9 @@ from structsvm.storage import npz as storage
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted, some_of
+from structsvm.support.progress import stage
 
-# ---- recordings in ``.npz`` files: arrays that need no pickle
-
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 OF_TIMES = {
     "name": "U",
@@ -42,6 +43,23 @@ OF_TIMES = {
     "offset": "m",
 }
 """What a file says of its times besides the values, and the kind of each array."""
+TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # kinds that are read; texts may be compressed
+KINDS = (*TABLES, *MEDIA)
+"""And sound and moving pictures, where they are named, or where a folder holds no tables."""
+PROSE = ".txt"
+"""Read where it is named, or where a folder holds nothing else: it may be a text for people."""
+OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
+"""Kinds that may well hold recordings, but are not read."""
+PREDICTIONS = ("_segments", "_clusters")
+"""What the name of a table of predictions adds to that of what it was made from."""
+UNSEEN = (".", "~$")
+"""How the names of files begin that people do not see: hidden ones, and those of open workbooks."""
+INDEX = "index.csv"  # a table of contents rather than a recording, when other files lie beside it
+
+logger = logging.getLogger("structsvm")
+
+
+# ---- recordings in ``.npz`` files: arrays that need no pickle
 
 
 def read_npz(
@@ -54,23 +72,17 @@ def read_npz(
             arrays, present = storage.read_npz(file, read, options.max_bytes)
     except limits.TooLarge as error:
         raise DataError(f"{path}: {error}") from error
-    except (OSError, ValueError, NotImplementedError) as error:
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        if "pickle" in reason:
-            reason = (
-                "it is no .npz file, or one with pickled objects, which are never loaded: save "
-                "names as text, np.array(list(y), dtype=str)"
-            )
-        raise DataError(f"{path}: cannot be read: {reason}") from error
     except Exception as error:  # a foreign file can raise nearly anything in the reader
-        raise DataError(f"{path}: damaged, or not an .npz file") from error
-    if "X" not in arrays:
-        raise DataError(f"{path}: no array 'X'; it holds {listed(present)}")
-    X = arrays["X"]
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise DataError(
+            f"{path}: damaged, no .npz file, or one with pickled objects, which are never loaded "
+            f"(save names as text, np.array(list(y), dtype=str)): {reason}"
+        ) from error
+    X = arrays.get("X", np.empty(0))
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "fiub":
         raise DataError(
-            f"{path}: X has shape {X.shape} and holds {X.dtype} values, expected numbers (T, P), "
-            "one row per sample"
+            f"{path}: expected numbers 'X' (T, P), one row per sample, got {X.dtype} values of "
+            f"shape {X.shape}; it holds {listed(present)}"
         )
     features = tuple(f"x{j}" for j in range(X.shape[1]))
     if "features" in arrays:
@@ -92,14 +104,14 @@ def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDAr
     """One label per sample, from ``y`` or from ``bkps``; DataError where the two contradict."""
     T, segments = len(arrays["X"]), None
     if "bkps" in arrays:
-        ends = arrays["bkps"].astype(np.int64)
-        sizes = np.diff(ends.ravel(), prepend=0)
-        if arrays["bkps"].dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != T:
+        ends = arrays["bkps"]
+        sizes = np.diff(ends.ravel().astype(np.int64), prepend=0)
+        if ends.dtype.kind not in "iu" or (sizes <= 0).any() or sizes.sum() != T:
             raise DataError(
                 f"{path}: bkps must increase and end with {T}, the number of rows; "
-                f"got {arrays['bkps'].tolist()}"
+                f"got {ends.tolist()}"
             )
-        segments = np.repeat(np.arange(ends.size, dtype=np.int64), sizes)
+        segments = np.repeat(np.arange(sizes.size), sizes)
     if "y" not in arrays:
         return segments
     y = np.asarray(arrays["y"])
@@ -109,16 +121,12 @@ def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDAr
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise DataError(f"{path}: the label of row {row} is {y[row]}")
     if segments is not None and (options.need_labels or options.blanks):
-        differ = (y[1:] != y[:-1]) != (segments[1:] != segments[:-1])
-        if differ.any():
-            at = int(differ.argmax()) + 1
-            by, other = ("bkps", "y") if segments[at] != segments[at - 1] else ("y", "bkps")
+        differ = np.flatnonzero((y[1:] != y[:-1]) != (segments[1:] != segments[:-1]))
+        if differ.size:
             raise DataError(
-                f"{path}: 'y' and 'bkps' are of different segments: {by!r} has a change at sample "
-                f"{at} and {other!r} has none: leave one of them out"
+                f"{path}: of 'y' and 'bkps' just one has a change at sample {differ[0] + 1}: leave "
+                "one of them out"
             )
-    if not options.missing_labels:
-        return y
     missing = are_spelled(y.tolist(), options.missing_labels)
     return known_where(y, ~missing) if missing.any() else y
 
@@ -136,15 +144,14 @@ def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | 
         return None
     more: dict[str, Any] = {"name": "time"}
     for name, kind in OF_TIMES.items():
-        if f"time.{name}" not in arrays:
-            continue
-        found, shape = arrays[f"time.{name}"], (n_samples,) if name == "written" else ()
-        if found.dtype.kind != kind or found.shape != shape:
-            raise DataError(
-                f"{path}: 'time.{name}' holds {found.dtype} values of shape {found.shape}, and not "
-                "what write_recording stores: leave it out"
-            )
-        more[name] = tuple(found.tolist()) if shape else found[()] if kind == "m" else found.item()
+        if f"time.{name}" in arrays:
+            found, shape = arrays[f"time.{name}"], (n_samples,) if name == "written" else ()
+            if found.dtype.kind != kind or found.shape != shape:
+                raise DataError(
+                    f"{path}: 'time.{name}' holds {found.dtype} values of shape {found.shape}, and "
+                    "not what write_recording stores: leave it out"
+                )
+            more[name] = found[()] if kind == "m" else found.tolist()
     return TimeAxis(values=arrays["time"], **more)
 
 
@@ -173,8 +180,7 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     """
     if Path(path).suffix.lower() != ".npz":
         raise DataError(f"{path}: the name must end with .npz, which is what is written")
-    X = np.ma.filled(recording.X, np.nan) if np.ma.is_masked(recording.X) else recording.X
-    X = X.astype(np.float64) if X.dtype == object else X
+    X = np.ma.filled(recording.X.astype(np.float64, copy=False), np.nan)
     arrays: dict[str, Any] = {"X": X, "features": np.array(recording.features)}
     if recording.y is not None:
         try:
@@ -197,23 +203,7 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
     write_atomically(path, storage.npz(arrays, compressed=True))
 
 
-# ---- labelled recordings in files: where they are, what they are called, that they fit together
-
-
-TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # kinds that are read; texts may be compressed
-KINDS = (*TABLES, *MEDIA)
-"""And sound and moving pictures, where they are named, or where a folder holds no tables."""
-PROSE = ".txt"
-"""Read where it is named, or where a folder holds nothing else: it may be a text for people."""
-OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
-"""Kinds that may well hold recordings, but are not read."""
-PREDICTIONS = ("_segments", "_clusters")
-"""What the name of a table of predictions adds to that of what it was made from."""
-UNSEEN = (".", "~$")
-"""How the names of files begin that people do not see: hidden ones, and those of open workbooks."""
-INDEX = "index.csv"  # a table of contents rather than a recording, when other files lie beside it
-
-logger = logging.getLogger("structsvm")
+# ---- files and folders
 
 
 @dataclass(frozen=True)
@@ -224,13 +214,10 @@ class Found:
     names: tuple[str, ...]
     """As short as tells them apart: ``walk``, or ``anna/walk`` when there is a second ``walk``."""
     skipped: tuple[Path, ...]
-    predictions: tuple[Path, ...]
-    """Those of the skipped files that were made of a recording: ``walk_segments`` of ``walk``."""
+    """What else lies beside them, such as predictions: ``walk_segments`` of ``walk``."""
 
 
-def read_recordings(
-    paths: str | PathLike[str] | Iterable[str | PathLike[str]], **options: Any
-) -> list[Recording]:
+def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     """Read recordings from files and folders.
 
     Parameters
@@ -274,23 +261,31 @@ def read_recordings(
     found, given = find_recordings(paths), FileOptions(**options)
     for path in found.skipped:
         logger.info("skipped %s", path)
-    alone = len(found.files) == 1
-    recordings = [
-        recording
-        for path, name in zip(found.files, found.names, strict=True)
-        for recording in read_file(path, given, name=name, alone=alone)
-    ]
+    recordings = read_files(found, given)
     for words in formats_in_words(recordings):
         logger.info("%s", words)
-    return cleaned(recordings, given.labels_are, given.features)
+    return cleaned(recordings, given)
+
+
+def read_files(
+    found: Found, options: FileOptions = USUAL, wanted: Sequence[str] = ()
+) -> list[Recording]:
+    """The recordings of some files, as they are there."""
+    files = list(zip(found.files, found.names, strict=True))
+    return [
+        replace(one, name=f"{name}/{one.name}") if len(several) > 1 < len(files) else one
+        for path, name in stage("files", files)
+        for several in [read_file(path, options, name=name, wanted=wanted)]
+        for one in several
+    ]
 
 
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
     """How text was read where it is not written as usual, and which files were."""
     files: dict[str, dict[str, None]] = {}
     for recording in recordings:
-        if recording.origin is not None and str(recording.origin.format or ""):
-            words = str(recording.origin.format)
+        words = str(recording.origin.format or "") if recording.origin is not None else ""
+        if recording.origin is not None and words:
             files.setdefault(words, {})[str(recording.origin.path)] = None
     return [
         f"{listed(list(paths), 1)} {'is' if len(paths) == 1 else 'are'} read with {words}"
@@ -298,32 +293,25 @@ def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
     ]
 
 
-def find_recordings(
-    paths: str | PathLike[str] | Iterable[str | PathLike[str]],
-    *,
-    labels: str | PathLike[str] | None = None,
-) -> Found:
+def find_recordings(paths: Paths, *, labels: str | PathLike[str] | None = None) -> Found:
     """List the files that :func:`read_recordings` reads, and those that it skips."""
     paths = [paths] if isinstance(paths, str | PathLike) else paths
     files: dict[Path, Path] = {}
     skipped: list[Path] = []
-    predictions: list[Path] = []
     apart = set() if labels is None else {file.resolve() for file in label_files(Path(labels))}
     for path in map(Path, paths):
+        inside = [path]
         if os.path.isdir(path):
-            inside, beside, made = _search(path, apart)
+            inside, beside = _search(path, apart)
             skipped += beside
-            predictions += made
-        else:
-            inside = [_checked(path)]
-        for file in inside:
+        for file in map(_checked, inside):
             if files.setdefault(file.resolve(), file).is_symlink():
                 files[file.resolve()] = file
     if not files:
         raise DataError("no recordings were given: name files or folders")
     called = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
     names = tuple(spelled(printable(name)) for name in _names(called))
-    return Found(tuple(files.values()), names, tuple(skipped), tuple(predictions))
+    return Found(tuple(files.values()), names, tuple(skipped))
 
 
 def predictions_among(files: Iterable[Path]) -> list[Path]:
@@ -411,14 +399,15 @@ def from_long(
     >>> [(r.name, r.X.ravel().tolist()) for r in from_long(frame, recording="who", time="t")]
     [('ann', [1.0, 2.0]), ('ben', [3.0])]
     """
-    frame = _as_pandas(frame)
-    levels = frame.index.nlevels
-    if recording is None and levels > 1:
-        names = [
-            f"level {i}" if name is None else str(name) for i, name in enumerate(frame.index.names)
-        ]
-        frame.index = frame.index.set_names(names)
-        recording, time = names[0], names[-1] if time is None else time
+    pandas = require("pandas", "files", "reading tables")
+    if isinstance(frame, pandas.DataFrame):
+        frame = frame.copy(deep=False)
+    else:  # polars itself needs pyarrow for this
+        frame = pandas.DataFrame({str(name): frame[name].to_list() for name in frame.columns})
+    if recording is None and frame.index.nlevels > 1:
+        levels = [f"level {i}" if n is None else str(n) for i, n in enumerate(frame.index.names)]
+        frame.index = frame.index.set_names(levels)
+        recording, time = levels[0], levels[-1] if time is None else time
     if recording is None:
         raise SettingsError(
             "from_long needs recording=, the column that says of which recording a row is, or a "
@@ -426,26 +415,19 @@ def from_long(
         )
     if label is None and "label" in {*map(str, frame.columns), *map(str, frame.index.names)}:
         label = "label"
-    roles = (recording, time, label)
-    unknown = [name for name in features or () if name in roles or name not in frame.columns]
-    if unknown:
-        raise DataError(f"frame: there is no feature {unknown[0]!r}")
     options = FileOptions(
-        label, time, recording, ignore=ignore, missing=missing, blanks=True, need_labels=False
+        label,
+        time,
+        recording,
+        labels_are=labels_are,
+        features=features or (),
+        ignore=ignore,
+        missing=missing,
+        blanks=True,
+        need_labels=False,
     )
-    origin = Origin(Path("frame"), np.arange(len(frame)))
-    found = recordings_in(frame, origin, "frame", options, features or ())
-    found = [replace(one, source=None, origin=None) for one in found]
-    return cleaned(found, labels_are, features or ())
-
-
-def _as_pandas(frame: Any) -> Any:
-    """A pandas frame that may be changed."""
-    pandas = require("pandas", "files", "reading tables")
-    if isinstance(frame, pandas.DataFrame):
-        return frame.copy(deep=False)
-    # polars itself needs pyarrow for this
-    return pandas.DataFrame({str(name): frame[name].to_list() for name in frame.columns})
+    found = recordings_in(frame, Origin(Path("frame"), np.arange(len(frame))), "frame", options)
+    return cleaned([replace(one, source=None, origin=None) for one in found], options)
 
 
 class RecordingFiles:
@@ -473,9 +455,7 @@ class RecordingFiles:
     ...     return learner.fit(RecordingFiles(folder, label_column="state"))
     """
 
-    def __init__(
-        self, paths: str | PathLike[str] | Iterable[str | PathLike[str]], **options: Any
-    ) -> None:
+    def __init__(self, paths: Paths, **options: Any) -> None:
         found, self._options = find_recordings(paths), FileOptions(**options)
         files = tuple(Path(os.path.abspath(path)) for path in found.files)  # of any process
         self.found = replace(found, files=files)
@@ -490,7 +470,7 @@ class RecordingFiles:
         recordings = read_file(path, self._options, name=name)
         if len(recordings) > 1:
             raise DataError(f"{path} holds {len(recordings)} recordings: one in each file is read")
-        (recording,) = read_labels_as(recordings, self._options.labels_are, ask=True)
+        (recording,) = read_labels_as(recordings, self._options.labels_are)
         return recording
 
 
@@ -500,16 +480,12 @@ def read_file(
     *,
     name: str | None = None,
     wanted: Sequence[str] = (),
-    alone: bool = True,
 ) -> list[Recording]:
     """Read the recordings of one file, which are several if a column tells them apart."""
     file = _checked(Path(path))
     kind, name = kind_of(file), printable(stem_of(file)) if name is None else name
     if kind not in (".npz", *MEDIA):
-        found = read_table(file, name, options, wanted)
-        if len(found) == 1 or alone:
-            return found
-        return [replace(recording, name=f"{name}/{recording.name}") for recording in found]
+        return read_table(file, name, options, wanted)
     if options.recording_column not in (None, *options.optional):
         raise DataError(
             f"{file} is one recording and has no column {options.recording_column!r}: only "
@@ -529,9 +505,7 @@ def read_file(
 def _checked(path: Path) -> Path:
     if not os.path.exists(path):  # nor has one a name that is too long
         raise DataError(f"{path}: no such file or folder")
-    if path.is_dir():
-        raise DataError(f"{path} is a folder, expected one recording")
-    if kind_of(path) not in KINDS:
+    if path.is_dir() or kind_of(path) not in KINDS:
         raise DataError(
             f"{path}: not a kind of file that is read; give {', '.join(TABLES)}, or sound or "
             f"pictures such as {', '.join(MEDIA[:2])}"
@@ -539,8 +513,8 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path], list[Path]]:
-    """The recordings of a folder, its other files, and predictions among those, by name.
+def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
+    """The recordings of a folder, by name, and its other files.
 
     Recordings that lie there twice, or in files that are not read, are refused.
     """
@@ -554,30 +528,20 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path], lis
     if len(chosen) > 1:
         chosen = [path for path in chosen if path.name.lower() != INDEX]
     if not chosen:
-        folders = [path.name for path in inside if path.is_dir()]
-        hint = f"; subfolders are not searched: {', '.join(folders[:5])}" if folders else ""
-        others = sorted({path.suffix.lower() for path in files} - {""})
-        if others:
-            hint += f"; there are {some_of(others)} files: text is read if its name ends in .csv"
-        raise DataError(f"{folder}: no {', '.join(TABLES)} files in this folder{hint}")
-    way_out = "name the files to read, or move the others away"
-    first: dict[str, Path] = {}
-    for path in chosen:
-        same = first.setdefault(stem_of(path), path)
-        if same is not path:
-            raise DataError(
-                f"{folder}: {same.name} and {path.name} have one name, and may be the same "
-                f"recording: {way_out}"
-            )
-    beside = [path for path in files if path not in chosen]
-    unread = [path.name for path in beside if path.suffix.lower() in OTHER_TABLES]
-    if unread:
         raise DataError(
-            f"{folder}: beside {listed([path.name for path in chosen], 3)} there is "
-            f"{listed(unread, 5)}, of kinds that are not read; {way_out}, or save them as "
-            f"{', '.join(TABLES)}"
+            f"{folder}: no {', '.join(TABLES)} files in this folder, only "
+            f"{some_of([path.name for path in inside]) or 'nothing'}; subfolders are not searched"
         )
-    return chosen, beside, made
+    first: dict[str, Path] = {}
+    twice = [path for path in chosen if first.setdefault(stem_of(path), path) is not path]
+    unread = [path for path in files if path.suffix.lower() in OTHER_TABLES and path not in chosen]
+    if twice or unread:
+        why = "has the name of another file" if twice else "is of no kind that is read"
+        raise DataError(
+            f"{folder}: {(twice or unread)[0].name} {why}: name the files to read, move the others "
+            f"away, or save them as {', '.join(TABLES)}"
+        )
+    return chosen, [path for path in files if path not in chosen]
 
 
 def _names(files: Sequence[Path]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.data.samples import UNKNOWN, label_values, missing_labels, unlabelled
+from structsvm.data.samples import label_values, missing_labels, unlabelled
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
 from structsvm.io.label_files import LABEL_KINDS, Row, name_of, read_rows
@@ -104,15 +104,13 @@ def _placed(
 ) -> tuple[NDArray[Any], str]:
     """The label of each sample, None where it is in no interval; and what is to be warned of."""
     found: list[str | None] = [None] * len(axis)
-    lost, beyond = [], []
+    misplaced = []
     for interval in intervals:
         start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
         if axis.value(interval.end) < axis.value(interval.start):
             raise DataError(f"{interval} ends before it starts")
-        if start == end:
-            lost.append(interval)
-        elif axis.is_beyond(interval.start) or axis.is_beyond(interval.end):
-            beyond.append(interval)
+        if start == end or axis.is_beyond(interval.start) or axis.is_beyond(interval.end):
+            misplaced.append(interval)
         for t in range(start, end):
             if found[t] not in (None, interval.label):
                 raise DataError(
@@ -120,28 +118,23 @@ def _placed(
                     "sample has one label"
                 )
             found[t] = interval.label
-    misplaced = [
-        f"{len(some)} of {counted(len(intervals), 'interval')} {what}, the first is {some[0]}"
-        for some, what in ((lost, "hold no sample"), (beyond, "reach beyond the samples"))
-        if some
-    ]
-    if misplaced:
-        ends = f"{axis.text(0)} to {axis.text(len(axis) - 1)}"
-        misplaced.append(f"samples are at {axis.name} {ends}")
     labels = np.array([outside if label is None else label for label in found], dtype=object)
-    return labels, ", and ".join(misplaced)
+    if not misplaced:
+        return labels, ""
+    return labels, (
+        f"{len(misplaced)} of {counted(len(intervals), 'interval')} hold no sample, or reach "
+        f"beyond the samples, at {axis.name} {axis.text(0)} to {axis.text(len(axis) - 1)}, the "
+        f"first is {misplaced[0]}"
+    )
 
 
 def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
     """Forget the labels near to changes; regions say how many changes are among these samples."""
     regions: list[Region] = []
-    changes = np.flatnonzero(
-        [None not in pair and pair[0] != pair[1] for pair in pairwise(labels.tolist())]
-    )
-    far: Any = tolerance
-    if axis.values.dtype.kind == "M":
-        far = np.timedelta64(round(tolerance * 1e9), "ns")
-    for at in axis.values[changes + 1]:
+    is_date = axis.values.dtype.kind == "M"
+    far: Any = np.timedelta64(round(tolerance * 1e9), "ns") if is_date else tolerance
+    pairs = [None not in pair and pair[0] != pair[1] for pair in pairwise(labels.tolist())]
+    for at in axis.values[np.flatnonzero(pairs) + 1]:
         first, last = np.searchsorted(axis.values, [at - far, at + far], side="left").tolist()
         first, last = max(first, 1), min(last, len(labels) - 1)
         region = Region(first, last + 1, 1)
@@ -179,22 +172,18 @@ def intervals_of(y: Any, times: Any) -> list[Interval]:
         return []
     known = ~(missing_labels(values) | unlabelled(values))
     labels = [label if there else None for label, there in zip(values, known, strict=True)]
-    step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1
     is_date = axis.values.dtype.kind == "M"
+    step = np.median(np.diff(axis.values)) if len(axis) > 1 else 1
     end = axis.values[-1:] + np.asarray(step).astype("m8[ns]" if is_date else axis.values.dtype)
     after = replace(axis, values=end, written=None)
-    bounds = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1]), len(labels)]
-    moments = [*(_moment(axis, t) for t in bounds[:-1]), _moment(after, 0)]
+    bounds = [0, *(t for t in range(1, len(labels)) if labels[t] != labels[t - 1])]
+    moments: list[Any] = [axis.text(t) if is_date else float(axis.values[t]) for t in bounds]
+    moments.append(after.text(0) if is_date else float(end[0]))
     return [
         Interval(start, end, str(labels[t]))
-        for t, (start, end) in zip(bounds, pairwise(moments), strict=False)
+        for t, (start, end) in zip(bounds, pairwise(moments), strict=True)
         if labels[t] is not None
     ]
-
-
-def _moment(axis: TimeAxis, sample: int) -> float | str:
-    """A time as tools have it."""
-    return axis.text(sample) if axis.values.dtype.kind == "M" else float(axis.values[sample])
 
 
 def read_intervals(
@@ -390,8 +379,6 @@ def with_labels(
             if spelled(name) in marks:
                 raise DataError(f"{file}: a second file about {spelled(name)}: leave one out")
             marks[spelled(name)] = rows
-    if not marks:
-        raise DataError(f"{path}: no labels in it; labels are in {', '.join(LABEL_KINDS)} files")
     found, misplaced = [], []
     for recording, called in zip(recordings, _called(recordings, marks, path), strict=True):
         try:
@@ -399,8 +386,7 @@ def with_labels(
         except DataError as error:
             raise DataError(f"{path}: {recording.name}: {error}") from error
         found.append(replace(recording, y=y))
-        if told:
-            misplaced.append(f"{recording.name}: {told}")
+        misplaced += [f"{recording.name}: {told}"] if told else []
     if misplaced:
         warn(f"{path}: {some_of(misplaced, 3)}: {CHECK}", DataWarning)
     return found
@@ -453,50 +439,46 @@ def _labels(
     recording: Recording, marks: list[Row], blanks: bool, outside: str | None
 ) -> tuple[NDArray[Any], str]:
     """A label for each sample: names where there are stretches, else numbers of segments."""
-    T = len(recording.X)
-    axis = recording.time or TimeAxis("sample", np.arange(T))
-    if recording.time is None:
+    axis = recording.time
+    if axis is None:
+        axis = TimeAxis("sample", np.arange(len(recording.X)))
         ends = [axis.value(at) for mark in marks for at in (mark.start, mark.end)]
-        between = [at for at in ends if not float(at).is_integer()]
-        if between:
+        if any(at != round(at) for at in ends):
             warn(
-                f"recording {recording.name} has no times, so that {between[0]:g} counts samples "
-                "and is rounded up to a whole one: if labels are in seconds, name the column of "
-                "time (time_column=)",
+                f"recording {recording.name} has no times, so that labels count samples and are "
+                "rounded up to whole ones: if they are in seconds, name the column of time "
+                "(time_column=)",
                 DataWarning,
             )
-    if all(mark.is_point for mark in marks):
+    if all(mark.start == mark.end for mark in marks):
         return _segments([mark.start for mark in marks], axis), ""
     stretches = [Interval(mark.start, mark.end, mark.label) for mark in marks]
     placed, misplaced = _placed(stretches, axis, outside)
-    partial = PartialLabels(placed.tolist())
-    assert partial.codes is not None
-    known = partial.codes != UNKNOWN
+    known = ~missing_labels(placed)
     if known.all():
-        return np.array(partial.labels), misplaced
+        return np.array(placed.tolist()), misplaced
     if not blanks:
-        blank = np.flatnonzero(~known)
+        first = axis.text(int(known.argmin()))
         raise DataError(
-            f"{blank.size} of {T} samples are in no stretch, the first at {axis.name} "
-            f"{axis.text(int(blank[0]))}, or their stretch has no label: label all of them, say "
-            "what they are, as outside='rest', or learn from partial labels (blanks=True)"
+            f"{(~known).sum()} of {len(axis)} samples are in no stretch, the first at {axis.name} "
+            f"{first}, or their stretch has no label: label all of them, say what they are, as "
+            "outside='rest', or learn from partial labels (blanks=True)"
         )
-    return known_where(np.array(partial.labels, dtype=object), known), misplaced
+    return known_where(placed, known), misplaced
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
     """The number of the segment of each sample; changes within one sample are one."""
-    T = len(axis)
-    begins = np.zeros(T, dtype=bool)
-    for change in changes:
-        t = axis.sample_at(change)
-        if not 0 < t < T:
-            where = "before the second sample" if t == 0 else f"after the end, {axis.text(T)}"
+    begins = [axis.sample_at(change) for change in changes]
+    for change, t in zip(changes, begins, strict=True):
+        if not 0 < t < len(axis):
+            where = "before the second sample" if t == 0 else f"after the end, {axis.text(t)}"
             raise DataError(f"the change at {axis.name} {change} is {where}")
-        if begins[t]:
-            warn(
-                f"two changes are within the sample at {axis.name} {axis.text(t)}: they are one",
-                DataWarning,
-            )
-        begins[t] = True
-    return np.cumsum(begins)
+    found, counts = np.unique(begins, return_counts=True)
+    if found.size < len(changes):
+        at = axis.text(int(found[counts.argmax()]))
+        warn(
+            f"several changes are within one sample, as at {axis.name} {at}: they are one",
+            DataWarning,
+        )
+    return np.cumsum(np.isin(np.arange(len(axis)), begins))

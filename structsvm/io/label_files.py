@@ -1,17 +1,16 @@
 """Files of labels, whatever wrote them, as rows: from when to when, what, of which, and whose.
 
-One format is one function from the text of a file to rows; :data:`FORMATS` is the table of them.
+One format is one function from a file to rows; :data:`FORMATS` is the table of them.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from functools import cached_property
+from itertools import zip_longest
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,20 +18,27 @@ from xml.etree import ElementTree
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, printable
-from structsvm.io.options import TextFormat, decimal_of, decoded, refuse_thousands, separator_in
 from structsvm.io.recording import listed, spelled
+from structsvm.io.sniff import (
+    COMMA_NUMBER,
+    TextFormat,
+    decimal_of,
+    decoded,
+    refuse_thousands,
+    separator_in,
+)
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
-from structsvm.support.plain import counted, uncell
+from structsvm.support.plain import is_number_text, uncell
 
 TABLES = (".csv", ".tsv", *EXCEL)
 LABEL_KINDS = (*TABLES, ".txt", ".json", ".boris", ".eaf", ".textgrid", ".srt")
 """Kinds of files of labels."""
-WHOSE: Mapping[str, frozenset[str]] = {
-    "tier": frozenset({"tier"}),
-    "subject": frozenset({"subject", "participant", "individual"}),
-    "annotator": frozenset({"annotator", "rater", "coder", "observer", "labeler", "labeller"}),
+WHOSE = {
+    "tier": ("tier",),
+    "subject": ("subject", "participant", "individual"),
+    "annotator": ("annotator", "rater", "coder", "observer", "labeler", "labeller"),
 }
 """Whose labels may be several in one file, and what columns that say it are called."""
 COLUMNS = [
@@ -50,8 +56,6 @@ COLUMNS = [
     )
 ]
 """Names of columns; a duration is added to the start."""
-REGIONS = (("start_time", "end_time"), ("start", "end"))
-"""The columns of a table of regions, besides those of the recording and of the changes."""
 CHANGES = ("change", "change_time", "time")  # names of the column of a table of change times
 STATUS = ("Behavior type", "Status")
 """The column of BORIS's tabular events that says whether a state starts or stops there: from
@@ -71,8 +75,6 @@ UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 """What Label Studio puts before the names of files that are uploaded to it."""
 PRAAT = re.compile(r'"((?:[^"]|"")*)"|(?<![\w\[.])(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w\].])')
 """The texts and numbers of a TextGrid, long or short, without the numbers of its items."""
-WHOLE = re.compile(r"\.0+(?=\+?\s*$)")
-"""Decimals of a whole number, as spreadsheets and pandas write them."""
 
 
 @dataclass(frozen=True)
@@ -90,97 +92,93 @@ class Row:
     is_guess: bool = False
     """Whether a model predicted it."""
 
-    @property
-    def is_point(self) -> bool:
-        return bool(self.start == self.end)
-
 
 @dataclass(frozen=True)
 class LabelFile:
-    """The text of a file, with points in its numbers, and the table in it if there is one."""
+    """The text of a file of labels, and the table in it if there is one."""
 
     path: Path
-    text: str
-    before: Sequence[str]
-    """The lines before the header: what BORIS and ELAN say of the observation and the media."""
-    table: str
-    separator: str
-    header: Sequence[str]
     columns: Mapping[str, str]
     """The names of columns that were given."""
-
-    @classmethod
-    def of(cls, path: Path, columns: Mapping[str, str] | None = None) -> LabelFile:
-        kind, text = path.suffix.lower(), _text_of(path)
-        lines = text.splitlines(keepends=True)
-        boris = (k for k, line in enumerate(lines) if OF_BORIS <= set(_split(line)))
-        others = (k for k, line in enumerate(lines) if not line.startswith(COMMENT))
-        first = next(chain(boris, others), 0)
-        table = "".join(lines[first:])
-        separator = separator_in(table)
-        if separator not in table.partition("\n")[0]:
-            separator = ";"  # of one column, in which commas are decimal marks
-        if kind in (".csv", ".tsv", ".txt") and separator != ",":
-            decimal = decimal_of(table, separator)
-            if decimal == "," or separator == ";":
-                for column in zip_longest(*TextFormat(separator).rows(table), fillvalue=""):
-                    refuse_thousands(path, column, decimal)
-            if decimal == ",":
-                between = rf"(?<![^{separator}\n])([-+]?\d+),(\d+)(?![^{separator}\n])"
-                text, table = (re.sub(between, r"\1.\2", one) for one in (text, table))
-        header = next(iter(TextFormat(separator).rows(table.partition("\n")[0])), [])
-        header = [name for name in header if name]
-        return cls(path, text, lines[:first], table, separator, header, columns or {})
 
     @property
     def kind(self) -> str:
         return self.path.suffix.lower()
 
+    @cached_property
+    def text(self) -> str:
+        """The text of a file; that of a sheet has commas between columns."""
+        if self.kind in EXCEL:
+            return str(read_frame(self.path, as_text=True)[0].to_csv(index=False))
+        try:
+            return decoded(self.path, self.path.read_bytes())[0].removeprefix("\ufeff")
+        except (OSError, ValueError) as error:  # the latter for names that hold a zero
+            raise DataError(f"{self.path}: cannot be read: {error}") from error
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Those of a table from its header on, after what BORIS and ELAN say of the media."""
+        lines = self.text.splitlines()
+        heads = [k for k, line in enumerate(lines) if OF_BORIS <= set(_split(line))]
+        heads += [k for k, line in enumerate(lines) if not line.startswith(COMMENT)]
+        return lines[heads[0] :] if heads else []
+
+    @cached_property
+    def table(self) -> list[tuple[int, list[str]]]:
+        """The lines of the rows of a table, the header among them, and their cells."""
+        text = "\n".join(self.lines)
+        separator = separator_in(text)
+        if separator not in text.partition("\n")[0]:
+            separator = ";"  # of one column, in which commas are decimal marks
+        written = TextFormat(separator, decimal_of(text, separator))
+        rows = list(written.rows(text))
+        if separator != "," and self.kind not in EXCEL:
+            refuse_thousands(self.path, (row for _, row in rows), written)
+        before = len(self.text.splitlines()) - len(self.lines)
+        return [(before + line, row) for line, row in rows]
+
+    @cached_property
+    def header(self) -> list[str]:
+        return [name.strip() for name in self.table[0][1]] if self.table else []
+
     @property
-    def rows(self) -> Iterator[tuple[int, dict[Any, Any]]]:
-        """The line of each row and its values by column.
+    def rows(self) -> Iterator[tuple[int, dict[str, str]]]:
+        """The line of each row and its values by column, blank where the row is short.
 
         Rows longer than the header, as of decimal commas between commas, are refused.
         """
-        lines = io.StringIO(self.table)
-        reader = csv.DictReader(lines, delimiter=self.separator, skipinitialspace=True)
-        for row in reader:
-            line = len(self.before) + reader.line_num
-            if any(value.strip() for value in row.get(None, ())):
-                n = len(row) - 1
+        for line, row in self.table[1:]:
+            if any(value.strip() for value in row[len(self.header) :]):
                 raise DataError(
-                    f"{self.path}: line {line} has {n + len(row[None])} columns where "
-                    f"{counted(n, 'column')} {'is' if n == 1 else 'are'} expected"
+                    f"{self.path}: line {line} has {len(row)} columns, and the header "
+                    f"{len(self.header)}"
                 )
-            yield line, {k: uncell(v) if isinstance(v, str) else v for k, v in row.items()}
+            cells = zip_longest(self.header, map(uncell, row[: len(self.header)]), fillvalue="")
+            yield line, {name: value.strip() for name, value in cells}
 
-    def time(self, line: int, text: str | None) -> float | str:
-        """A number, or a date as it was written."""
+    def time(self, line: int, text: str, column: str = "") -> float | str:
+        """A time in seconds, in the form that it has or that its column says; or a date."""
+        text = text.strip()
+        if CLOCK.fullmatch(text) and column:
+            return _seconds(text)
         try:
-            return float(text or "")
+            at = float(text.replace(",", ".") if COMMA_NUMBER.fullmatch(text) else text)
         except ValueError:
-            if text is not None and DATE.fullmatch(text.strip()):
-                return text.strip()
+            if DATE.fullmatch(text):
+                return text
             raise DataError(
                 f"{self.path}: line {line}: {text!r} is neither a number nor a date"
             ) from None
-
-
-def _text_of(path: Path) -> str:
-    """The text of a file; that of a sheet has commas between columns."""
-    if path.suffix.lower() in EXCEL:
-        return str(read_frame(path, as_text=True)[0].to_csv(index=False))
-    try:
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:  # the latter for names that hold a zero
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"{path}: cannot be read: {reason}") from error
-    text, _ = decoded(path, content)
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        return at / 1000 if column.endswith("- msec") else at
 
 
 def _split(line: str) -> list[str]:
     return re.split("[\t,;]", line.strip())
+
+
+def _seconds(clock: str) -> float:
+    hours, minutes, seconds = clock.replace(",", ".").split(":")
+    return round(3600 * int(hours) + 60 * int(minutes) + float(seconds), 6)
 
 
 def read_rows(
@@ -194,16 +192,18 @@ def read_rows(
 
     Columns may have been named. A file that is not ``alone`` may have nothing of them.
     """
-    file = LabelFile.of(path, columns)
-    formats = (one for one in FORMATS if one[1](file))
-    called, _, read = next(formats, ("table", None, _of_table))
+    file = LabelFile(path, columns)
+    own_name, found = printable(path.stem), dict[str, list[Row]]()
+    called = "table"
     try:
+        called, read = next(
+            ((name, read) for name, is_of, read in FORMATS if is_of(file)), ("table", _of_table)
+        )
         rows = list(read(file))
     except DataError:
         raise
     except Exception as error:  # a foreign document can miss anything
         raise DataError(f"{path}: no {called}, or a damaged one: {error!r}") from error
-    own_name, found = printable(path.stem), dict[str, list[Row]]()
     for row in rows:
         found.setdefault(own_name if row.recording is None else row.recording, [])
     for row in _chosen(path, rows, who, alone):
@@ -224,23 +224,23 @@ def _chosen(
     for kind in WHOSE:
         names = list(dict.fromkeys(row.who.get(kind, "") for row in left))
         wanted = who.get(kind)
-        if wanted is not None:
-            if wanted not in names and alone:
-                raise DataError(f"{path}: no {kind} {wanted!r}; there is {listed(names)}")
+        if wanted is None:
+            of_each = {(row.recording, row.who.get(kind, "")) for row in left}
+            if len(of_each) > len({recording for recording, _ in of_each}):
+                raise DataError(
+                    f"{path}: several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
+                )
+        elif wanted not in names and alone:
+            raise DataError(f"{path}: no {kind} {wanted!r}; there is {listed(names)}")
+        else:
             left = [row for row in left if row.who.get(kind) == wanted]
-            continue
-        of_each = {(row.recording, row.who.get(kind, "")) for row in left}
-        if len(of_each) > len({recording for recording, _ in of_each}):
-            raise DataError(
-                f"{path}: several {kind}s, {listed(names)}: choose one, {kind}={names[0]!r}"
-            )
     return left
 
 
 def _without_points(rows: list[Row]) -> list[Row]:
     """The rows; of a table that has stretches, these."""
     is_track = all(not row.who and row.recording is None for row in rows)
-    stretches = [row for row in rows if not row.is_point]
+    stretches = [row for row in rows if row.start != row.end]
     return stretches if stretches and not is_track else rows
 
 
@@ -255,8 +255,9 @@ def read_regions(
 ) -> dict[str, list[Region]]:
     """Read a table of regions, by the names of their recordings, of which times may be known."""
     found: dict[str, list[Region]] = {}
-    file = LabelFile.of(Path(path))
-    start, end = next((pair for pair in REGIONS if set(pair) & set(file.header)), REGIONS[-1])
+    file = LabelFile(Path(path), {})
+    in_time = bool({"start_time", "end_time"} & set(file.header))
+    start, end = ("start_time", "end_time") if in_time else ("start", "end")
     columns = ("recording", start, end, "changes")
     missing = [name for name in columns if name not in file.header]
     if missing:
@@ -264,54 +265,44 @@ def read_regions(
             f"{path}: no column {missing[0]!r}; it needs {', '.join(columns)}, and has "
             f"{', '.join(file.header) or 'none'}"
         )
-    try:
-        for line, row in file.rows:
-            if None in row.values():
-                raise DataError(
-                    f"{path}: line {line}: it has another number of columns than the header"
-                )
-            name = spelled(row["recording"])
-            ends = [row[start], row[end]]
-            try:
-                if start == "start_time":
-                    ends = _samples(ends, name, times or {})
-                region = region_from([*ends, WHOLE.sub("", row["changes"])])
-            except DataError as error:
-                raise DataError(f"{path}: line {line}: {error}") from error
-            found.setdefault(name, []).append(region)
-    except csv.Error as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+    for line, row in file.rows:
+        name, ends = spelled(row["recording"]), [row[start], row[end]]
+        axis = (times or {}).get(name)
+        try:
+            if in_time and axis is None:
+                ends = [
+                    "0",
+                    "1",
+                ]  # whoever asks for the regions says that there is no such recording
+                if name in (times or {}):
+                    raise DataError(
+                        f"recording {name} has no times: name their column, time_column=, or give "
+                        "start and end in samples"
+                    )
+            elif in_time and axis is not None:
+                ends = [str(axis.sample_at(file.time(line, moment))) for moment in ends]
+            region = region_from([*ends, row["changes"]])
+        except DataError as error:
+            raise DataError(f"{path}: line {line}: {error}") from error
+        found.setdefault(name, []).append(region)
     return found
-
-
-def _samples(moments: list[str], recording: str, times: Mapping[str, TimeAxis | None]) -> list[str]:
-    """The first samples from these moments on."""
-    if recording not in times:
-        return ["0", "1"]  # whoever asks for the regions says that there is no such recording
-    axis = times[recording]
-    if axis is None:
-        raise DataError(
-            f"recording {recording} has no times: name their column, time_column=, or give "
-            "start and end in samples"
-        )
-    return [str(axis.sample_at(moment)) for moment in moments]
 
 
 def _of_label_studio(file: LabelFile) -> Iterator[Row]:
     tasks = json.loads(file.text)
     tasks = tasks if isinstance(tasks, list) else [tasks]
     names = _task_names(tasks)
+    if len(set(names)) < len(names):
+        raise DataError(f"{file.path}: two tasks are about one of {listed(names, 5)}")
     for task, name in zip(tasks, names, strict=True):
         if not {"annotations", "predictions"} & task.keys():
             raise DataError(
                 f"{file.path}: a task has neither annotations nor predictions: export from "
                 "Label Studio as JSON, which JSON-MIN is not"
             )
-        if names.count(name) > 1:
-            raise DataError(f"{file.path}: two tasks are about {name!r}")
         yield Row(None, None, "", name)
-        finished = [a for a in task.get("annotations", ()) if not a.get("was_cancelled")]
         seen: set[str] = set()
+        finished = [a for a in task.get("annotations", ()) if not a.get("was_cancelled")]
         for number, one in enumerate(finished, 1):
             by = one.get("completed_by")
             if isinstance(by, Mapping):
@@ -319,34 +310,26 @@ def _of_label_studio(file: LabelFile) -> Iterator[Row]:
             who = f"annotation {number}" if by is None else str(by)
             who = who if who not in seen else f"{who}, annotation {number}"
             seen.add(who)
-            yield from _stretches(file.path, one["result"], name, who, is_guess=False)
+            yield from _of_result(file.path, one["result"], name, who, is_guess=False)
         for one in task.get("predictions") or ():
             who = str(one.get("model_version") or "model")
-            yield from _stretches(file.path, one["result"], name, who, is_guess=True)
+            yield from _of_result(file.path, one["result"], name, who, is_guess=True)
 
 
-def _stretches(
+def _of_result(
     path: Path, result: Sequence[Any], name: str, who: str, *, is_guess: bool
 ) -> Iterator[Row]:
     """The stretches of an annotation; what says something else, such as choices, is left out."""
     for one in result:
-        kind = one.get("type")
-        if kind == "timelinelabels":
-            raise DataError(
-                f"{path}: labels of {name!r} count the pictures of a film (timelinelabels): write "
-                "them in seconds, in a table with the columns start, end and label"
-            )
-        if kind not in STRETCHES:
-            continue
-        value = one["value"]
-        labels = value[kind]
-        if len(labels) > 1:
-            raise DataError(
-                f"{path}: a stretch of {name!r} from {value['start']} has the labels "
-                f"{listed(list(map(str, labels)))}: a sample has one label"
-            )
-        whose = {"tier": str(one.get("from_name", "")), "annotator": who}
-        yield Row(value["start"], value["end"], str(labels[0]), name, whose, is_guess)
+        kind, value = one.get("type"), one["value"]
+        if kind in STRETCHES:
+            if len(value[kind]) > 1:
+                raise DataError(
+                    f"{path}: a stretch of {name!r} from {value['start']} has the labels "
+                    f"{listed(list(map(str, value[kind])))}: a sample has one label"
+                )
+            whose = {"tier": str(one.get("from_name", "")), "annotator": who}
+            yield Row(value["start"], value["end"], str(value[kind][0]), name, whose, is_guess)
 
 
 def _task_names(tasks: Sequence[Any]) -> list[str]:
@@ -363,13 +346,15 @@ def _task_names(tasks: Sequence[Any]) -> list[str]:
 def _of_boris(file: LabelFile) -> Iterator[Row]:
     """A project of BORIS: events of observations, in which states start and stop in turn."""
     project = json.loads(file.text)
-    kinds = {
-        one["code"]: str(one.get("type", "")).lower() for one in project["behaviors_conf"].values()
+    points = {
+        one["code"]
+        for one in project["behaviors_conf"].values()
+        if "point" in str(one.get("type", "")).lower()
     }
     for name, observation in project["observations"].items():
         yield Row(None, None, "", name)
         events = [
-            (None, at, subject, behavior, "POINT" if "point" in kinds.get(behavior, "") else "")
+            (at, subject, behavior, "POINT" if behavior in points else "")
             for at, subject, behavior, *_ in sorted(observation["events"], key=lambda e: e[0])
         ]
         yield from _paired(file.path, name, events)
@@ -384,27 +369,23 @@ def _are_events(file: LabelFile) -> bool:
 def _of_events(file: LabelFile) -> Iterator[Row]:
     """BORIS's tabular events: rows in which a behaviour of a subject starts, and stops."""
     status = next(column for column in STATUS if column in file.header)
-    before = [_split(line) for line in file.before]
+    before = map(_split, file.text.splitlines())
     of_all = next((values[1] for values in before if values[0] == "Observation id"), None)
     events: dict[str | None, list[Any]] = {}
     for line, row in file.rows:
-        kind, behavior = (row[status] or "").strip().upper(), (row["Behavior"] or "").strip()
+        kind = row[status].upper()
         if kind in ("START", "STOP", "POINT"):
-            at, subject = file.time(line, row["Time"]), (row.get("Subject") or "").strip()
-            recording = row.get("Observation id") or of_all
-            events.setdefault(recording, []).append((line, at, subject, behavior, kind))
+            event = (file.time(line, row["Time"]), row.get("Subject", ""), row["Behavior"], kind)
+            events.setdefault(row.get("Observation id") or of_all, []).append(event)
     for name, some in events.items():
         yield from _paired(file.path, name, some)
 
 
-def _paired(
-    path: Path, name: str | None, events: Sequence[tuple[int | None, Any, str, str, str]]
-) -> list[Row]:
-    """Stretches of the lines, times, subjects, behaviours and kinds of events of one recording."""
+def _paired(path: Path, name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> list[Row]:
+    """Stretches of the times, subjects, behaviours and kinds of events of one recording."""
     found, open_ones = [], {}
-    for line, at, subject, behavior, kind in events:
-        which, where = (subject, behavior), "" if line is None else f"line {line}: "
-        who = {"subject": subject}
+    for at, subject, behavior, kind in events:
+        which, who = (subject, behavior), {"subject": subject}
         if kind == "POINT":
             found.append(Row(at, at, behavior, name, who))
         elif kind == "START" or (kind != "STOP" and which not in open_ones):
@@ -412,7 +393,7 @@ def _paired(
         elif which in open_ones:
             found.append(Row(open_ones.pop(which), at, behavior, name, who))
         else:
-            raise DataError(f"{path}: {where}{behavior!r} stops and never started")
+            raise DataError(f"{path}: {behavior!r} stops at {at} and never started")
     if open_ones:
         _, behavior = next(iter(open_ones))
         raise DataError(f"{path}: {behavior!r} starts and never stops")
@@ -425,10 +406,9 @@ def _of_eaf(file: LabelFile) -> Iterator[Row]:
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
     spans: dict[str | None, tuple[float, float]] = {}
     for one in root.iter("ALIGNABLE_ANNOTATION"):
-        ends = [slots.get(one.get(f"TIME_SLOT_REF{k}")) for k in (1, 2)]
-        if None not in ends:
-            start, end = (float(at or 0) / 1000 for at in ends)
-            spans[one.get("ANNOTATION_ID")] = (start, end)
+        start, end = (slots.get(one.get(f"TIME_SLOT_REF{k}")) for k in (1, 2))
+        if start is not None and end is not None:
+            spans[one.get("ANNOTATION_ID")] = (float(start) / 1000, float(end) / 1000)
     for tier in root.iter("TIER"):
         named = {"tier": "TIER_ID", "subject": "PARTICIPANT", "annotator": "ANNOTATOR"}
         who = {kind: tier.get(name, "") for kind, name in named.items()}
@@ -437,10 +417,6 @@ def _of_eaf(file: LabelFile) -> Iterator[Row]:
             label = (one.findtext("ANNOTATION_VALUE") or "").strip()
             if known in spans and label:
                 yield Row(*spans[known], label, None, who)
-
-
-def _is_textgrid(file: LabelFile) -> bool:
-    return file.kind == ".textgrid" or file.text.startswith('File type = "ooTextFile')
 
 
 def _of_textgrid(file: LabelFile) -> Iterator[Row]:
@@ -469,61 +445,44 @@ def _of_subtitles(file: LabelFile) -> Iterator[Row]:
 
 def _is_track(file: LabelFile) -> bool:
     parts = file.text.partition("\n")[0].split("\t")
-    if file.columns:
-        return False
-    try:
-        return len(parts) in (2, 3) and float(parts[0]) <= float(parts[1])
-    except ValueError:
-        return len(parts) == 3 and all(DATE.fullmatch(part) for part in parts[:2])
+    moments = [is_number_text(part) or bool(DATE.fullmatch(part)) for part in parts[:2]]
+    return not file.columns and len(parts) in (2, 3) and all(moments)
 
 
 def _of_audacity(file: LabelFile) -> Iterator[Row]:
     """A label track; lines that begin with a backslash hold frequencies."""
     for number, line in enumerate(file.text.splitlines(), start=1):
         if line.strip() and not line.startswith("\\"):
-            start, _, rest = line.partition("\t")
-            end, _, label = rest.partition("\t")
+            start, end, label = [*line.split("\t", 2), "", ""][:3]
             yield Row(file.time(number, start), file.time(number, end), label.strip())
 
 
-def _elan_lines(file: LabelFile) -> Iterator[list[str]]:
-    for line in file.text.splitlines():
-        if line.strip() and not line.startswith(COMMENT):
-            yield line.split("\t")
-
-
 def _is_plain_elan(file: LabelFile) -> bool:
-    parts = next(_elan_lines(file), [])
+    parts = next(iter(file.lines), "").split("\t")
     clocks = any(CLOCK.fullmatch(part) for part in parts[:3])
     return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
 
 
 def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
     """ELAN's text without a header: tier, participant, times, duration, annotation."""
-    for parts in _elan_lines(file):
+    for line in filter(str.strip, file.lines):
+        parts = line.split("\t")
         clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
-        begin, end = (_seconds(parts[clocks[k]]) for k in (0, 1))
         who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
-        yield Row(begin, end, parts[-1].strip(), None, who)
-
-
-def _are_changes(file: LabelFile) -> bool:
-    is_table = file.kind in TABLES and not file.columns
-    return is_table and bool(set(CHANGES) & set(file.header)) and "start" not in file.header
-
-
-def _of_changes(file: LabelFile) -> Iterator[Row]:
-    """A table of the times of changes, which are points without a label."""
-    column = next(name for name in CHANGES if name in file.header)
-    for _, row in file.rows:
-        at = (row[column] or "").strip()
-        yield Row(at, at, "", row.get("recording") or None, _whose(row, [column, "recording"]))
+        start, end = (_seconds(parts[k]) for k in clocks[:2])
+        yield Row(start, end, parts[-1].strip(), None, who)
 
 
 def _of_table(file: LabelFile) -> Iterator[Row]:
-    """Stretches in a table with one of the known headers, or with the columns that were named."""
-    path, header = file.path, file.header
-    usual = next((c for c in COLUMNS if c["start"] in header and c["end"] in header), COLUMNS[-1])
+    """Stretches, or changes, in a table with one of the known headers, or with named columns."""
+    header = file.header
+    if not file.columns and file.kind in TABLES and "start" not in header:
+        for column in (name for name in CHANGES if name in header):
+            for line, row in file.rows:
+                at = file.time(line, row[column])
+                yield Row(at, at, "", row.get("recording") or None, _whose(row, [column]))
+            return
+    usual = next((c for c in COLUMNS if {c["start"], c["end"]} <= {*header}), COLUMNS[-1])
     columns = {**usual, **file.columns}
     tiers = []  # ELAN's text may have a column for each
     if columns["label"] == "Annotation" and "Annotation" not in header:
@@ -532,45 +491,32 @@ def _of_table(file: LabelFile) -> Iterator[Row]:
     missing = [key for key in needed if columns[key] not in header]
     if missing:
         raise DataError(
-            f"{path}: no column {columns[missing[0]]!r}; the columns are {', '.join(header)}: "
+            f"{file.path}: no column {columns[missing[0]]!r}; the columns are {', '.join(header)}: "
             f"name it with {missing[0]}="
         )
+    blank_is_none = columns["start"].startswith((*OF_ELAN, "tmin"))  # but what another tier says
     for line, row in file.rows:
-        start, end = (_time_in(columns[key], file, line, row) for key in ("start", "end"))
+        start, end = (
+            file.time(line, row[name], name) for name in (columns["start"], columns["end"])
+        )
         if columns["end"].lower().startswith("duration"):
             if not isinstance(start, float) or not isinstance(end, float):
-                raise DataError(f"{path}: line {line}: a duration is for a start in seconds")
+                raise DataError(f"{file.path}: line {line}: a duration is for a start in seconds")
             end = round(start + end, 9)
         who = _whose(row, columns.values())
         for tier in tiers or [columns["label"]]:
-            label = (row[tier] or "").strip()
-            if not label and columns["start"].startswith((*OF_ELAN, "tmin")):
-                continue  # what another tier says
-            whose = {**who, "tier": tier} if tiers else who
-            yield Row(start, end, label, row.get(columns["recording"]) or None, whose)
+            if row[tier] or not blank_is_none:
+                whose = {**who, "tier": tier} if tiers else who
+                yield Row(start, end, row[tier], row.get(columns["recording"]) or None, whose)
 
 
-def _whose(row: Mapping[Any, Any], others: Any) -> dict[str, str]:
+def _whose(row: Mapping[str, str], others: Any) -> dict[str, str]:
     return {
-        kind: (row[name] or "").strip()
+        kind: row[name]
         for kind, names in WHOSE.items()
         for name in row
-        if isinstance(name, str) and name.strip().lower() in names and name not in others
+        if name.lower() in names and name not in others
     }
-
-
-def _time_in(column: str, file: LabelFile, line: int, row: Mapping[Any, Any]) -> float | str:
-    """A time in seconds, in the form that it has or that the name of its column says; or a date."""
-    text = row[column]
-    if text is not None and CLOCK.fullmatch(text):
-        return _seconds(text)
-    at = file.time(line, text)
-    return at / 1000 if column.endswith("- msec") and isinstance(at, float) else at
-
-
-def _seconds(clock: str) -> float:
-    hours, minutes, seconds = clock.replace(",", ".").split(":")
-    return round(3600 * int(hours) + 60 * int(minutes) + float(seconds), 6)
 
 
 FORMATS: tuple[
@@ -579,12 +525,15 @@ FORMATS: tuple[
     ("tasks of Label Studio", lambda file: file.kind == ".json", _of_label_studio),
     ("project of BORIS", lambda file: file.kind == ".boris", _of_boris),
     ("document of ELAN", lambda file: file.kind == ".eaf", _of_eaf),
-    ("TextGrid", _is_textgrid, _of_textgrid),
+    (
+        "TextGrid",
+        lambda file: file.kind == ".textgrid" or file.text.startswith('File type = "ooTextFile'),
+        _of_textgrid,
+    ),
     ("subtitles", lambda file: file.kind == ".srt", _of_subtitles),
     ("label track", _is_track, _of_audacity),
     ("text of ELAN", _is_plain_elan, _of_plain_elan),
     ("events of BORIS", _are_events, _of_events),
-    ("table of changes", _are_changes, _of_changes),
 )
 """What a format is called, which files are of it, and its rows; anything else is a table with a
 header."""

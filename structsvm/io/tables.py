@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +17,9 @@ from numpy.typing import NDArray
 from structsvm.data.times import TimeAxis, first_of_no_time, put_back, read_times
 from structsvm.errors import DataError, DataWarning, MissingExtraError, SettingsError, warn
 from structsvm.io.cleaning import without_gaps
-from structsvm.io.options import (
-    COMMA_NUMBER,
-    SPACES,
-    USUAL,
-    FileOptions,
-    TextFormat,
-    kind_of,
-    read_text,
-    refuse_thousands,
-)
+from structsvm.io.options import SPACES, USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, repeated_in, spelled
+from structsvm.io.sniff import kind_of, read_text, refuse_thousands
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import limits
 from structsvm.support.arrays import Floats
@@ -38,15 +28,14 @@ from structsvm.support.plain import counted
 
 EXCEL = (".xlsx",)
 ROW_NUMBERS = "Unnamed: 0"  # What pandas calls the column of row numbers that it writes itself
-NO_NAME = re.compile(r"Unnamed: \d+")  # what it calls columns without a name
-SKIP = "skip_lines=[1]"  # the option that leaves out lines, for that above a header
+NO_NAME = re.compile(r"(Unnamed: \d+)?")  # what it calls columns without a name
+SKIP = "skip_lines=[1] leaves out a line above the header"
 MISSING_WORDS = {
     *("", "-", "--", "---", "?", ".", "*", "na", "n.a.", "n/a", "nan", "nd", "n.d.", "none"),
     *("null", "nil", "missing", "unknown", "invalid", "#n/a", "#na", "#null!", "#value!"),
     *("#div/0!", "#num!", "#ref!", "1.#qnan", "-1.#ind", "<na>", "nat"),
 }
 """Words that stand for a missing value in a column of numbers, in lower case."""
-FEW_LINES = 5  # lines with words among numbers that a message names
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
 
@@ -71,31 +60,16 @@ def read_frame(
             frame = pandas.read_parquet(path)
             return frame, Origin(path, np.arange(len(frame)))
         return (_of_excel if kind in EXCEL else _of_text)(path, as_text, options)
-    except pandas.errors.EmptyDataError as error:
-        raise DataError(f"{path}: the file is empty") from error
-    except pandas.errors.ParserWarning as error:
-        raise DataError(
-            f"{path}: its rows have more columns than its header; if the header is further down, "
-            f"leave out what is above: {SKIP}"
-        ) from error
     except (DataError, SettingsError, MissingExtraError):
         raise
-    except limits.TooLarge as error:
-        raise DataError(f"{path}: {error}") from error
+    except pandas.errors.EmptyDataError as error:
+        raise DataError(f"{path}: the file is empty") from error
     except Exception as error:  # a damaged file can raise nearly anything in the reader of parquet
-        raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    longer = re.search(r"Expected (\d+) fields in (line \d+), saw (\d+)", str(error))  # of pandas
-    if longer:
-        return (
-            f"{longer[2]} has {longer[3]} columns where {longer[1]} are expected; if lines above "
-            f"the header are none of the table, leave them out: {SKIP}"
-        )
-    return " ".join(str(error).split())
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        longer = isinstance(error, pandas.errors.ParserError | pandas.errors.ParserWarning)
+        raise DataError(
+            f"{path}: cannot be read: {reason}{f'; {SKIP}' if longer else ''}"
+        ) from error
 
 
 def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
@@ -105,11 +79,11 @@ def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Ori
     with zipfile.ZipFile(path) as archive:
         expanded = sum(info.file_size for info in archive.infolist())
     limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
-    reading: dict[str, Any] = {"dtype": str} if as_text else {"na_values": [""]}
     with pandas.ExcelFile(path, engine="openpyxl") as book:
         sheets = [str(name) for name in book.sheet_names]
+        reading: dict[str, Any] = {"dtype": str} if as_text else {"na_values": [""]}
         reading |= {"header": None, "keep_default_na": False}
-        cells = pandas.read_excel(book, sheet_name=sheets[0], **reading)
+        cells = pandas.read_excel(book, **reading)
     if len(sheets) > 1 and not as_text:
         warn(
             f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
@@ -134,13 +108,13 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     """A table of numbers and words; labels and names of recordings are words."""
     pandas = require("pandas", "files", "reading tables")
     text, written = read_text(path, options)
-    names = [name.strip() for name in next(iter(written.rows(text)), [])]
+    names = [name.strip() for name in next(written.rows(text), (0, []))[1]]
     if written.separator == SPACES:  # which the rows of a text are split at, even in quotes
         names = [name.replace('"', "") for name in names]
-    refuse_repeated(path, [] if as_text else [name for name in names if name])
     reading: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     label = options.label_column
     if not as_text:
+        refuse_repeated(path, [name for name in names if name])
         # pandas looks for missing values after its converters too: a mark in front hides them
         converters: dict[int, Any] = {}
         if options.recording_column in names:
@@ -155,64 +129,36 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         warnings.simplefilter(action, pandas.errors.ParserWarning)
         frame = pandas.read_csv(io.StringIO(text), **reading)
     if len(names) == len(frame.columns):
-        unnamed = [name or f"Unnamed: {j}" for j, name in enumerate(names)]
-        frame.columns = names if as_text else unnamed
+        frame.columns = [
+            name or ("" if as_text else f"Unnamed: {j}") for j, name in enumerate(names)
+        ]
     rows = np.arange(len(frame))
     if as_text:
         return frame, Origin(path, rows, written)
     if label in frame.columns:
         frame[label] = [cell[1:] for cell in frame[label]]
-    last = frame.iloc[:, -1]
-    if written.separator != SPACES and (last.isna() | (last.astype(str) == "")).any():
-        _refuse_short_rows(path, text, written.separator, len(names))
-    if options.decimal is None and (written.decimal == "," or written.separator == ";"):
-        _refuse_thousands(path, text, written, frame)
-    lines = _lines(text, written.separator, len(frame))
-    return _without_nothing(frame), Origin(path, rows, written, lines, options.skip_lines)
-
-
-def _lines(text: str, separator: str, n_rows: int) -> NDArray[np.int64]:
-    """The line of each row, counted from 1."""
     lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if len(lines) != n_rows + 1 and separator != SPACES:  # cells of several lines
-        reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
-        lines = [reader.line_num for row in reader if len(row) > 1 or "".join(row).strip()]
-    return np.array(lines[1:]) if len(lines) == n_rows + 1 else np.arange(2, n_rows + 2)
-
-
-def _refuse_short_rows(path: Path, text: str, separator: str, n_columns: int) -> None:
-    reader = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
-    for row in reader:
-        if row and len(row) < n_columns:
+    last = frame.iloc[:, -1]
+    may_be_short = written.separator != SPACES and (last.isna() | (last.astype(str) == "")).any()
+    if may_be_short or len(lines) != len(frame) + 1:  # the latter for cells of several lines
+        found = list(written.rows(text))
+        lines = [line for line, _ in found]
+        short = [line for line, row in found if len(row) < len(names)]
+        if short and written.separator != SPACES:
             raise DataError(
-                f"{path}: cannot be read: line {reader.line_num} has "
-                f"{counted(len(row), 'column')} where {n_columns} are expected"
+                f"{path}: cannot be read: line {short[0]} has fewer columns than the header"
             )
-
-
-def _refuse_thousands(path: Path, text: str, written: TextFormat, frame: Any) -> None:
-    """Refuse columns of counts in which a mark stands after thousands."""
-    suspects = []
-    for j, name in enumerate(frame.columns):
-        if getattr(frame.dtypes.iloc[j], "kind", "O") == "f":
-            values = np.abs(frame[name].dropna().to_numpy())
-            parts = values[values != np.round(values)]
-            thousandths = np.isclose(1000 * parts, np.round(1000 * parts), rtol=0, atol=1e-6)
-            if 0 < parts.size < values.size and (parts >= 1).all() and thousandths.all():
-                suspects.append(j)
-    if suspects:  # what is written is looked at then: 1.5 is no thousand, and 1.500 may be one
-        columns = list(zip_longest(*written.rows(text), fillvalue=""))
-        for j in suspects:
-            option = f", or say decimal={written.decimal!r}"
-            refuse_thousands(path, columns[j], written.decimal, option)
+    if options.decimal is None:
+        every = (row for _, row in written.rows(text))
+        refuse_thousands(path, every, written, f", or say decimal={written.decimal!r}")
+    numbers = np.array(lines[1:]) if len(lines) == len(frame) + 1 else rows + 2
+    return _without_nothing(frame), Origin(path, rows, written, numbers, options.skip_lines)
 
 
 def _without_nothing(frame: Any) -> Any:
     """A frame without columns that have neither a name nor a value, as commas at ends make them."""
-    unnamed = [not name or bool(NO_NAME.fullmatch(str(name))) for name in frame.columns]
-    if not any(unnamed):
-        return frame
-    return frame.loc[:, ~(np.array(unnamed) & frame.isna().all().to_numpy())]
+    unnamed = np.array([bool(NO_NAME.fullmatch(str(name))) for name in frame.columns])
+    return frame.loc[:, ~(unnamed & frame.isna().all().to_numpy())] if unnamed.any() else frame
 
 
 def recordings_in(
@@ -221,8 +167,7 @@ def recordings_in(
     """The recordings of a pandas frame, one unless a column tells several apart."""
     label_column, time_column, chunk_column, recording_column = options.roles
     path = origin.path
-    levels = [level for level in frame.index.names if level is not None]
-    levels = [level for level in levels if str(level) in options.roles]
+    levels = [level for level in frame.index.names if level and str(level) in options.roles]
     frame = frame.reset_index(level=levels) if levels else frame
     frame.columns = headers = [str(column) for column in frame.columns]
     refuse_repeated(path, headers)
@@ -230,11 +175,10 @@ def recordings_in(
     needed += [column for column in options.roles[1:] if column not in options.optional]
     missing = [column for column in needed if column is not None and column not in headers]
     if missing:
-        read_with = "" if origin.format is None else f", {origin.format.between} between them"
-        option = "label_column=" if missing[0] == label_column else "another column"
+        between = f", {origin.format.between} between them" if origin.format else ""
         raise DataError(
-            f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}{read_with}; name "
-            f"{option}, or separator=, or leave out what is above the header: {SKIP}"
+            f"{path}: no column {missing[0]!r}; the columns are {listed(headers)}{between}; name "
+            f"another one (label_column=, time_column=, recording_column=), or separator=; {SKIP}"
         )
     aside = {ROW_NUMBERS, *options.roles}
     features = options.chosen(path, [one for one in headers if one not in aside], wanted)
@@ -245,11 +189,11 @@ def recordings_in(
     y = chunks = None
     if label_column in headers:
         y = _labels(frame[label_column], origin, options)
-    if chunk_column is not None:
+    if chunk_column in headers:
         chunks = _chunks(_as_numbers(_stripped(frame[chunk_column]), origin))
     whole = Recording(name, X, y, features, str(path), chunks, origin=origin)
     if time_column in headers:
-        whole = _timed(whole, frame[time_column])
+        whole = replace(whole, time=_times(frame[time_column], origin))
     found = [whole]
     if recording_column in headers:
         found = _apart(whole, frame[recording_column])
@@ -257,14 +201,10 @@ def recordings_in(
 
 
 def refuse_repeated(path: Path, names: Sequence[str]) -> None:
-    repeated = repeated_in(names)
-    if "" in repeated:
+    if repeated := repeated_in(names):
         raise DataError(
-            f"{path}: {names.count('')} columns have no name: give them names, or leave out lines "
-            f"above the header, {SKIP}"
+            f"{path}: features need different names, repeated: {listed(repeated)}; {SKIP}"
         )
-    if repeated:
-        raise DataError(f"{path}: features need different names, repeated: {listed(repeated)}")
 
 
 def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
@@ -274,7 +214,7 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
     if all(getattr(dtype, "kind", "O") in "fiub" for dtype in chosen.dtypes):
         return np.ascontiguousarray(chosen.to_numpy(np.float64, na_value=np.nan))
     arrays: list[Floats] = []
-    words: dict[str, NDArray[np.intp]] = {}
+    words: dict[str, int] = {}
     for name in features:
         column = frame[name]
         if getattr(column.dtype, "kind", "O") in "mMc":
@@ -283,18 +223,20 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
                 "leave it out as the time column if that is what it is"
             )
         if origin.format is not None and origin.format.decimal == "," and column.dtype.kind == "O":
-            column = column.map(_with_point)  # of a column with a word, pandas reads no number
+            # of a column with a word, pandas reads no number
+            column = column.map(_with_point)
         try:
-            found = pandas.to_numeric(column, errors="coerce")
+            values = pandas.to_numeric(column, errors="coerce").to_numpy(
+                np.float64, na_value=np.nan
+            )
         except OverflowError as error:
             raise DataError(
                 f"{origin.path}: column {name!r}: a number of hundreds of digits"
             ) from error
-        values = found.to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.flatnonzero(np.isnan(values) & ~column.isna().to_numpy())
         said = {str(value).strip().lower() for value in column.iloc[wrong]}
         if wrong.size == len(values) or not said <= MISSING_WORDS:
-            words[name] = wrong
+            words[name] = int(wrong[0])
         arrays.append(values)
     if words:
         _refuse_words(frame, words, origin)
@@ -305,31 +247,23 @@ def _with_point(value: Any) -> Any:
     return value.replace(",", ".") if isinstance(value, str) else value
 
 
-def _refuse_words(frame: Any, words: Mapping[str, NDArray[np.intp]], origin: Origin) -> None:
+def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
     """Raise DataError for columns that hold words, with the options that leave them out."""
-    first, *others = words
-    value, row = frame[first].iloc[words[first][0]], int(words[first][0])
-    more = f" (and there are words in {listed(others)})" if others else ""
+    first, row = next(iter(words.items()))
     shown = list(words)[:TEXT_EXAMPLES]
-    ignored = f"ignore={shown[0]!r}" if len(shown) == 1 else f"ignore={shown}"
-    rows = np.unique(np.concatenate(list(words.values())))
-    hint = ""
-    if origin.format is not None and COMMA_NUMBER.fullmatch(str(value)):
-        hint = "; if the comma is the decimal mark, say decimal=','"
-    elif origin.format is not None and len(frame.columns) == 1:
-        hint = f"; rows were read with {origin.format.between} between columns: separator="
-    elif origin.lines is not None and rows.size <= FEW_LINES and 2 * rows.size < len(frame):
-        lines = ",".join(str(origin.line(row)) for row in rows.tolist())
-        hint = (
-            "; if it stands for a missing value, leave its cells blank; if it is of a line of "
-            f"units, skip_lines=[{lines}] leaves out that"
+    ignored = shown[0] if len(shown) == 1 else shown
+    written = ""
+    if origin.format is not None:
+        written = (
+            f"; columns are read with {origin.format.between} between them (separator=) and "
+            f"decimal={origin.format.decimal!r}"
         )
-    elif any(NO_NAME.fullmatch(str(name)) for name in frame.columns[1:]):
-        hint = f"; if the header is further down, leave out what is above: {SKIP}"
     raise DataError(
-        f"{origin.path}: {value!r} is not a number, {origin.place(row)}, column "
-        f"{first!r}{more}; is it the column of labels (label_column=), of time (time_column=), "
-        f"or of names of recordings (recording_column=)? {ignored} leaves it out{hint}"
+        f"{origin.path}: {frame[first].iloc[row]!r} is not a number, {origin.place(row)}, column "
+        f"{first!r}: if the column is of labels, of time or of names of recordings, say so "
+        f"(label_column=, time_column=, recording_column=), and ignore={ignored!r} leaves it out; "
+        f"a missing value is a blank cell, and skip_lines=[{origin.line(row)}] leaves out a line "
+        f"of units{written}"
     )
 
 
@@ -355,9 +289,8 @@ def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] |
     if kind in "iuf":
         filled = column.fillna(0).to_numpy(dtype=np.float64 if kind == "f" else np.int64)
         return known_where(filled, known)
-    names = [one if isinstance(one, bool) else str(one) for one in column]
-    values = np.empty(len(names), dtype=object)
-    values[:] = names
+    values = np.empty(len(column), dtype=object)
+    values[:] = [one if isinstance(one, bool) else str(one) for one in column]
     return known_where(values, known)
 
 
@@ -405,26 +338,24 @@ def _chunks(column: Any) -> NDArray[np.int64]:
     return np.asarray(pandas.factorize(column)[0], dtype=np.int64)
 
 
-def _timed(whole: Recording, column: Any) -> Recording:
-    """The recording with the times of a column; a warning if they are neither numbers nor dates."""
-    assert whole.origin is not None
-    name = str(column.name)
-    times = read_times(name, column, whole.origin.format is not None)
+def _times(column: Any, origin: Origin) -> TimeAxis | None:
+    """The times of a column; None, with a warning, if they are neither numbers nor dates."""
+    times = read_times(str(column.name), column, origin.format is not None)
     if isinstance(times, TimeAxis):
-        return replace(whole, time=times)
+        return times
     if times is not None:
         raise DataError(
-            f"{whole.where}: no time in {whole.place(int(times[0]))}, column {name!r}: give it "
-            "one, or take the row out"
+            f"{origin.path}: no time in {origin.place(int(times[0]))}, column {column.name!r}: "
+            "give it one, or take the row out"
         )
     row = first_of_no_time(column)
     warn(
-        f"{whole.where}: the times of column {name!r} are not used, because "
-        f"{str(column.iloc[row])!r}, {whole.place(row)}, is neither a number nor a date; samples "
+        f"{origin.path}: the times of column {column.name!r} are not used, because "
+        f"{str(column.iloc[row])!r}, {origin.place(row)}, is neither a number nor a date; samples "
         "are counted instead",
         DataWarning,
     )
-    return whole
+    return None
 
 
 def _apart(whole: Recording, column: Any) -> list[Recording]:
@@ -455,27 +386,24 @@ def _apart(whole: Recording, column: Any) -> list[Recording]:
 
 def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
     """The recordings with their samples in the order of time, where times are known."""
-    found, moved, column, back, several = [], [], "", "", ""
+    found, moved, back = [], [], ""
     for recording in recordings:
-        time = None if recording.time is None else recording.time.past_midnight()
-        recording = replace(recording, time=time)
-        if time is not None and (time.values[1:] < time.values[:-1]).any():
-            recording = recording.at(np.argsort(time.values, kind="stable"))
-            moved.append(recording.name)
-            column = time.name
-        if time is not None and len(time) >= 2 * len(np.unique(time.values)):
-            several = (
-                ". Most times occur more than once, as in a table of several recordings: if it is "
-                "one, name the column that tells them apart, recording_column="
-            )
-        back = back or put_back(time)
+        if recording.time is not None:
+            time = recording.time.past_midnight()
+            recording = replace(recording, time=time)
+            back = back or put_back(time)
+            if (time.values[1:] < time.values[:-1]).any():
+                recording = recording.at(np.argsort(time.values, kind="stable"))
+                moved.append(recording.name)
         found.append(recording)
-    if moved:
-        warn(
-            f"{path}: the rows of {listed(moved)} are not in the order of {column!r}: they are "
-            f"read in that order, and samples are counted in it{several or back}",
-            DataWarning,
-        )
-    elif back:
-        warn(f"{path}: a time occurs twice{back}", DataWarning)
+    if moved or back:
+        what = "a time occurs twice"
+        if moved:
+            assert found[0].time is not None
+            what = (
+                f"the rows of {listed(moved)} are not in the order of {found[0].time.name!r}: they "
+                "are sorted by it, and samples are counted in that order. If the table is of "
+                "several recordings, recording_column= names the column that tells them apart"
+            )
+        warn(f"{path}: {what}{back}", DataWarning)
     return found
