@@ -96,9 +96,9 @@ class ProgramRun(CutRun):
         so far."""
 
     @property
-    def stays_near(self) -> bool:
-        """Whether there is a point that keeps the constraints, and a lower bound."""
-        return self.center is not None and bool(np.isfinite(self.certificate.lower))
+    def center(self) -> Floats | None:
+        """The best point that keeps the constraints, once there is a lower bound."""
+        return self.certificate.best if np.isfinite(self.certificate.lower) else None
 
     def groups(self, slack: str) -> Ints:
         """The group of each function, (n_samples,), for the slack of the rewritten problem."""
@@ -145,6 +145,8 @@ class ProgramRun(CutRun):
             self.master_seconds += time.perf_counter() - started
         self.w, self._is_minimum = answer.w, answer.is_minimum
         self._active = cuts.active(answer.multipliers)
+        if answer.bound is not None:
+            self.certificate.update_lower(*answer.bound)
         return answer
 
     def _restriction(self) -> Restriction:
@@ -170,11 +172,6 @@ class ProgramRun(CutRun):
         found = self.solver.nearest(cuts, best, level) if np.isfinite(level) else None
         self.master_seconds += time.perf_counter() - started
         return super().between(answer, cuts, damping) if found is None else found
-
-    def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
-        """Take note of the lower bound that the master has proved."""
-        if answer.bound is not None:
-            self.certificate.update_lower(*answer.bound)
 
     def evaluate(
         self,

@@ -74,8 +74,7 @@ class Solver(ABC):
         callback : callable, optional
             Sees every iteration.
         backend : Backend, optional
-            Where the oracles run, whole rounds at a time; here if it is not given. The solution
-            does not depend on it.
+            Where the oracles run; here if it is not given. The solution does not depend on it.
         resume : path, optional
             A file for the state of the run: written now and then, at the end, and when an oracle
             fails; if it is there, the run goes on from it. The stopping rule may be another then.
@@ -121,7 +120,13 @@ class Solver(ABC):
                         "every step, for ever, as in 'while True:'; it raises when the run is over"
                     )
             if run.certificate.best is None:
-                raise LearningError(f"{status.value}; {_without_a_weight(run)}", status)
+                why = "no weight that satisfies the constraints was found before"
+                if run.certificate.null == float("inf"):
+                    why = (
+                        "the oracles bound the objective nowhere from above, because the slack of "
+                        "an answer is infinite: return a finite one, or Quality.HEURISTIC"
+                    )
+                raise LearningError(f"{status.value}; {why}", status)
             return run.solution(status)
 
     def _begin(self, risk: Risk | CutRun, memory: Memory | None) -> AnyRun:
@@ -156,7 +161,10 @@ class _Loop:
         status = self.status_after(step)
         self.keep(now=status is not None)
         if is_watched():
-            tell(_in_words(entry), self.stopping.part(entry))
+            gap, calls = entry.gap, f"{entry.oracle_calls} oracle calls"
+            state = f"gap {gap:.2g}" if gap < float("inf") else f"objective {entry.upper:.6g}"
+            words = f"iteration {entry.iteration + 1}, {state}, {calls}"
+            tell(words, self.stopping.part(entry))
         if self.callback is not None:
             self.callback(entry)
         if status is not None:
@@ -190,9 +198,7 @@ class _Loop:
         run, certificate = self.run, self.run.certificate
         if type(end) is RunOverError:
             return end.status
-        if isinstance(
-            end, KeyboardInterrupt
-        ):  # anywhere, so what there is may be half of something
+        if isinstance(end, KeyboardInterrupt):  # what there is may be half of something
             if certificate.best is None:
                 raise end
             return Status.INTERRUPTED
@@ -208,23 +214,6 @@ class _Loop:
             run.remember(self.last)
         certificate.record(run.oracle_calls, 0, label)
         return status
-
-
-def _without_a_weight(run: AnyRun) -> str:
-    """Why there is no best weight."""
-    if run.certificate.null == float("inf"):
-        return (
-            "the oracles bound the objective nowhere from above, because the slack of an answer is "
-            "infinite: return a finite one, or Quality.HEURISTIC"
-        )
-    return "no weight that satisfies the constraints was found before"
-
-
-def _in_words(entry: HistoryEntry) -> str:
-    """An iteration, for who watches."""
-    calls = f"{entry.oracle_calls} oracle calls"
-    state = f"gap {entry.gap:.2g}" if entry.gap < float("inf") else f"objective {entry.upper:.6g}"
-    return f"iteration {entry.iteration + 1}, {state}, {calls}"
 
 
 def require_convex(risk: Outline, solver: str) -> None:

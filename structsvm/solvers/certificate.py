@@ -211,9 +211,9 @@ class Certificate:
         elif self.is_crossed:
             raise CertificateError(
                 f"the lower bound {self.lower!r} is above the upper bound {self.upper!r} by more "
-                f"than rounding explains ({self.bound}): an oracle claims to be exact and is not, "
-                "a regularizer is not convex, or the scales of the data leave no digits; rescale "
-                "the data, or check the plugin with structsvm.testing"
+                f"than rounding ({self.bound}): an oracle claims to be exact and is not, or a "
+                "regularizer is not convex: check the plugin with structsvm.testing, or rescale "
+                "data whose scales leave no digits"
             )
         else:
             lower = min(self.lower, self.upper)

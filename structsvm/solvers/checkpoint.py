@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import CheckpointError, CheckpointWarning, SettingsError, warn
@@ -22,9 +23,6 @@ from structsvm.storage.atomic import TakenError, alone_on, unwritable
 from structsvm.storage.codec import check_fields
 from structsvm.storage.fingerprint import fingerprint
 
-if TYPE_CHECKING:
-    import cvxpy as cp
-
 Arrays = dict[str, NDArray[Any]]
 
 CHECKPOINT = Archive("checkpoint", 1, CheckpointError)
@@ -34,6 +32,8 @@ EVERY = 2.0
 
 SAME = 1e-9
 """Share of the terms of a loss by which the same loss may differ on another machine."""
+
+ANEW = "give another file to start again"
 
 logger = logging.getLogger("structsvm")
 
@@ -49,11 +49,10 @@ class Saved:
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays of the file of a checkpoint."""
     try:
         return CHECKPOINT.read(path)
     except CheckpointError as error:
-        raise CheckpointError(f"{error}; give another file to start again") from error
+        raise CheckpointError(f"{error}; {ANEW}") from error
 
 
 class Checkpoint:
@@ -72,15 +71,14 @@ class Checkpoint:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Keep other runs from this file meanwhile."""
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(alone_on(self.path))
-            except TakenError as error:
-                raise CheckpointError(
-                    f"{self.path}: another run keeps its state in this file right now: wait for "
-                    "its end, or give another file"
-                ) from error
-            yield
+        try:
+            with alone_on(self.path):
+                yield
+        except TakenError as error:
+            raise CheckpointError(
+                f"{self.path}: another run keeps its state in this file right now: wait for its "
+                "end, or give another file"
+            ) from error
 
     def restore(self, certificate: Certificate) -> Saved | None:
         """Put the certificate in the state of the file, if there is one; the solver's own state."""
@@ -96,13 +94,12 @@ class Checkpoint:
                 check_fields(Saved, vars(saved))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(
-                f"{self.path}: no checkpoint of this version: {error!r}; give another file to "
-                "start again"
+                f"{self.path}: no checkpoint of this version: {error!r}; {ANEW}"
             ) from error
         if other:
             raise CheckpointError(
-                f"{self.path}: a checkpoint with other {', '.join(other)}: give the same data "
-                "and settings to resume from it, or another file to start again"
+                f"{self.path}: a checkpoint with other {', '.join(other)}: give the same data and "
+                f"settings to resume from it, or {ANEW}"
             )
         logger.info("going on from %s, after %d oracle calls", self.path, saved.oracle_calls)
         return saved
@@ -115,8 +112,7 @@ class Checkpoint:
         """
         raise CheckpointError(
             f"{self.path}: a checkpoint of another problem: at its weight the loss is {loss:.6g}, "
-            f"and was {before:.6g}: give the same problem to resume from it, or another file to "
-            "start again"
+            f"and was {before:.6g}: give the same problem to resume from it, or {ANEW}"
         )
 
     def keep(self, certificate: Certificate, state: Callable[[], Saved], now: bool = False) -> None:
@@ -159,22 +155,11 @@ def identity(risk: Risk, solver: Any) -> dict[str, str]:
         named["recordings"], named["labels"] = list(risk.xs), list(risk.ys)
         named["sample weights"] = risk.sample_weight
         named["regularizer"] = [_canonical_regularizer(risk), risk.null]
-        named["constraints"] = _canonical_constraints(risk)
+        named["constraints"] = None
+        if risk.constraints is not None:
+            B, _, cone = risk.space.variable()
+            named["constraints"] = _canonical(0, [*cone, *risk.further_constraints(B)])
     return {name: fingerprint(value) for name, value in named.items()}
-
-
-# A callable may read anything: a global, a file, a parameter of cvxpy. Its code does not tell
-# whether it stands for the problem that it stood for before; the problem that it makes does.
-
-
-def _canonical_constraints(risk: RegularizedRisk) -> Any:
-    """The cone of the weights with the further constraints; None if there are none."""
-    if risk.constraints is None:
-        return None
-    import cvxpy as cp
-
-    B, _, cone = risk.space.variable()
-    return _canonical(cp.Problem(cp.Minimize(0), [*cone, *risk.further_constraints(B)]))
 
 
 def _canonical_regularizer(risk: RegularizedRisk) -> Any:
@@ -182,31 +167,27 @@ def _canonical_regularizer(risk: RegularizedRisk) -> Any:
     omega, space = risk.regularizer, risk.space
     if omega.has_closed_form:
         return omega
-    import cvxpy as cp
-
     B, w, cone = space.variable()
-    data = _canonical(cp.Problem(cp.Minimize(omega.as_cvxpy(B, w, space)), cone))
+    data = _canonical(omega.as_cvxpy(B, w, space), cone)
     return [type(omega), data, omega.value(risk.null, space)]  # the data leave a constant out
 
 
-def _canonical(problem: cp.Problem) -> dict[str, Any]:
-    """The arrays that a solver would be given."""
+def _canonical(objective: Any, constraints: list[Any]) -> list[Any]:
+    """The arrays that a solver would be given.
+
+    A callable may read anything: a global, a file, a parameter of cvxpy. Its code does not tell
+    whether it stands for the problem that it stood for before; the problem that it makes does.
+    """
     import cvxpy as cp
 
     try:
+        problem = cp.Problem(cp.Minimize(objective), constraints)
         data = problem.get_problem_data("CLARABEL")[0]
     except (cp.error.DCPError, cp.error.SolverError) as error:
         raise SettingsError(f"the regularizer or a constraint is not convex: {error}") from error
-    return {name: _plain(value) for name, value in sorted(data.items())}
-
-
-def _plain(value: Any) -> Any:
-    """An array, the entries of a sparse one, or the sizes of cones; None for anything else."""
-    if hasattr(value, "tocoo"):
-        entries = value.tocoo()
+    found = [data["c"], data["b"], str(data["dims"])]
+    for entries in map(sp.coo_array, (data["A"], data["P"]) if "P" in data else (data["A"],)):
         order = np.lexsort((entries.col, entries.row))
-        rows, columns = entries.row[order].astype(np.int64), entries.col[order].astype(np.int64)
-        return [value.shape, rows, columns, entries.data[order]]
-    if type(value).__name__ == "ConeDims":
-        return {name: str(size) for name, size in sorted(vars(value).items())}
-    return value if isinstance(value, np.ndarray | int | float) else None
+        rows, columns = (at[order].astype(np.int64) for at in (entries.row, entries.col))
+        found += [entries.shape, rows, columns, entries.data[order]]
+    return found

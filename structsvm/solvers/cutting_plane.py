@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,15 +135,22 @@ class CuttingPlane(Solver):
         assert isinstance(run, CutRun)
         groups = run.groups(self.slack)
         cuts = run.working_set(groups)
-        cache = PlaneCache(run.n_samples, self._cache_capacity(run), run.dim)
+        fits = CACHE_BYTES // (8 * run.n_samples * run.dim)
+        n_cached = 0 if self.slack == "n" else min(self.cached_planes, fits)
+        cache = PlaneCache(run.n_samples, n_cached, run.dim)
+        most = self.max_cuts or max(3 * cuts.n_groups, WORKING_SET_BYTES // (8 * run.dim))
         damping = Damping(self.damping, follows=self.slack == "one" and run.form is not None)
         if run.state is not None:
             cuts.restore(run.state)
             cache.restore(run.state)
-        if run.saved is not None:
-            damping.restore(run.saved)
-        else:
+        if run.saved is not None and damping.follows:
+            damping.share = float(run.saved["damping"][0])
+        if run.saved is None:
             cuts.add(run.start(groups, cache))
+
+        def state() -> dict[str, NDArray[Any]]:
+            return cuts.state() | cache.state() | {"damping": np.array([damping.share])}
+
         certificate, tol = run.certificate, self.stopping.tol
         while True:
             labels, stalled = [], False
@@ -157,8 +162,8 @@ class CuttingPlane(Solver):
                 w = run.between(answer, cuts, damped)
                 upper, known = certificate.upper, cuts.group_values(w)
                 found = run.evaluate(w, groups, known, cache)
-                if damped and damping.follows and run.form is not None:
-                    damping.note(_rises(run.form, found, answer.w))
+                if damped and damping.follows and (omega := run.form) is not None:
+                    damping.note(omega, found, answer.w)
                 new = found.cuts(_violated(run, found, known, w))
                 gained = certificate.upper < upper
                 if not gained:
@@ -166,12 +171,11 @@ class CuttingPlane(Solver):
                     gained = bool(_violated(run, found, at_answer, answer.w).any())
                 cuts.retire(answer.multipliers, self.max_idle)
                 added = cuts.add(new)
-                cuts.trim(self._capacity(cuts))
+                cuts.trim(most)
                 if certificate.gap <= tol or (added and gained):
                     break
             else:
                 stalled = answer.is_minimum
-            state = partial(_state, cuts, cache, damping)
             done(Step("; ".join(labels), len(cuts), stalled=stalled, state=state))
 
     def _attempts(self, run: CutRun, damping: Damping) -> list[tuple[float, float]]:
@@ -183,22 +187,23 @@ class CuttingPlane(Solver):
         halved = len(entries) > 1 and entries[-1].gap <= 0.5 * entries[-2].gap
         usual = min(1e-3, max(1e-7, 0.01 * gap))
         last = min(usual, max(PRECISE, 0.1 * self.stopping.tol))
-        if damping.share > 0 and not (halved and gap < NEAR) and run.stays_near:
+        if damping.share > 0 and not (halved and gap < NEAR) and run.center is not None:
             return [(usual, damping.share), (last, 0.0), (PRECISE, 0.0)]
         return [(last if gap < NEAR else usual, 0.0), (PRECISE, 0.0)]
 
     def _solve_with_known(
         self, run: CutRun, cuts: WorkingSet, cache: PlaneCache, groups: Ints, tol: float
     ) -> tuple[MasterSolution, int]:
-        """The master's answer once no labelling found before is worth another one; how many
+        """The master's answer once no labelling found before is worth another one, and how many
         were.
         """
         recalls, most = 0, max(1, run.n_samples // CALLS_PER_MASTER)
+        is_last = cache.capacity == 0
         while True:
-            answer = self._solve(run, cuts, tol)
-            run.bound(cuts, answer)
+            request = Request(tol, self._near_the_best(run, tol), run.certificate.best)
+            answer = run.restricted(master_from(self.master), cuts, request)
             gap = run.certificate.upper - run.certificate.lower
-            if recalls == most or cache.capacity == 0 or not np.isfinite(gap):
+            if is_last or recalls == most or not np.isfinite(gap):
                 return answer, recalls
             intercepts, slopes, found = cache.summed(answer.w, groups)
             excess = intercepts + slopes @ answer.w - cuts.group_values(answer.w)
@@ -206,24 +211,18 @@ class CuttingPlane(Solver):
                 return answer, recalls
             cuts.retire(answer.multipliers, self.max_idle)
             labellings = together(found, groups, intercepts.size)
-            if not cuts.add(
+            added = cuts.add(
                 Cut(int(g), float(intercepts[g]), slopes[g], labellings[g])
                 for g in np.flatnonzero(excess > 0)
-            ):
-                return self._solve(run, cuts, tol), recalls
-            recalls += 1
-
-    def _solve(self, run: CutRun, cuts: WorkingSet, tol: float) -> MasterSolution:
-        """The master's answer, checked."""
-        request = Request(tol, self._near_the_best(run, tol), run.certificate.best)
-        return run.restricted(master_from(self.master), cuts, request)
+            )
+            recalls, is_last = recalls + bool(added), not added
 
     def _near_the_best(self, run: CutRun, tol: float) -> Proximal | None:
         """The proximal term; none far from the optimum, nor when the precise answer is wanted."""
         if tol <= PRECISE or isinstance(self.master, CvxpyMaster):
             return None
         certificate, center, omega = run.certificate, run.center, run.form
-        if center is None or omega is None or not run.stays_near:
+        if center is None or omega is None:
             return None
         share = self.proximal
         if share is None:
@@ -232,18 +231,6 @@ class CuttingPlane(Solver):
         rho = share * 0.5**in_vain * (certificate.upper - certificate.lower)
         size = float(center @ center)
         return Proximal(center, rho / size) if rho > 0 and size > 0 else None
-
-    def _cache_capacity(self, run: CutRun) -> int:
-        if self.slack == "n":
-            return 0
-        fits: int = CACHE_BYTES // (8 * run.n_samples * run.dim)
-        return min(self.cached_planes, fits)
-
-    def _capacity(self, cuts: WorkingSet) -> int:
-        if self.max_cuts is not None:
-            return self.max_cuts
-        fits: int = WORKING_SET_BYTES // (8 * cuts.slopes.shape[1])
-        return max(3 * cuts.n_groups, fits)
 
 
 class Damping:
@@ -260,28 +247,15 @@ class Damping:
     def __init__(self, share: float, follows: bool) -> None:
         self.share, self.follows = share, follows and share > 0
 
-    def note(self, rises: bool) -> None:
+    def note(self, omega: Quadratic, found: Planes, w: Floats) -> None:
         """Take note of a damped round: whether the objective rises towards the master's weight."""
-        if self.follows:
-            self.share += FOLLOWING * ((1.0 - self.share) if rises else -self.share)
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Be what another was."""
-        if self.follows:
-            self.share = float(state["damping"][0])
-
-
-def _state(cuts: WorkingSet, cache: PlaneCache, damping: Damping) -> dict[str, NDArray[Any]]:
-    return cuts.state() | cache.state() | {"damping": np.array([damping.share])}
+        slope = omega.curvature * (found.w - omega.center) + omega.linear + found.slopes.sum(axis=0)
+        rises = float(slope @ (w - found.w)) > 0
+        self.share += FOLLOWING * ((1.0 - self.share) if rises else -self.share)
 
 
 def _least(run: CutRun) -> float:
     return VIOLATED * min(1.0, abs(run.certificate.null) or 1.0)
-
-
-def _rises(omega: Quadratic, found: Planes, w: Floats) -> bool:
-    slope = omega.curvature * (found.w - omega.center) + omega.linear + found.slopes.sum(axis=0)
-    return float(slope @ (w - found.w)) > 0
 
 
 def _violated(run: CutRun, found: Planes, known: Floats, w: Floats) -> Bools:

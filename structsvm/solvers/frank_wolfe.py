@@ -84,7 +84,7 @@ class BlockFrankWolfe(Solver):
             estimate = 0.0
             for i in rng.permutation(samples):
                 intercept, slope = run.plane(i, dual.w)
-                cache.add(i, intercept, slope)
+                cache.add(np.array([i]), np.array([intercept]), slope[None], [None])
                 estimate += dual.step(i, intercept, slope)
             for _ in range(CACHED_PASSES if self.cached_planes else 0):
                 for i in rng.permutation(samples):

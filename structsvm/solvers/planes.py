@@ -57,13 +57,13 @@ class Planes(NamedTuple):
     def joined(cls, parts: Sequence[Planes]) -> Planes:
         """The planes of several blocks, one after another."""
         caught = [part.caught for part in parts if part.caught is not None]
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("groups", "slopes", "intercepts", "values", "slacks")
+        }
         return cls(
             w=parts[0].w,
-            groups=np.concatenate([part.groups for part in parts]),
-            slopes=np.concatenate([part.slopes for part in parts]),
-            intercepts=np.concatenate([part.intercepts for part in parts]),
-            values=np.concatenate([part.values for part in parts]),
-            slacks=np.concatenate([part.slacks for part in parts]),
+            **columns,
             quality=weakest(part.quality for part in parts),
             size=sum(part.size for part in parts),
             calls=sum(part.calls for part in parts),
@@ -83,20 +83,12 @@ class Planes(NamedTuple):
         if given.size == 1 or (given[1:] > given[:-1]).all():
             return self if groups is None else self._replace(groups=given)
         present, places = np.unique(given, return_inverse=True)
-        slopes = np.zeros((present.size, self.w.size))
-        intercepts, values, slacks = np.zeros((3, present.size))
-        np.add.at(slopes, places, self.slopes)
-        np.add.at(intercepts, places, self.intercepts)
-        np.add.at(values, places, self.values)
-        np.add.at(slacks, places, self.slacks)
-        return self._replace(
-            groups=present,
-            slopes=slopes,
-            intercepts=intercepts,
-            values=values,
-            slacks=slacks,
-            labellings=together(self.labellings, places, present.size),
-        )
+        sums: dict[str, Any] = {"slopes": np.zeros((present.size, self.w.size))}
+        sums |= {name: np.zeros(present.size) for name in ("intercepts", "values", "slacks")}
+        for name, total in sums.items():
+            np.add.at(total, places, getattr(self, name))
+        labellings = together(self.labellings, places, present.size)
+        return self._replace(groups=present, labellings=labellings, **sums)
 
     def cuts(self, wanted: Bools | None = None) -> list[Cut]:
         """As a working set takes them: all of them, or those that are ``wanted``, (n,)."""
@@ -104,6 +96,13 @@ class Planes(NamedTuple):
         groups, intercepts = self.groups.tolist(), self.intercepts.tolist()
         slopes, labellings = self.slopes, self.labellings
         return [Cut(groups[k], intercepts[k], slopes[k], labellings[k]) for k in which]
+
+    def without_cuts(self) -> Planes:
+        """The losses alone."""
+        none, d = np.empty(0), self.w.size
+        return self._replace(
+            groups=none.astype(np.int64), slopes=none.reshape(0, d), intercepts=none, labellings=[]
+        )
 
 
 def together(labellings: Sequence[Labellings], places: Ints, n_groups: int) -> list[Labellings]:
@@ -141,16 +140,18 @@ class PlaneCache:
         """Planes of all samples, the null ones not counted."""
         return int(np.minimum(self._seen, self.capacity).sum())
 
-    def add(self, i: int, intercept: float, slope: Floats, labellings: Labellings = None) -> None:
-        """Keep a plane of sample ``i`` that is not here yet, in the place of its oldest one."""
-        self.add_all(np.array([i]), np.array([intercept]), slope[None], [labellings])
-
-    def add_all(
+    def add(
         self, which: Ints, intercepts: Floats, slopes: Floats, labellings: Sequence[Labellings]
     ) -> None:
+        """Keep planes of different samples that are not here yet, each in the place of the oldest
+        one of its sample.
+        """
         if self.capacity == 0:
             return
-        new = np.flatnonzero(~self._holds(which, intercepts, slopes))
+        held = np.zeros(which.size, dtype=bool)
+        rows, places = np.nonzero(self._intercepts[which] == intercepts[:, None])
+        held[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
+        new = np.flatnonzero(~held)
         samples = which[new]
         places = self._seen[samples] % self.capacity
         self._intercepts[samples, places] = intercepts[new]
@@ -158,13 +159,6 @@ class PlaneCache:
         self._seen[samples] += 1
         for n, i, place in zip(new.tolist(), samples.tolist(), places.tolist(), strict=True):
             self._labellings[i][place] = labellings[n]
-
-    def _holds(self, which: Ints, intercepts: Floats, slopes: Floats) -> Bools:
-        held = np.zeros(which.size, dtype=bool)
-        rows, places = np.nonzero(self._intercepts[which] == intercepts[:, None])
-        if rows.size:
-            held[rows[(self._slopes[which[rows], places] == slopes[rows]).all(axis=1)]] = True
-        return held
 
     def best(self, i: int, w: Floats) -> tuple[float, Floats]:
         """The plane of sample ``i`` that is largest at ``w``."""
@@ -177,10 +171,6 @@ class PlaneCache:
     def values(self, w: Floats) -> Floats:
         """The largest plane of each sample at ``w``, at least 0, (N,)."""
         return np.asarray(self._all_values(w).max(axis=1, initial=0.0))
-
-    def group_values(self, w: Floats, groups: Ints) -> Floats:
-        """Sums over groups of the largest plane of each sample at ``w``, (G,)."""
-        return np.asarray(np.bincount(groups, self.values(w)), dtype=np.float64)
 
     def summed(self, w: Floats, groups: Ints) -> tuple[Floats, Floats, list[Labellings]]:
         """Sums over groups of the planes largest at ``w``: intercepts (G,) and slopes (G, d)."""
@@ -255,7 +245,8 @@ class Memory:
         """Of the answers that this state comes from."""
         self.caught: str | None = None
         """Which oracle claimed more than it could keep, if one did."""
-        self._seen: dict[bytes, Planes] = {}
+        self.seen: dict[bytes, Planes] = {}
+        """At weights from which every run starts, without their cuts."""
         self._owner: tuple[tuple[Any, ...], type, dict[str, Any]] | None = None
 
     def of(self, risk: RegularizedRisk, solver: Any) -> Memory:
@@ -270,36 +261,15 @@ class Memory:
         settings = {name: value for name, value in vars(solver).items() if name != "stopping"}
         if self._owner is None:
             self._owner = samples, type(solver), settings
-        known, kind, others = self._owner
+        known, *setting = self._owner
         same = all(a is b for a, b in zip(samples, known, strict=True))
-        if not same or type(solver) is not kind or settings != others:
+        if not same or setting != [type(solver), settings]:
             raise SettingsError(
                 "this memory is of other samples or of another solver: begin with a new Memory()"
             )
         return self
 
-    def recall(self, w: Floats, penalty: float) -> Planes | None:
-        """The losses at ``w`` with this Omega(w), or None if they are not known."""
-        seen = self._seen.get(w.tobytes())
-        return None if seen is None else seen._replace(penalty=penalty)
-
-    def note(self, evaluation: Planes) -> None:
-        """Remember the losses at a weight from which every run starts."""
-        self._seen[evaluation.w.tobytes()] = _without_cuts(evaluation, evaluation.values)
-
-    def note_best(self, evaluation: Planes, known: Floats | None) -> None:
+    def note_best(self, found: Planes, known: Floats | None) -> None:
         """Remember the losses at the best weight so far, at least those that were known."""
-        values = evaluation.values
-        values = values if known is None else np.maximum(values, known)
-        self.best = _without_cuts(evaluation, values)
-
-
-def _without_cuts(evaluation: Planes, values: Floats) -> Planes:
-    """The losses alone: the cuts are in the state of the solver."""
-    return evaluation._replace(
-        groups=np.empty(0, dtype=np.int64),
-        slopes=np.empty((0, evaluation.w.size)),
-        intercepts=np.empty(0),
-        values=values,
-        labellings=[],
-    )
+        values = found.values if known is None else np.maximum(found.values, known)
+        self.best = found.without_cuts()._replace(values=values)

@@ -36,8 +36,6 @@ __all__ = ["AnyRun", "CutRun", "Descent", "Run"]
 
 logger = logging.getLogger("structsvm")
 
-NOT_CONVEX = "none: the objective is not convex"
-
 LOCAL = 0.9
 """Relative gap above which the best weight is too poor to stay near it."""
 BACKTRACKS = (1.0, 0.5, 0.25)
@@ -69,7 +67,7 @@ class AnyRun:
     @hook
     def saved_after(self, step: Step) -> Saved:
         """What a file is to hold after a step."""
-        return Saved({}, self.oracle_calls, step.stalled)
+        return Saved(dict(step.state()), self.oracle_calls, step.stalled)
 
     @hook
     def remember(self, step: Step) -> None:
@@ -96,15 +94,9 @@ class CutRun(AnyRun, ABC):
     """Where a solver begins: what was saved, or the end of another run on the same samples."""
 
     @property
-    @hook
-    def center(self) -> Floats | None:
-        """What iterations may stay near."""
-        return self.certificate.best
-
-    @property
     @abstractmethod
-    def stays_near(self) -> bool:
-        """Whether there is a center, and not too poor a one."""
+    def center(self) -> Floats | None:
+        """What iterations may stay near; None where there is nothing good enough."""
 
     @abstractmethod
     def groups(self, slack: str) -> Ints:
@@ -120,11 +112,7 @@ class CutRun(AnyRun, ABC):
 
     @abstractmethod
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
-        """The minimum with the cuts in place of the functions."""
-
-    @abstractmethod
-    def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
-        """Take note of the lower bound that follows from an answer of the master."""
+        """The minimum with the cuts in place of the functions; a lower bound follows from it."""
 
     @abstractmethod
     def evaluate(
@@ -144,7 +132,9 @@ class CutRun(AnyRun, ABC):
     def between(self, answer: MasterSolution, cuts: WorkingSet, damping: float) -> Floats:
         """The share ``damping`` of the way from the master's weight to the center."""
         center = self.center
-        return answer.w if center is None else answer.w + damping * (center - answer.w)
+        if center is None or damping == 0.0:
+            return answer.w
+        return answer.w + damping * (center - answer.w)
 
 
 class Run(CutRun):
@@ -165,13 +155,12 @@ class Run(CutRun):
         """Whether the null weight, which gaps refer to, has been evaluated."""
         self.parts = blocks_of(risk)
         self.session = SerialSession(self.parts)
-        self._active: tuple[ActiveCut, ...] | None = None
-        self._n_groups = 0
-        self._duals: tuple[Any, ...] | None = None
-
-    @property
-    def stays_near(self) -> bool:
-        return self.certificate.gap < LOCAL and self.center is not None
+        self._best_cuts: tuple[tuple[ActiveCut, ...], int, tuple[Any, ...] | None] | None = None
+        """What the lower bound follows from: the cuts, of how many groups, and duals."""
+        self._starts: list[Floats] = []
+        """The start of the risk, and two weights on the way back from it to the null weight."""
+        if risk.start is not None:
+            self._starts = [risk.null + part * (risk.start - risk.null) for part in BACKTRACKS]
 
     def groups(self, slack: str) -> Ints:
         """The group of each sample, (N,): its own, or the only one."""
@@ -183,14 +172,20 @@ class Run(CutRun):
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The master's answer, checked; that of cvxpy when the master fails."""
+        risk, certificate = self.risk, self.certificate
         try:
-            return checked(master.solve(self.risk, cuts, request), self.risk, cuts)
+            answer = checked(master.solve(risk, cuts, request), risk, cuts)
         except (MasterError, ArithmeticError, ValueError) as error:
             if isinstance(error, SettingsError) or isinstance(master, CvxpyMaster):
                 raise
             logger.warning("the master failed (%s): the conic solver takes over", error)
-            answer = checked(CvxpyMaster().solve(self.risk, cuts, request), self.risk, cuts)
-            return replace(answer, label=f"master failed: {error}, {answer.label}")
+            answer = checked(CvxpyMaster().solve(risk, cuts, request), risk, cuts)
+            answer = replace(answer, label=f"master failed: {error}, {answer.label}")
+        upper = certificate.certified_upper
+        bound = lower_bound(risk, cuts, answer.multipliers, upper, self._truths)
+        if certificate.update_lower(*bound):
+            self._best_cuts = cuts.active(answer.multipliers), cuts.n_groups, answer.duals
+        return answer
 
     def resume_from(self, checkpoint: Checkpoint) -> bool:
         saved = checkpoint.restore(self.certificate)
@@ -225,9 +220,6 @@ class Run(CutRun):
             if loss > before + rounding or loss < least - rounding:
                 checkpoint.refuse(loss, before)
 
-    def saved_after(self, step: Step) -> Saved:
-        return Saved(dict(step.state()), self.oracle_calls, step.stalled)
-
     def remember(self, step: Step) -> None:
         """Hand the state of the solver on to the next run on the same samples."""
         self.memory.state = step.state()
@@ -247,10 +239,10 @@ class Run(CutRun):
                 "of math.inf",
                 OracleWarning,
             )
-        if self._active is None:
+        if self._best_cuts is None:
             return found
-        support = support_of(self.risk, self._active, self._n_groups)
-        return replace(found, support=support, duals=self._duals)
+        active, n_groups, duals = self._best_cuts
+        return replace(found, support=support_of(self.risk, active, n_groups), duals=duals)
 
     def start(self, groups: Ints, cache: PlaneCache | None = None) -> list[Cut]:
         """Evaluate the null weight, which every relative gap refers to, and the start of the risk.
@@ -278,30 +270,25 @@ class Run(CutRun):
 
     def _first(self, w: Floats, groups: Ints, cache: PlaneCache | None) -> Planes:
         """The losses at a weight from which all runs start, called for once."""
-        evaluation = self.memory.recall(w, self.risk.penalty(w))
-        if evaluation is None:
-            evaluation = self._called(w, groups, cache)
-            self.memory.note(evaluation)
-        return evaluation
+        seen = self.memory.seen.get(w.tobytes())
+        if seen is not None:
+            return seen._replace(penalty=self.risk.penalty(w))
+        found = self._called(w, groups, cache)
+        self.memory.seen[w.tobytes()] = found.without_cuts()
+        return found
 
     @property
     def center(self) -> Floats | None:
-        """What iterations may stay near: the best weight they have found, else the null weight.
+        """The best weight that iterations have found, else the null weight.
 
         Not a start, in which every feature is in use: those that are of none would only fade away.
         """
         best, null = self.certificate.best, self.risk.null
-        if best is None or not any(np.array_equal(best, w) for w in (null, *self._starts)):
+        if best is None or self.certificate.gap >= LOCAL:
+            return None
+        if not any(np.array_equal(best, w) for w in (null, *self._starts)):
             return best
         return null if is_admissible(self.risk, null) else None
-
-    @cached_property
-    def _starts(self) -> list[Floats]:
-        """The start of the risk, and two weights on the way back from it to the null weight."""
-        if self.risk.start is None:
-            return []
-        null, start = self.risk.null, self.risk.start
-        return [null + share * (start - null) for share in BACKTRACKS]
 
     def evaluate(
         self,
@@ -311,21 +298,17 @@ class Run(CutRun):
         cache: PlaneCache | None = None,
     ) -> Planes:
         if known is not None and cache is not None and cache.capacity > 0:
-            known = np.maximum(known, cache.group_values(w, groups))
-        found = self._called(w, groups, cache)
-        if self.memory.best is not None:
-            self._doubt(self.memory.best, found)
+            known = np.maximum(known, np.bincount(groups, cache.values(w)))
+        found, best = self._called(w, groups, cache), self.memory.best
+        if best is not None:  # new planes have to be below what oracles said at the best weight
+            heights, losses = found.intercepts + found.slopes @ best.w, best.values + best.slacks
+            if (heights > losses).any():
+                terms = np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(best.w)
+                size = best.size + found.size + float(terms.sum())
+                self.certificate.compare(losses, heights, size)
         if self.certificate.update_upper(found, known, count=is_admissible(self.risk, w)):
             self.memory.note_best(found, known)
         return found
-
-    def _doubt(self, best: Planes, found: Planes) -> None:
-        """Compare new planes with what oracles said at the best weight."""
-        heights, losses = found.intercepts + found.slopes @ best.w, best.values + best.slacks
-        if (heights > losses).any():
-            terms = np.abs(found.intercepts) + np.abs(found.slopes) @ np.abs(best.w)
-            size = best.size + found.size + float(terms.sum())
-            self.certificate.compare(losses, heights, size)
 
     def _called(self, w: Floats, groups: Ints, cache: PlaneCache | None = None) -> Planes:
         """One plane for each group at ``w``, and Omega(w); ``groups`` are those of the samples."""
@@ -342,7 +325,7 @@ class Run(CutRun):
         evaluation = Planes.joined(found).summed()._replace(penalty=self.risk.penalty(w))
         if cache is None:
             return evaluation
-        cache.add_all(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
+        cache.add(each, evaluation.intercepts, evaluation.slopes, evaluation.labellings)
         return evaluation.summed(groups)
 
     def losses(self, w: Floats) -> Floats:
@@ -352,24 +335,11 @@ class Run(CutRun):
     def plane(self, i: int, w: Floats) -> tuple[float, Floats]:
         """Call the oracle of one sample, here: intercept and slope of its plane."""
         self._budget(1)
-        block, j = self._home[i]
-        found = separate_one(block, w, np.arange(self.n_samples), j)
+        block = next(block for block in self.parts if i <= block.samples[-1])
+        found = separate_one(block, w, np.arange(self.n_samples), i - block.samples[0])
         self.oracle_calls += found.calls
         self.certificate.note_answers(found)
         return float(found.intercepts[0]), found.slopes[0]
-
-    @cached_property
-    def _home(self) -> list[tuple[Any, int]]:
-        """The block of each sample, and its place there."""
-        return [(block, j) for block in self.parts for j in range(len(block.indices))]
-
-    def bound(self, cuts: WorkingSet, answer: MasterSolution) -> None:
-        """Take note of a new lower bound, and of what it follows from if it is the best so far."""
-        upper = self.certificate.certified_upper
-        bound = lower_bound(self.risk, cuts, answer.multipliers, upper, self._truths)
-        if self.certificate.update_lower(*bound):
-            self._active, self._n_groups = cuts.active(answer.multipliers), cuts.n_groups
-            self._duals = answer.duals
 
     def bound_by(self, offset: float, slope: Floats, size: Floats | None = None) -> None:
         """A new lower bound from ``offset + <slope, w>``, which is below the hinge losses.
@@ -421,7 +391,14 @@ def support_of(
     found: list[SupportLabelling] = []
     for cut in active:
         if cut.labellings is None:
-            found.append(_unknown(risk, cut, cut.group if n_groups == risk.n_samples else None))
+            assert cut.plane is not None
+            (intercept, slope), omega, single, truth = cut.plane, 1.0, None, None
+            if n_groups == risk.n_samples:
+                single, omega = cut.group, float(risk.sample_weight[cut.group])
+                truth = risk.problem.kept(risk.ys[cut.group])
+            plane = intercept / omega, slope / omega
+            share = omega * cut.multiplier
+            found.append(SupportLabelling(single, share, None, truth, None, plane))
             continue
         for sample, kept, loss, share in cut.labellings:
             key = sample, _identity(kept)
@@ -433,16 +410,6 @@ def support_of(
         multiplier = share * float(risk.sample_weight[sample])
         found.append(SupportLabelling(sample, multiplier, kept, truths[sample], loss))
     return tuple(sorted(found, key=lambda item: (-item.multiplier, item.sample is None)))
-
-
-def _unknown(risk: RegularizedRisk, cut: ActiveCut, sample: int | None) -> SupportLabelling:
-    """A cut whose labellings are not known, of one sample or of all of them together."""
-    assert cut.plane is not None
-    intercept, slope = cut.plane
-    omega = 1.0 if sample is None else float(risk.sample_weight[sample])
-    truth = None if sample is None else risk.problem.kept(risk.ys[sample])
-    plane = intercept / omega, slope / omega
-    return SupportLabelling(sample, omega * cut.multiplier, None, truth, None, plane)
 
 
 def _identity(kept: Any) -> Hashable:
@@ -466,7 +433,7 @@ class Descent(AnyRun):
         self.risk, self.stopping = risk, stopping
         self.parts = [risk.part([i]) for i in range(risk.n_samples)]
         self.certificate = Certificate(floor=-np.inf)
-        self.certificate.bound = NOT_CONVEX
+        self.certificate.bound = "none: the objective is not convex"
         omega = risk.quadratic
         assert omega is not None  # solvers of such risks have checked it
         self.omega = omega

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ from structsvm.support.contract import asked, culprit
 from structsvm.support.plain import read_only, shown
 from structsvm.support.unchanged import Snapshot
 
-# ---- what a problem must answer, looked at before it can be believed
+# ---- what a problem must answer
 
 
 TOLERANCE = 1e-8
@@ -36,7 +37,7 @@ NUMBERS = int | float | np.bool_ | np.integer | np.floating
 """What is one number, the truth values among them."""
 
 TRIALS = (1.0, -1.0, 10.0, -10.0)
-"""Sizes of the weights at which another labelling than the truth is looked for."""
+"""Sizes of the weights at which another labelling is looked for, where the first has no loss."""
 
 
 def raise_named(problem: Problem, error: Exception, sample: int) -> NoReturn:
@@ -53,34 +54,37 @@ def raise_named(problem: Problem, error: Exception, sample: int) -> NoReturn:
 
 def check_first_answer(problem: Problem, x: Any, y: Any, sample: int, w: Floats) -> Separation:
     """The answer about a sample, with which all that a problem promises is checked."""
-
-    def feature(labelling: Any) -> Floats:
-        with asked(problem, "joint_feature", f"sample {sample}"):
-            return check_feature(problem, problem.joint_feature(x, labelling), w.size, sample)
-
+    where = f"sample {sample}"
     with unchanged(problem, x, y, sample):
         try:
             answer = problem.separate(w, x, y)
         except Exception as error:
             raise_named(problem, error, sample)
         check_separation(problem, answer, sample)
-        phi = feature(answer.y)
-        held = phi.copy()
-        feature(y)
+        with asked(problem, "joint_feature", where):
+            phi = check_feature(problem, problem.joint_feature(x, answer.y), w.size, sample)
+            held = phi.copy()
+            check_feature(problem, problem.joint_feature(x, y), w.size, sample)
         if not np.array_equal(phi, held, equal_nan=True):
             raise PluginError(
-                f"sample {sample}: {type(problem).__name__}.joint_feature writes to an array that "
-                "it returned before: return a new one each time"
+                f"{where}: {type(problem).__name__}.joint_feature writes to an array that it "
+                "returned before: return a new one each time"
             )
-        with asked(problem, "loss", f"sample {sample}"):
+        with asked(problem, "loss", where):
             loss = check_loss(problem, problem.loss(y, answer.y), sample)
+            of_truth = check_loss(problem, problem.loss(y, y), sample)
         if answer.loss is not None:
             _check_same(problem, answer.loss, loss, "loss", sample)
         if answer.feature is not None:
-            said = "separate returned the feature"
-            found = check_feature(problem, answer.feature, w.size, sample, said)
-            _check_same(problem, found, held, "joint_feature", sample)
-        _check_truth(problem, x, y, answer, sample, w)
+            check_feature(problem, answer.feature, w.size, sample, "separate returned the feature")
+            _check_same(problem, answer.feature, held, "joint_feature", sample)
+        if abs(of_truth) > TOLERANCE * (1.0 + abs(loss)):
+            raise PluginError(
+                f"{where}: {type(problem).__name__}.loss(y, y) is {of_truth!r} for the true "
+                "labelling y: the truth must not cost anything"
+            )
+        if loss <= TOLERANCE and not problem.signed_losses:
+            _check_no_better(problem, x, y, answer, sample, w)
     return answer
 
 
@@ -137,10 +141,13 @@ def _check_same(problem: Problem, said: Any, own: Any, method: str, sample: int)
 @contextmanager
 def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
     """Refuse a problem that changes the sample or the labelling it was given in the meantime."""
-    before = [("sample", x, _snapshot(x)), ("labelling", y, _snapshot(y))]
+    before = []
+    for what, value in (("sample", x), ("labelling", y)):
+        with suppress(Exception):  # of what cannot be copied nothing can be said
+            before.append((what, value, Snapshot(value)))
     yield
     for what, now, snapshot in before:
-        if snapshot is None or snapshot.still_holds(now):
+        if snapshot.still_holds(now):
             continue
         attribute = snapshot.changed_attribute(now)
         said = f"{type(problem).__name__} changed the {what} that it was given, in separate, "
@@ -150,58 +157,28 @@ def unchanged(problem: Problem, x: Any, y: Any, sample: int) -> Iterator[None]:
         raise PluginError(f"sample {sample}: {said}: copy before writing, and keep settings only")
 
 
-def _snapshot(value: Any) -> Snapshot | None:
-    """A copy to compare with; None of what cannot be copied, of which nothing can be said."""
-    try:
-        return Snapshot(value)
-    except Exception:
-        return None
-
-
-def _check_truth(
+def _check_no_better(
     problem: Problem, x: Any, y: Any, found: Separation, sample: int, w: Floats
 ) -> None:
-    """Check that the truth has loss 0, and that some other labelling has a positive loss."""
-    cost = float(problem.loss(y, found.y))
-    at_truth = check_loss(problem, problem.loss(y, y), sample)
-    if abs(at_truth) > TOLERANCE * (1.0 + abs(cost)):
-        raise PluginError(
-            f"sample {sample}: {type(problem).__name__}.loss(y, y) is {at_truth!r} for the true "
-            "labelling y: the truth must not cost anything"
-        )
-    if problem.signed_losses or cost > TOLERANCE:
-        return
-    space = problem.weight_space()
-    direction = np.random.default_rng(0).standard_normal(w.size)
-    for size in TRIALS:
+    """Check that no labelling that is found at other weights is better than one without a loss."""
+    space, direction = problem.weight_space(), np.random.default_rng(0).standard_normal(w.size)
+    for size in TRIALS if found.quality is not Quality.HEURISTIC else ():
         try:
             other = problem.separate(space.project(size * direction), x, y)
-            check_separation(problem, other, sample)
-            check_loss(problem, problem.loss(y, other.y), sample)
-            _check_no_better(problem, x, y, found, other, sample, w)
-        except PluginError:
-            raise
         except StructSVMError:  # no answer at a weight that learning may never come to
             continue
-
-
-def _check_no_better(
-    problem: Problem, x: Any, y: Any, found: Separation, other: Separation, sample: int, w: Floats
-) -> None:
-    """Check that no other labelling is worth more at ``w`` than ``found`` says that any is."""
-    if found.quality is Quality.HEURISTIC:
-        return
-    costs = [float(problem.loss(y, z)) for z in (found.y, other.y)]
-    scores = [float(w @ problem.joint_feature(x, z)) for z in (found.y, other.y)]
-    best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
-    rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
-    if better > best + float(found.slack) + rounding:
-        raise PluginError(
-            f"sample {sample}: {type(problem).__name__}.separate found a labelling with the loss "
-            f"{costs[0]:.6g} where another, which it found at another weight, is worth "
-            f"{better - best:.6g} more: maximise loss(y, y') + <w, joint_feature(x, y')>, with a "
-            "plus before the loss, or return Quality.HEURISTIC"
-        )
+        check_separation(problem, other, sample)
+        costs = [check_loss(problem, problem.loss(y, z), sample) for z in (found.y, other.y)]
+        scores = [float(w @ problem.joint_feature(x, z)) for z in (found.y, other.y)]
+        best, better = (cost + score for cost, score in zip(costs, scores, strict=True))
+        rounding = ALIKE * (1.0 + sum(map(abs, (*costs, *scores))))
+        if better > best + float(found.slack) + rounding:
+            raise PluginError(
+                f"sample {sample}: {type(problem).__name__}.separate found a labelling with the "
+                f"loss {costs[0]:.6g} where another, which it found at another weight, is worth "
+                f"{better - best:.6g} more: maximise loss(y, y') + <w, joint_feature(x, y')>, with "
+                "a plus before the loss, or return Quality.HEURISTIC"
+            )
 
 
 # ---- blocks of samples, which are separated wherever they are: what travels is small
@@ -243,13 +220,13 @@ class Block:
     checks_first: bool = True
     """Whether promises are checked with the first sample: not where nobody else's code answers."""
     keeps_labellings: bool = True
-    samples: list[int] = field(init=False, repr=False)
-    """The numbers of the samples in the risk."""
     _checked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", self.indices.tolist())
+    @cached_property
+    def samples(self) -> list[int]:
+        """The numbers of the samples in the risk."""
+        return [int(i) for i in self.indices]
 
     def first_answer(self, w: Floats) -> list[Separation]:
         """The answer about the first sample of the risk, once, with which promises are checked."""
@@ -302,7 +279,6 @@ class Block:
         return truth
 
     def truth_size(self, dim: int) -> Floats:
-        """``sum_i omega_i |phi(x_i, y_i)|`` over the samples, (d,)."""
         total = np.zeros(dim)
         for j, omega in enumerate(self.sample_weight.tolist()):
             total += omega * np.abs(self._truth(j, dim))
@@ -381,6 +357,7 @@ def separate_one(block: Block, w: Floats, groups: Ints, j: int) -> Planes:
 
 
 def truth_sizes(blocks: Iterable[Block], dim: int) -> list[Floats]:
+    """``sum_i omega_i |phi(x_i, y_i)|`` over the samples of each block, (d,)."""
     return [block.truth_size(dim) for block in blocks]
 
 
