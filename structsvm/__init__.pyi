@@ -10,7 +10,6 @@ from structsvm.learner.files import save as save
 from structsvm.learner.fitting import Alternation as Alternation
 from structsvm.learner.learner import MetricLearner as MetricLearner
 from structsvm.learner.structured import StructuredSVM as StructuredSVM
-from structsvm.learner.suggest import suggest_labels as suggest_labels
 from structsvm.model_selection import MetricLearnerCV as MetricLearnerCV
 from structsvm.model_selection.stability import margin_rates as margin_rates
 from structsvm.model_selection.stability import weight_stability as weight_stability

@@ -15,7 +15,6 @@ from structsvm import (
     load,
     margin_rates,
     save,
-    suggest_labels,
     weight_stability,
 )
 from structsvm.errors import DataError, OracleError, SettingsError
@@ -93,7 +92,6 @@ def test_margins_are_refused_where_other_segmentations_cannot_be_asked_for(probl
     for ask in (
         learner.predict_segments,
         lambda Xs: margin_rates(learner, Xs, ys),
-        lambda Xs: suggest_labels(learner, Xs, length=20),
     ):
         with pytest.raises(DataError, match=complaint):
             ask(Xs)
