@@ -97,7 +97,7 @@ def _copy_notebooks(app: Any, config: Any) -> None:
 
 
 def _report_the_demo(app: Any, config: Any) -> None:
-    """The report that the page "Try it without installing" shows."""
+    """The report that the page of examples shows."""
     report = ROOT / "docs" / "_build" / ".try-it" / "report-of-the-demo.html"
     demo = ROOT / "docs" / "_build" / ".demo"
     report.parent.mkdir(parents=True, exist_ok=True)

@@ -45,10 +45,9 @@ CHECKED = (
     "clustering.md",
     "normalized-cuts.md",
     "change-points.md",
-    "why-not-a-classifier.md",
     "weak-labels.md",
     "trust.md",
-    "gallery.md",
+    "examples.md",
     "anchors.md",
     "cli.md",
 )

@@ -44,5 +44,5 @@ def test_links_to_other_notebooks(path: Path) -> None:
 
 
 def test_the_page_lists_every_notebook() -> None:
-    page = (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
     assert [path.name for path in NOTEBOOKS] == re.findall(r"\(\.\./notebooks/([\w.]+)\)", page)
