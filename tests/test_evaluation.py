@@ -162,6 +162,6 @@ class TestBaselines:
         assert found.scores["it"]["loss"] == 0
 
     def test_prepared_samples_are_refused(self, named):
-        learner, baseline, Xs, ys = named
-        with pytest.raises(SettingsError, match="give these, not prepared ones"):
-            evaluate(learner, prepare(learner, Xs), ys, baselines={"it": baseline})
+        learner, _, Xs, ys = named
+        with pytest.raises(SettingsError, match="not prepared ones"):
+            evaluate(learner, prepare(learner, Xs), ys)

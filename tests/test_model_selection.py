@@ -12,11 +12,10 @@ from structsvm import ChangePoint, MetricLearner, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.evaluation.contrast import chosen
-from structsvm.evaluation.splits import folds_of as split
+from structsvm.evaluation.splits import split_samples
 from structsvm.io import arrays_and_labels, read_recordings
-from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.learner.steps import decode_with, encode, prepare, read_training
 from structsvm.model_selection import MetricLearnerCV
-from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
 
 P = 3
@@ -278,16 +277,19 @@ def test_a_metric_that_collapses_is_a_candidate_that_failed(data):
 
 
 def test_folds():
-    truths = [EquivalenceMatrix.from_labels([0, 1])] * 6
-    assert len(split(5, truths[:3])) == 3
-    assert len(split(LeaveOneOut(), truths)) == 6
+    def folds(cv, n=6, groups=None, random_state=None):
+        data = read_training(MetricLearner(), *recordings(n), groups=groups)
+        return split_samples(None, data, cv, random_state).folds
+
+    assert len(folds(5, 3)) == 3
+    assert len(folds(LeaveOneOut())) == 6
     groups = ["x", "y", "y", "x", "z", "z"]
-    folds = split(2, truths, groups, random_state=1)
-    assert all(len({folds.held_out[i] for i in (a, b)}) == 1 for a, b in ((0, 3), (1, 2), (4, 5)))
-    assert len(split(GroupKFold(3), truths, groups)) == 3
+    found = folds(2, groups=groups, random_state=1)
+    assert all(len({found.held_out[i] for i in (a, b)}) == 1 for a, b in ((0, 3), (1, 2), (4, 5)))
+    assert len(folds(GroupKFold(3), groups=groups)) == 3
     with pytest.raises(SettingsError, match="divides the group"):
-        split(LeaveOneOut(), truths, groups)
-    assert sorted(np.concatenate([folds.test(0), folds.train(0)])) == list(range(6))
+        folds(LeaveOneOut(), groups=groups)
+    assert sorted(np.concatenate([found.test(0), found.train(0)])) == list(range(6))
 
 
 # ---- real recordings

@@ -26,7 +26,7 @@ def test_recordings_that_were_learned_from():
     assert "On 2 recordings that were learned from, the loss" in found
     with pytest.warns(DataWarning):
         found = str(evaluate(learner, XS[:1] * 2, YS[:1] * 2).verdict)
-    assert "On 1 recording that was learned from (1 copy of it does not count again)," in found
+    assert "On 1 recording that was learned from (1 copy not counted)," in found
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = str(evaluate(learner, XS[2:], YS[2:]).verdict)
@@ -42,7 +42,7 @@ def test_there_is_no_verdict_where_some_were_learned_from():
         verdict = evaluate(learner, XS[:3] + more, YS[:3] + YS[3:] * 4).verdict
     assert verdict.untrained.units == 7
     assert not any((verdict.is_supported, verdict.pays, verdict.harms))
-    said = "No verdict: 3 of these recordings were learned from; leave these out."
+    said = "No verdict: the metric was learned from 3 of these recordings; leave these out."
     assert str(verdict).startswith(said)
 
 

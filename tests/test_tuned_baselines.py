@@ -14,7 +14,7 @@ from structsvm.baselines.recordings import baselines_of_recordings
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
 from structsvm.learner.baselines import estimators_in, partition_with
-from structsvm.learner.steps import as_measured, encode, prepare
+from structsvm.learner.steps import encode
 from structsvm.partitions import Baseline, EquivalenceMatrix, Sample, partition_loss
 from structsvm.problems import Clustering
 from structsvm.problems.clustering import TableComparison
@@ -64,15 +64,6 @@ def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
         partition_with(learner, QUICK[0], Xs, 31)
     with pytest.raises(SettingsError, match="baseline must be one of"):
         partition_with(learner, "forest", Xs)
-
-
-def test_classifiers_do_not_see_prepared_samples(tuned):
-    learner, Xs, ys = tuned
-    found = evaluate(learner, prepare(learner, Xs), ys)
-    blind = ["equal-segments", "fixed-times"]
-    assert list(found.scores) == ["learned", "untrained", "pca", "rca", *blind]
-    known = evaluate(learner, None, ys, measured=as_measured(learner, Xs))
-    assert known.scores == evaluate(learner, Xs, ys).scores
 
 
 def test_a_model_file_holds_them(tuned, tmp_path):

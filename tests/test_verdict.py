@@ -1,6 +1,5 @@
 """What the figures say of learning, in a code, in words and in JSON."""
 
-import dataclasses
 import json
 
 import numpy as np
@@ -159,21 +158,6 @@ def test_words_and_json_name_one_classifier_to_use(best, untrained):
     way = "choose_from='all'" if best == FRAMES else f"partition_with('{FRAMES}', ...)"
     assert verdict.found.endswith(f" {way} uses {WHO}.")
     assert "choose_from='all' uses" not in verdict.found or best == FRAMES
-
-
-@pytest.mark.parametrize(("untrained", "is_best"), [(1.1 + NOISE, True), (0.9 + NOISE, False)])
-def test_what_did_worse_than_no_learning_is_not_called_the_best_guess(untrained, is_best):
-    verdict = judged({"untrained": untrained}, best="full")
-    assert ("It is still the best choice." in verdict.found) == is_best
-    assert verdict.found.endswith("Label more recordings to find out.")
-
-
-def test_segments_that_do_not_follow_from_the_means_may_follow_from_other_features():
-    features = "features=HermiteMoments()"
-    blind = judged({"equal-segments": 1 + NOISE})
-    assert features in blind.found
-    assert features not in dataclasses.replace(blind, best="full").found  # a search has tried them
-    assert features not in judged({"equal-segments": BAD}).found
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 4, 6])

@@ -150,7 +150,7 @@ def _evaluate_rows(
     with inputs.named(), terminal.working("clustering parts of the table"):
         rows = evaluate(learner, inputs.Xs, [y], n_clusters, measured=[sample], split="auto")
     shown, plain = rows, rows.to_dict()
-    kind = rows.words.whole.removesuffix(" group")
+    kind = rows.verdict.words.whole.removesuffix(" group")
     what = f"mean of {len(rows.samples)} groups of {kind}s of {name}"
     if not rows.learned_again:
         # Warnings about the table were given with those about its rows.
@@ -158,7 +158,7 @@ def _evaluate_rows(
             shown = evaluate(learner, inputs.Xs, [y], n_clusters, names=[name], measured=[sample])
         plain = {**shown.to_dict(), "verdict": rows.verdict.to_dict()}
         what = f"the table {name}"
-    plain |= {"question": rows.question, "learned_again": rows.learned_again}
+    plain |= {"question": rows.verdict.question, "learned_again": rows.learned_again}
     terminal.report(plain, _about_scores(what, shown), _score_table(shown), str(rows.verdict))
 
 
@@ -193,7 +193,7 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
 
 def readable(result: Evaluation) -> tuple[str, ...]:
     n = len(result.samples)
-    about = f"{'' if n == 1 else 'mean of '}{result.words.wholes(n)}"
+    about = f"{'' if n == 1 else 'mean of '}{result.verdict.words.wholes(n)}"
     states = (state_table(result),) if result.confusion else ()
     return _about_scores(about, result), _score_table(result), *states, str(result.verdict)
 
@@ -214,7 +214,8 @@ def _score_table(result: Evaluation) -> str:
 
 def state_table(result: Evaluation) -> str:
     who = LEARNED if LEARNED in result.confusion else next(iter(result.confusion))
-    columns = (f"{result.words.named} ({who})", result.words.bearers, "named right", "taken for")
+    words = result.verdict.words
+    columns = (f"{words.named} ({who})", words.bearers, "named right", "taken for")
     rows = tuple(
         (state, n, f"{share:.1%}", others)
         for state, n, share, others in confused_states(result.confusion[who])
@@ -348,7 +349,7 @@ def _compare(
             title = f"What was learned from {', '.join(map(str, args.paths))}"
             page = page_of(held_out, title, verdict)
         with share("predictions", REPORTED, 1.0):
-            counts = [M.n_clusters for M in held_out.guesses[LEARNED]]
+            counts = [M.n_clusters for M in held_out.evaluation.guesses[LEARNED]]
             answers = answers_of(
                 learner,
                 inputs,

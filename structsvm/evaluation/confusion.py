@@ -15,6 +15,7 @@ from structsvm.features.names import read_names
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
+from structsvm.support.plain import some_of
 
 __all__ = ["Confusion"]
 
@@ -22,8 +23,6 @@ Names = NDArray[Any]
 
 STATE_SCORES = ("accuracy", "macro F1")
 """Scores of names, over all samples together."""
-SHOWN = 5
-"""Names that a message lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +46,11 @@ class Confusion:
     """Names of the rows and of the columns, C."""
     counts: Ints
     """(C, C): true states in rows, what they were called in columns."""
+
+    @classmethod
+    def sum(cls, parts: Sequence[Confusion]) -> Confusion:
+        """Count over all parts, which have the same states."""
+        return cls(parts[0].states, np.sum([part.counts for part in parts], axis=0))
 
     @property
     def accuracy(self) -> float | None:
@@ -90,18 +94,27 @@ def confusions_of(
     """
     refuse_unlisted("unseen_states", unseen_states, ("refuse", "count"))
     words, known = learner.problem_.traits.words, learner.inputs_.states
-    sizes = [sample.n_samples for sample in samples]
     pairs = zip(labels_of_each(ys, samples, words), samples, strict=True)
     of_items = [learner.problem_.learning.item_labels(y, sample) for y, sample in pairs]
+    sizes = [sample.n_samples for sample in samples]
     truths = read_names(of_items, sizes, words.whole) if found else None
     if truths is None:
         return {}
-    if known is not None and unseen_states == "refuse":
-        _refuse_unseen(truths, known.tolist(), words.whole)
     learned = [] if known is None else known.tolist()
-    others = {name for y in truths for name in y.tolist() if name is not None}
-    others |= {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
-    states = (*learned, *sorted(others - set(learned), key=str))
+    unseen: dict[Any, int] = {}
+    for i, y in enumerate(truths):
+        for name in set(y.tolist()) - {None, *learned}:
+            unseen.setdefault(name, i)
+    if unseen and known is not None and unseen_states == "refuse":
+        listed = [f"{s!r} ({words.whole} {unseen[s]})" for s in sorted(unseen, key=str)]
+        raise DataError(
+            f"the labels name states that training did not: {some_of(listed)}; known are "
+            f"{', '.join(map(repr, learned))}. Correct the names, or evaluate with "
+            "unseen_states='count': their samples then count as named wrongly, and all scores of "
+            "the segmentation are as usual"
+        )
+    others = {name for each in found.values() for y in each for name in np.asarray(y).tolist()}
+    states = (*learned, *sorted((others | unseen.keys()) - set(learned), key=str))
     number = {name: k for k, name in enumerate(states)}
 
     def codes(names: Names) -> Ints:
@@ -114,24 +127,3 @@ def confusions_of(
 
     true = [codes(y) for y in truths]
     return {who: list(map(confusion, true, each)) for who, each in found.items()}
-
-
-def _refuse_unseen(truths: Sequence[Names], known: Sequence[Any], whole: str) -> None:
-    """Refuse names of states that were not learned, with the samples that have them."""
-    where: dict[Any, list[int]] = {}
-    for i, y in enumerate(truths):
-        for name in {name for name in y.tolist() if name is not None} - set(known):
-            where.setdefault(name, []).append(i)
-    if not where:
-        return
-    listed = []
-    for name in sorted(where, key=str)[:SHOWN]:
-        first, *more = where[name]
-        listed.append(f"{name!r} ({whole} {first}{f' and {len(more)} more' if more else ''})")
-    n, more_names = len(where), f" and {len(where) - SHOWN} more" if len(where) > SHOWN else ""
-    raise DataError(
-        f"the labels name {'a state' if n == 1 else f'{n} states'} that training did not: "
-        f"{', '.join(listed)}{more_names}; known are {', '.join(map(repr, known))}. Correct the "
-        "names, or evaluate with unseen_states='count': their samples then count as named wrongly, "
-        "and all scores of the segmentation are as usual"
-    )

@@ -22,14 +22,10 @@ TINY = 1e-9
 """Differences up to which losses are equal but for rounding."""
 
 
-def once_each(values: Floats, numbers: Ints, weights: Floats | None = None) -> Floats:
-    """The mean over the copies of each recording, which have the same number, (N,) all.
-
-    Where all weights of the copies are 0, the mean is 0.
-    """
-    weights = np.ones(numbers.size) if weights is None else weights
-    totals = np.bincount(numbers, weights)
-    sums = np.bincount(numbers, weights * values)
+def once_each(values: Floats, units: Ints, weights: Floats) -> Floats:
+    """The weighted mean of each unit, (G,), from values of recordings, (N,); 0 without weight."""
+    totals = np.bincount(units, weights)
+    sums = np.bincount(units, weights * values)
     return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
 
 

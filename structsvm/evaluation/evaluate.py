@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,14 +12,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.baselines.blind import blind_to
-from structsvm.data.copies import contents, joined
+from structsvm.data.copies import contents
 from structsvm.data.sample import Sample, Words, is_prepared
 from structsvm.data.samples import Counts, asked_counts, cluster_counts, units_of
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
 from structsvm.evaluation.confusion import STATE_SCORES, Confusion, confusions_of
-from structsvm.evaluation.contrast import LEARNED, Contrast, once_each
+from structsvm.evaluation.contrast import LEARNED, Contrast
 from structsvm.evaluation.sentences import baseline_in_words
-from structsvm.evaluation.splits import MOST_PARTS, PARTS, Split, question_in_words, split_samples
+from structsvm.evaluation.splits import MOST_PARTS, Split, question_in_words, split_samples
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.baselines import (
     consensus_of,
@@ -37,11 +37,10 @@ from structsvm.learner.columns import (
     words_of,
 )
 from structsvm.learner.form import Form
-from structsvm.learner.steps import as_measured, decode_with, encode, names_by_metric, prepare
+from structsvm.learner.steps import as_measured, decode_with, encode, names_by_metric
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import labels_of_each, read_labels
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import BLIND, CONSENSUS, PartitionProblem, has_rows, names_states
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_unlisted
@@ -132,6 +131,11 @@ class Evaluation:
     learned_again: bool | None = None
     """Whether the metric of each part of a table was learned from the rest of it; None if samples
     are whole."""
+    truths: Sequence[EquivalenceMatrix] = field(default=(), compare=False)
+    guesses: Mapping[str, Sequence[EquivalenceMatrix]] = field(default_factory=dict, compare=False)
+    """The partitions that were scored, by name of the metric or baseline."""
+    states: Mapping[str, Sequence[NDArray[Any]]] = field(default_factory=dict, compare=False)
+    """The names that were scored, by what gave them."""
 
     @classmethod
     def of(
@@ -142,67 +146,51 @@ class Evaluation:
         problem: PartitionProblem,
         tolerance: int = 5,
         *,
-        named: Mapping[str, Sequence[Confusion]] | None = None,
-        copies: Ints | None = None,
+        confusions: Mapping[str, Sequence[Confusion]] | None = None,
+        states: Mapping[str, Sequence[NDArray[Any]]] | None = None,
         units: Ints | None = None,
-        draws: int = 1,
-        classifiers: Collection[str] = (),
+        numbers: Ints | None = None,
+        grouped: bool = False,
         learned_again: bool | None = None,
         **about: Any,
     ) -> Evaluation:
         """Score partitions, those of each metric, "learned" and "untrained" among them.
 
-        ``named`` are the confusions of the states of each sample, by what named them; ``copies``
-        and ``units`` numbers of the samples, (N,), the same for copies and for samples of a group;
-        ``draws`` how often everything is among the samples; ``about`` goes to the verdict.
+        ``confusions`` are those of the states of each sample, by what named them; ``units`` and
+        ``numbers`` those of :meth:`Verdict.of`, to which ``about`` goes.
         """
-        named, rows = named or {}, []
+        confusions, rows = confusions or {}, []
         for i, (name, truth) in enumerate(zip(names, truths, strict=True)):
             scores = {}
             for metric, found in guesses.items():
                 scores[metric] = dict(problem.comparison.scores(truth, found[i], tolerance))
-                if named:
-                    own = named[metric][i].accuracy if metric in named else None
-                    scores[metric]["accuracy"] = own
+                if confusions:
+                    own = confusions.get(metric)
+                    scores[metric]["accuracy"] = None if own is None else own[i].accuracy
             rows.append(SampleScores(name, truth.n_clusters, scores))
-        confusion = {
-            metric: Confusion(parts[0].states, np.sum([part.counts for part in parts], axis=0))
-            for metric, parts in named.items()
-        }
         losses: dict[str, Floats] = {
             metric: np.array([row.scores[metric]["disagreement"] for row in rows])
             for metric in guesses
         }
-        about = {"words": problem.traits.words, "grouped": units is not None, **about}
-        if copies is not None:
-            about["copies"] = len(rows) - np.unique(copies).size
-            if units is not None:
-                units = joined(units, copies)
-            elif about["copies"]:
-                losses = {name: once_each(values, copies) for name, values in losses.items()}
-        learned = losses.pop(LEARNED)
-        units = np.arange(learned.size) if units is None else units
-        verdict = Verdict.against(
-            {
-                name: Contrast.of(name, values - learned, units, draws=draws)
-                for name, values in losses.items()
-            },
-            classifiers,
-            loss=float(learned.mean()),
+        every = np.arange(len(rows))
+        verdict = Verdict.of(
+            losses,
+            every if units is None else units,
+            every if numbers is None else numbers,
+            grouped=grouped,
             measure=problem.comparison.measure(truths[0]),
             **about,
         )
-        return cls(tuple(rows), tolerance, verdict, confusion, learned_again)
-
-    @property
-    def words(self) -> Words:
-        """What the samples are called."""
-        return self.verdict.words
-
-    @property
-    def question(self) -> str:
-        """What scores of parts of a table answer, and what not, in a sentence."""
-        return self.verdict.question
+        return cls(
+            tuple(rows),
+            tolerance,
+            verdict,
+            {metric: Confusion.sum(parts) for metric, parts in confusions.items()},
+            learned_again,
+            truths,
+            guesses,
+            states or {},
+        )
 
     @property
     def scores(self) -> dict[str, dict[str, float | None]]:
@@ -261,21 +249,20 @@ class Evaluation:
             (baseline_in_words(name) if name != "untrained" else name, *(found[t] for t in titles))
             for name, found in means
         ]
-        what = f"{'' if n == 1 else 'Mean scores of '}{self.words.wholes(n)}"
+        what = f"{'' if n == 1 else 'Mean scores of '}{self.verdict.words.wholes(n)}"
         return ShortTable(what, ("metric", *titles.values()), tuple(rows), (str(self.verdict),))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: the scores of each metric, verdict and samples."""
-        confusion = {metric: of.to_dict() for metric, of in self.confusion.items()}
-        return {
-            **self.scores,
-            **({"confusion": confusion} if confusion else {}),
-            "counts": self.counts,
-            **({"question": self.question} if self.question else {}),
-            **({} if self.learned_again is None else {"learned_again": self.learned_again}),
-            "verdict": self.verdict.to_dict(),
-            f"{self.words.whole}s": [row.to_dict() for row in self.samples],
-        }
+        plain: dict[str, Any] = dict(self.scores)
+        if self.confusion:
+            plain["confusion"] = {metric: of.to_dict() for metric, of in self.confusion.items()}
+        plain["counts"] = self.counts
+        if self.learned_again is not None:
+            plain |= {"question": self.verdict.question, "learned_again": self.learned_again}
+        plain["verdict"] = self.verdict.to_dict()
+        plain[f"{self.verdict.words.whole}s"] = [row.to_dict() for row in self.samples]
+        return plain
 
     def _means(self, metric: str) -> dict[str, float | None]:
         rows = [row.scores[metric] for row in self.samples]
@@ -303,20 +290,20 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
         if name == "f1":
             title += f" (within {evaluation.tolerance})"
         if count < len(evaluation.samples):
-            title += f", of {evaluation.words.wholes(count)}"
+            title += f", of {evaluation.verdict.words.wholes(count)}"
         titles[name] = title
     return titles
 
 
 def perfect_in_words(titles: Mapping[str, str]) -> str:
     """Which values of these scores are perfect, as far as they are known; "" for none of them."""
-    said = []
-    for value in (0, 1):
-        names = [s.title for name, s in SCORES.items() if name in titles and s.perfect == value]
-        if names:
-            listed = " and ".join([*filter(None, [", ".join(names[:-1])]), names[-1]])
-            said.append(f"{value} for {listed}")
-    return f"Perfect: {'; '.join(said)}." if said else ""
+    known = [score for name, score in SCORES.items() if name in titles]
+    said = {
+        value: ", ".join(score.title for score in known if score.perfect == value)
+        for value in (0, 1)
+    }
+    listed = "; ".join(f"{value} for {names}" for value, names in said.items() if names)
+    return f"Perfect: {listed}." if listed else ""
 
 
 def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
@@ -359,7 +346,7 @@ def evaluate(
         Fitted.
     Xs, ys : samples and labels, as for :meth:`MetricLearner.fit`
         Held-out samples; a :class:`~structsvm.errors.DataWarning` says if some of them were learned
-        from. With the result of ``learner.prepare``, only metrics are compared.
+        from.
     n_clusters : int, "true" or None
         The number of segments (or clusters) of predictions, or "true" for the number of the labels.
         With None the price decides, or the labels if the problem takes the number for known.
@@ -372,7 +359,7 @@ def evaluate(
         returns a label for each item of each sample, and takes the numbers of clusters as its
         second argument if ``n_clusters`` is given. The verdict uses these names.
     measured : sequence of Sample, optional
-        The result of ``learner.measured`` for the same samples, if it is known.
+        The same samples as they were read already, by the command line.
     unseen_states : {"refuse", "count"}
         Names in the labels that were not learned: refuse them, or count them as named wrongly.
     groups : sequence of length N, optional
@@ -411,55 +398,39 @@ def evaluate(
     learner = cast("MetricLearner", getattr(learner, "best_estimator_", learner))
     if not hasattr(learner, "get_mahalanobis_matrix"):
         raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
-    if baselines and is_prepared(Xs):
-        raise SettingsError(
-            "baselines partition samples as they are: give these, not prepared ones"
-        )
+    if is_prepared(Xs):
+        raise SettingsError("give the original samples, not prepared ones: classifiers need these")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))
     Xs, ys, names = form.samples, form.labels(ys), form.names if names is None else names
+    measured = as_measured(learner, Xs) if measured is None else measured
     if split is not None:
-        measured = as_measured(learner, Xs) if measured is None else measured
         return _evaluate_parts(learner, measured, ys, n_clusters, tolerance, split)
-    seen, samples = 0, Xs
-    if measured is not None or not is_prepared(Xs):
-        measured = as_measured(learner, Xs) if measured is None else measured
-        words = words_of(learner.problem_, measured)
-        seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
-        samples = learner.inputs_(measured)
-    words = words_of(learner.problem_, samples)
-    compared = compare(
+    words = words_of(learner.problem_, measured)
+    seen = learner.training_data_.warn_if_among([sample.data for sample in measured], words)
+    found = compare(
         learner,
-        samples,
+        measured,
+        learner.inputs_(measured),
         ys,
         names,
         None if groups is None else form.in_order(groups, "groups"),
         words=words,
         seen=seen,
-        measured=measured,
         n_clusters=n_clusters,
         tolerance=tolerance,
         unseen_states=unseen_states,
         baselines=baselines,
         Xs=Xs,
     )
-    if measured is not None:
-        columns = column_names(learner)
-        warn_of_codes(measured, columns, words)
-        warn_of_labels(measured, compared.truths, columns, words)
-    return compared.evaluation
-
-
-class Comparison(NamedTuple):
-    """What all metrics and baselines of a learner make of samples, and their scores."""
-
-    truths: list[EquivalenceMatrix]
-    guesses: Partitions
-    states: States
-    evaluation: Evaluation
+    columns = column_names(learner)
+    warn_of_codes(measured, columns, words)
+    warn_of_labels(measured, found.truths, columns, words)
+    return found
 
 
 def compare(
     learner: MetricLearner,
+    measured: Sequence[Sample],
     samples: Sequence[Sample],
     ys: Any,
     names: Sequence[str] | None,
@@ -467,23 +438,24 @@ def compare(
     *,
     words: Words,
     seen: int,
-    measured: Sequence[Sample] | None,
     n_clusters: Counts | str,
     tolerance: int,
     unseen_states: str,
     baselines: Mapping[str, Any] | None = None,
     Xs: Any = None,
-) -> Comparison:
+) -> Evaluation:
     """Partition and score samples as the metric sees them; baselines of a user have ``Xs``."""
-    N = len(samples)
-    baselines = baselines or {}
+    N, baselines = len(samples), baselines or {}
     names = [str(i) for i in range(N)] if names is None else list(names)
     if len(names) != N:
         raise DataError(f"{words.wholes(N)} but {counted(len(names), 'name')}")
-    units = None if groups is None else units_of(groups, N, words)[1]
+    units = units_of(groups, N, words)[1]
     truths = encode(learner, samples, ys)
-    guesses, states = _found_by_all(learner, samples, truths, n_clusters, measured)
-    counts = _counts(learner, truths, n_clusters)
+    traits = learner.problem_.traits
+    if n_clusters is None and traits.given_k and not traits.contiguous:
+        n_clusters = "true"
+    counts = asked_counts(n_clusters, truths)
+    guesses, states = _found_by_all(learner, measured, samples, counts)
     for name, baseline in baselines.items():
         if name in guesses:
             raise SettingsError(f"baselines: {name!r} is among the metrics: give it another name")
@@ -498,29 +470,21 @@ def compare(
         if names_states(baseline):
             states[name] = baseline.predict_states(*asked)
     _warn_of_new_clusters(learner, samples, ys)
-    evaluation = Evaluation.of(
+    return Evaluation.of(
         truths,
         guesses,
         names,
         learner.problem_,
         tolerance,
-        named=confusions_of(learner, samples, ys, states, unseen_states),
-        copies=contents([sample.data for sample in samples]),
+        confusions=confusions_of(learner, samples, ys, states, unseen_states),
+        states=states,
         units=units,
+        numbers=contents([sample.data for sample in samples]),
+        grouped=groups is not None,
         classifiers=[*estimators_in(learner.baselines_), *baselines],
         words=words,
         seen=seen,
     )
-    return Comparison(truths, guesses, states, evaluation)
-
-
-def _counts(
-    learner: MetricLearner, truths: Sequence[EquivalenceMatrix], n_clusters: Counts | str
-) -> Counts:
-    traits = learner.problem_.traits
-    if n_clusters is None and traits.given_k and not traits.contiguous:
-        n_clusters = "true"
-    return asked_counts(n_clusters, truths)
 
 
 def _warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys: Any) -> None:
@@ -533,23 +497,19 @@ def _warn_of_new_clusters(learner: MetricLearner, samples: Sequence[Sample], ys:
 
 def _found_by_all(
     learner: MetricLearner,
-    Xs: Any,
-    truths: Sequence[EquivalenceMatrix],
-    n_clusters: Counts | str,
-    measured: Sequence[Sample] | None,
+    measured: Sequence[Sample],
+    samples: Sequence[Sample],
+    counts: Counts,
+    classifiers: bool = True,
 ) -> tuple[Partitions, States]:
-    """Partitions by the learned metric and each of its baselines, and names by those that name.
-
-    Classifiers are left out without the samples as they were ``measured``.
-    """
-    samples = prepare(learner, Xs)
-    counts = _counts(learner, truths, n_clusters)
-    metrics: dict[str, Metric] = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
-    data, contiguous = learner.training_data_, learner.problem_.traits.contiguous
+    """Partitions by the learned metric and each of its baselines, and names by those that name."""
+    samples, problem = list(samples), learner.problem_
+    metrics = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
+    data, contiguous = learner.training_data_, problem.traits.contiguous
     others: dict[str, Any] = {}
     if not contiguous or any(len(ends) > 1 for ends in data.ends):
         others = blind_to(data.ends, contiguous, data.commonest)
-    if measured is not None:
+    if classifiers:
         others |= estimators_in(learner.baselines_)
     found: Partitions = {}
     labels: States = {}
@@ -557,21 +517,18 @@ def _found_by_all(
         if name in metrics:
             found[name] = decode_with(learner, metrics[name], samples, counts)
         else:
-            seen = samples if measured is None else measured
-            labels[name] = labels_by(others[name], name, learner.problem_, seen, counts)
+            labels[name] = labels_by(others[name], name, problem, measured, counts)
     names = names_by_metric(found, samples, learner.classes_)
-    found |= {name: partitions_of(each, learner.problem_) for name, each in labels.items()}
+    found |= {name: partitions_of(each, problem) for name, each in labels.items()}
     naming = [name for name in labels if names_states(others[name])]
     # What is blind to the samples is looked at last.
     names |= {name: labels[name] for name in sorted(naming, key=BLIND.__contains__)}
-    members = set(learner.consensus_)
-    together: Partitions = {}
-    if measured is not None and members and found.keys() >= members:
-        together = {CONSENSUS: consensus_of(learner, found[LEARNED], found, measured, counts)}
-        named, states = samples_with_states(learner, measured, samples)
-        of_consensus = names_by_metric(together, named, states)
-        # Where the metric names nothing, the consensus is what is looked at first.
-        names = of_consensus | names if learner.classes_ is None else names | of_consensus
+    if not learner.consensus_:
+        return found, names
+    together = {CONSENSUS: consensus_of(learner, found[LEARNED], found, measured, counts)}
+    of_consensus = names_by_metric(together, *samples_with_states(learner, measured, samples))
+    # Where the metric names nothing, the consensus is what is looked at first.
+    names = of_consensus | names if learner.classes_ is None else names | of_consensus
     return found | together, names
 
 
@@ -617,15 +574,14 @@ def _evaluate_parts(
     guesses: Partitions = {}
     for k in stage("folds", range(len(found.training))):
         which = found.folds.test(k)
-        own = _learned_without(learner, found, k) if again else learner
+        own = _learned_without(learner, found, asked, k) if again else learner
         measured = parts.at(which).samples
         seen = own.inputs_(measured) if whole is None else whole.at(which).samples
         here = [K for i in which if (K := counts[i]) is not None]
-        others = None if asked == CLUSTERS else measured  # classifiers find no new clusters
-        known = [truths[i] for i in which]
-        for name, partitions in _found_by_all(own, list(seen), known, here, others)[0].items():
-            guesses.setdefault(name, []).extend(partitions)
-    arrays = [part.data for part in parts.samples]
+        # Classifiers find no new clusters.
+        partitions = _found_by_all(own, measured, seen, here, classifiers=asked != CLUSTERS)[0]
+        for name, of_fold in partitions.items():
+            guesses.setdefault(name, []).extend(of_fold)
     return Evaluation.of(
         truths,
         guesses,
@@ -636,22 +592,20 @@ def _evaluate_parts(
         classifiers=estimators_in(learner.baselines_),
         learned_again=again,
         words=found.words,
-        seen=0 if again else learner.training_data_.count_known(arrays),
+        seen=0 if again else learner.training_data_.count_known([x.data for x in parts.samples]),
         question=question_in_words(asked, len(parts), again),
     )
 
 
-def _learned_without(learner: MetricLearner, split: Split, k: int) -> MetricLearner:
+def _learned_without(learner: MetricLearner, split: Split, asked: str, k: int) -> MetricLearner:
     """A metric of what is not held out in a fold, and its baselines."""
     own: MetricLearner = clone(learner)
-    if split.words is PARTS[ROWS] and learner.inputs_.standardizer.kind == "recording":
+    if asked == ROWS and learner.inputs_.standardizer.kind == "recording":
         own.standardize = "training"
-    baselines = [*learner.baselines_][1:]
-    if split.words is PARTS[CLUSTERS]:
-        baselines = [*metrics_in(learner.baselines_)][1:]  # classifiers find no new clusters
+    tuned = learner.baselines_ if asked == ROWS else metrics_in(learner.baselines_)
     try:
         with without_warnings(DataWarning, ConvergenceWarning):
-            own.fit(split.training[k], baselines=baselines)
+            own.fit(split.training[k], baselines=[*tuned][1:])
     except LearningError as error:
         error.add_note(f"so it is without {split.words.whole} {k} of {len(split.training)}")
         raise

@@ -30,7 +30,8 @@ WORDS = {
 ANSWERS = {
     "nothing-held-out": "No verdict: nothing was held out, and what counts is the gain on new "
     "{whole}s.",
-    "learned-from": "No verdict: {seen} of these {whole}s {were} learned from; leave these out.",
+    "learned-from": "No verdict: the metric was learned from {seen} of these {whole}s; leave these "
+    "out.",
     "too-few": "Too few to tell: {units} cannot support a verdict (at least {least} are needed).",
     "solved": "Nothing is left to learn: every method has the {measure} 0.",
     "constant": "Cannot tell: the difference is the same on every {whole}, so that its variation "
@@ -55,8 +56,6 @@ NAMED_TOO = frozenset({"blind-metric", "harms", "mostly", "chance"})
 
 NOTES = {
     "few": "The figures describe {these} only.",
-    "best": "It is still the best choice.",
-    "moments": "If the spread changes and not the mean, use features=HermiteMoments().",
     "label": "Label {more} to find out.",
     "way": "{way} uses {method}.",
     "wanted": "With {enough} independent {wholes} in all, those that are learned from support a "

@@ -19,15 +19,14 @@ from sklearn.model_selection import (
 
 from structsvm.baselines.recordings import are_names
 from structsvm.data.copies import contents, joined, near_rows
-from structsvm.data.sample import RECORDINGS, TABLES, Words
+from structsvm.data.sample import TABLES, Words
 from structsvm.data.samples import label_values, units_of
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.columns import words_of
 from structsvm.learner.training_set import CLUSTERS, ROWS, STATES, TrainingSet, names_of_labels
 from structsvm.partial_labels.complete import Known
 from structsvm.partial_labels.labels import PartialLabels
-from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.arrays import Floats, Ints
+from structsvm.support.arrays import Ints
 from structsvm.support.checks import is_whole
 from structsvm.support.plain import counted
 from structsvm.support.quiet import without_warnings
@@ -86,64 +85,6 @@ class Folds:
         return np.flatnonzero(~self.shares[k][self.held_out])
 
 
-def folds_of(
-    cv: Any,
-    truths: Sequence[EquivalenceMatrix],
-    groups: Any = None,
-    random_state: int | None = None,
-    words: Words = RECORDINGS,
-    weights: Floats | None = None,
-    numbers: Ints | None = None,
-) -> Folds:
-    """Folds of N recordings."""
-    N = len(truths)
-    units = units_of(groups, N, words)[1]
-    n_units = int(units.max()) + 1
-    if n_units < 2:
-        what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
-        raise DataError(
-            f"{what}: nothing can be held out to choose and evaluate by; label another one, or use "
-            "MetricLearner, which needs only one"
-            + (SPLIT_TABLE if words is TABLES and N == 1 else "")
-        )
-    splitter, together, grouped = cv, units, groups is not None
-    apart = units if numbers is None else joined(units, numbers)
-    if isinstance(cv, int | np.integer):
-        if 0 < apart.max() < units.max():  # copies are held out together
-            together, grouped = apart, True
-        kind = GroupKFold if grouped else KFold
-        n_splits = min(int(cv), int(together.max()) + 1)
-        splitter = kind(n_splits, shuffle=True, random_state=random_state)
-    held_out, times = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64)
-    # A splitter that ignores the groups is found out below.
-    with without_warnings(Warning, beginning="The groups parameter is ignored"):
-        splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together if grouped else None)
-        for k, (train, test) in enumerate(splits):
-            held_out[test] = k
-            times[test] += 1
-            times[np.setdiff1d(np.arange(N), [*train, *test])] += 2  # neither
-    if (times != 1).any():
-        raise SettingsError(
-            f"cv must hold every {words.whole} out exactly once, which it does not with "
-            f"{words.whole} {int((times != 1).argmax())}, got {cv!r}"
-        )
-    folds = Folds(held_out, apart, groups is not None)
-    teaches = np.array([truth.n_clusters > 1 for truth in truths])
-    if weights is not None:
-        teaches &= weights > 0
-    for k in range(len(folds)):
-        divided = np.intersect1d(units[folds.train(k)], units[folds.test(k)])
-        if divided.size:
-            name = units_of(groups, N, words)[0][divided[0]]
-            raise SettingsError(f"cv divides the group {name!r}: use GroupKFold, or a number")
-        if not teaches[folds.train(k)].any():
-            raise DataError(
-                f"only {int(teaches.sum())} of {words.wholes(N)} have two {words.part}s or more, "
-                f"all held out at once in fold {k}: label more, or use more folds"
-            )
-    return folds
-
-
 @dataclass(frozen=True, eq=False)
 class Split:
     """What is held out, in folds, and what is learned from meanwhile."""
@@ -151,7 +92,6 @@ class Split:
     held_out: TrainingSet
     """M samples: those that were given, or parts of them."""
     folds: Folds
-    """Of these samples."""
     training: Sequence[TrainingSet]
     """What is learned from while a fold is held out, for each fold."""
     words: Words
@@ -165,6 +105,82 @@ class Split:
 
     def test(self, k: int) -> TrainingSet:
         return self.held_out.at(self.folds.test(k))
+
+
+def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
+    """Hold whole samples out, groups of rows, or clusters; or samples and one of their states."""
+    cv = FOLDS.get(asked, 5) if cv is None else cv
+    divides = asked in (ROWS, CLUSTERS)
+    if isinstance(cv, bool) or (is_whole(cv) and cv < 2) or (divides and not is_whole(cv)):
+        other = "" if divides else ", or a splitter"
+        raise SettingsError(f"cv must be at least 2 folds{other}, got {cv!r}")
+    splits = {ROWS: split_rows, CLUSTERS: split_clusters, STATES: split_states, None: split_wholes}
+    return splits[asked](data, cv, random_state)
+
+
+# ---- whole samples
+
+
+def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
+    """Hold whole samples out: all of a group, and all copies of one, together."""
+    N, words, groups = len(data), data.problem.traits.words, data.groups
+    numbers = contents([sample.data for sample in data.samples])
+    names, units = units_of(groups, N, words)
+    if int(units.max()) < 1:
+        what = f"one {words.whole}" if groups is None else f"one group of {words.wholes(N)}"
+        raise DataError(
+            f"{what}: nothing can be held out to choose and evaluate by; label another one, or use "
+            "MetricLearner, which needs only one"
+            + (SPLIT_TABLE if words is TABLES and N == 1 else "")
+        )
+    apart = joined(units, numbers)
+    folds = Folds(
+        _held_out(cv, units, apart, groups, random_state, words), apart, groups is not None
+    )
+    teaches = np.array([truth.n_clusters > 1 for truth in data.truths]) & (data.weights > 0)
+    for k in range(len(folds)):
+        divided = np.intersect1d(units[folds.train(k)], units[folds.test(k)])
+        if divided.size:
+            raise SettingsError(
+                f"cv divides the group {names[divided[0]]!r}: use GroupKFold, or a number"
+            )
+        if not teaches[folds.train(k)].any():
+            raise DataError(
+                f"only {int(teaches.sum())} of {words.wholes(N)} have two {words.part}s or more, "
+                f"all held out at once in fold {k}: label more, or use more folds"
+            )
+    training = [data.at(folds.train(k)) for k in range(len(folds))]
+    return Split(data, folds, training, words_of(data.problem, data.samples), numbers)
+
+
+def _held_out(
+    cv: Any, units: Ints, apart: Ints, groups: Any, random_state: int | None, words: Words
+) -> Ints:
+    """The fold of each recording, (N,), by a number of folds or a splitter."""
+    N, splitter, together, grouped = units.size, cv, units, groups is not None
+    if isinstance(cv, int | np.integer):
+        if 0 < apart.max() < units.max():  # copies are held out together
+            together, grouped = apart, True
+        kind = GroupKFold if grouped else KFold
+        n_splits = min(int(cv), int(together.max()) + 1)
+        splitter = kind(n_splits, shuffle=True, random_state=random_state)
+    held_out, times = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64)
+    # A splitter that ignores the groups is found out by who calls this.
+    with without_warnings(Warning, beginning="The groups parameter is ignored"):
+        splits = check_cv(splitter).split(np.zeros((N, 1)), groups=together if grouped else None)
+        for k, (train, test) in enumerate(splits):
+            held_out[test] = k
+            times[test] += 1
+            times[np.setdiff1d(np.arange(N), [*train, *test])] += 2  # neither
+    if (times != 1).any():
+        raise SettingsError(
+            f"cv must hold every {words.whole} out exactly once, which it does not with "
+            f"{words.whole} {int((times != 1).argmax())}, got {cv!r}"
+        )
+    return held_out
+
+
+# ---- parts of tables
 
 
 def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
@@ -182,22 +198,8 @@ def question_in_words(asked: str, n: int, learned_again: bool = True) -> str:
     )
 
 
-def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole samples out, groups of rows, or clusters; or samples and one of their states."""
-    cv = FOLDS.get(asked, 5) if cv is None else cv
-    divides = asked in (ROWS, CLUSTERS)
-    if isinstance(cv, bool) or (is_whole(cv) and cv < 2) or (divides and not is_whole(cv)):
-        other = "" if divides else ", or a splitter"
-        raise SettingsError(f"cv must be at least 2 folds{other}, got {cv!r}")
-    splits = {ROWS: split_rows, CLUSTERS: split_clusters, STATES: split_states, None: _split_wholes}
-    return splits[asked](data, cv, random_state)
-
-
-def _split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    numbers, words = contents([sample.data for sample in data.samples]), data.problem.traits.words
-    folds = folds_of(cv, data.truths, data.groups, random_state, words, data.weights, numbers)
-    training = [data.at(folds.train(k)) for k in range(len(folds))]
-    return Split(data, folds, training, words_of(data.problem, data.samples), numbers)
+def fewest_rows(y: Any) -> int:
+    return 2 * ROWS_OF_A_CLUSTER * np.unique(np.asarray(y)).size
 
 
 def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Split:
@@ -209,25 +211,27 @@ def split_rows(data: TrainingSet, n_folds: Any, random_state: int | None) -> Spl
     same = near_rows(np.vstack(data.arrays))
     n_different = int(same.max()) + 1
     if n < 2 or n_different < n:
-        name = f"the {words.whole}" if len(data) == 1 else f"{words.whole} {first}"
         M = truths[first]
         raise DataError(
-            f"{name} has {words.items(M.n_samples)} in {words.parts(M.n_clusters)}, of which none "
-            f"can be held out: {fewest_rows(M.labels)} different {words.item}s are the fewest"
+            f"{words.whole} {first} has {words.items(M.n_samples)} in {words.parts(M.n_clusters)}, "
+            f"of which none can be held out: {fewest_rows(M.labels)} different {words.item}s are "
+            "the fewest"
         )
     offsets = np.cumsum([0] + [M.n_clusters for M in truths])
-    strata = np.concatenate([_labels(M) + k for M, k in zip(truths, offsets, strict=False)])
+    strata = np.concatenate(
+        [np.asarray(M.labels) + k for M, k in zip(truths, offsets, strict=False)]
+    )
     is_plain = n_different == same.size
     kind = StratifiedKFold if is_plain else StratifiedGroupKFold
     splitter = kind(n, shuffle=True, random_state=random_state)
     # A rare cluster is not in every group.
     with without_warnings(UserWarning, beginning="The least populated class"):
-        pairs = list(splitter.split(strata, strata, None if is_plain else same))
+        tests = [test for _, test in splitter.split(strata, strata, None if is_plain else same)]
     tables = np.repeat(np.arange(len(data)), [M.n_samples for M in truths])
     starts = np.searchsorted(tables, np.arange(len(data))).tolist()
     out = [
         [(i, test[tables[test] == i] - start) for i, start in enumerate(starts)]
-        for _, test in pairs
+        for test in tests
         if len(test)
     ]
     return _parts(data, out, ROWS)
@@ -277,83 +281,6 @@ def split_clusters(data: TrainingSet, n_folds: Any, random_state: int | None) ->
     return _parts(data, out, CLUSTERS, len(drawn), shares)
 
 
-def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole recordings out that have a state which is hidden from what is learned from."""
-    names = _state_names(data)
-    states = sorted({name for y in names for name in y.tolist()})
-    words = data.problem.traits.words
-    if len(states) < FEWEST_STATES:
-        raise DataError(
-            f"{counted(len(states), words.named)}: split='states' needs at least {FEWEST_STATES}, "
-            f"one to hide and two to learn from; label more {words.named}s, or leave split out"
-        )
-    wholes = _split_wholes(data, cv, random_state)
-    C, F = len(states), len(wholes.folds)
-    order = np.random.default_rng(random_state).permutation(states).tolist()
-    judged: list[Ints] = []
-    training: list[TrainingSet] = []
-    hidden: list[tuple[int, str]] = []
-    for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
-        state = order[(k + draw) % C]
-        test = np.array([i for i in wholes.folds.test(k) if state in names[i]], dtype=np.int64)
-        rest = _without(data, np.flatnonzero(wholes.folds.held_out != k), names, state)
-        if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
-            judged.append(test)
-            training.append(rest)
-            hidden.append((k, state))
-    if len({k for k, _ in hidden}) < 2 or len({state for _, state in hidden}) < 2:
-        raise DataError(
-            f"no two {words.named}s can be hidden in turn: without one, some labelled "
-            f"{words.whole} must still change, and another must have it; label more {words.whole}s"
-        )
-    which = np.concatenate(judged)
-    shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in hidden] for a in hidden])
-    held_out = np.repeat(np.arange(len(hidden)), [test.size for test in judged])
-    units = np.unique(wholes.folds.units[which], return_inverse=True)[1]
-    folds = Folds(held_out, units, wholes.folds.grouped, shares=shares)
-    shown = ", ".join(sorted({state for _, state in hidden}))
-    question = (
-        f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
-        f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
-        f"the others ({shown} in turn)."
-    )
-    return Split(data.at(which), folds, training, words, np.arange(which.size), question)
-
-
-def _state_names(data: TrainingSet) -> list[NDArray[Any]]:
-    """The name of the state of each sample as text, (T_i,) each."""
-    labels, contiguous = data.item_labels, data.problem.traits.contiguous
-    if labels is None or not contiguous or not are_names(data.samples, labels):
-        raise DataError(
-            "split='states' hides one state of recordings after the other: give a name for each "
-            "sample, the same in several recordings; change points have none"
-        )
-    data.problem.learning.check(data.truths)
-    return [np.array(names_of_labels(y)) for y in labels]
-
-
-def _without(
-    data: TrainingSet, which: Ints, names: Sequence[NDArray[Any]], state: str
-) -> TrainingSet:
-    """Some of the recordings, a state having no labels in them; without those of it alone."""
-    assert data.given is not None
-    which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
-    given, labels = [], []
-    for i in which.tolist():
-        hidden = names[i] == state
-        values = label_values(data.given[i]).astype(object)
-        values[hidden] = None
-        T = values.size
-        known = Known(T, PartialLabels(values).constraint(T, contiguous=True), None, True)
-        given.append(values)
-        labels.append(known if hidden.any() else data.labels[i])
-    return replace(data.at(which), given=given, labels=labels)
-
-
-def fewest_rows(y: Any) -> int:
-    return 2 * ROWS_OF_A_CLUSTER * np.unique(np.asarray(y)).size
-
-
 def _check(data: TrainingSet, asked: str) -> None:
     words = data.problem.traits.words
     if not data.has_rows:
@@ -377,30 +304,88 @@ def _parts(
     shares: NDArray[np.bool_] | None = None,
 ) -> Split:
     """Tables without the rows of each fold, and these rows."""
-    truths = data.truths
+    labels = [np.asarray(M.labels) for M in data.truths]
     fewest = 2 if asked == CLUSTERS else 1
     pieces: list[tuple[int, Ints]] = []
-    folds: list[int] = []
+    held_out: list[int] = []
     training = []
     for k, fold in enumerate(out):
-        rest = [(i, np.setdiff1d(np.arange(truths[i].n_samples), rows)) for i, rows in fold]
+        rest = [(i, np.setdiff1d(np.arange(labels[i].size), rows)) for i, rows in fold]
         training.append(data.cut([(i, left) for i, left in rest if left.size]))
-        for i, rows in fold:
-            if np.unique(_labels(truths[i])[rows]).size >= fewest:
-                pieces.append((i, rows))
-                folds.append(k)
-    numbers, held_out = np.arange(len(pieces)), np.array(folds)
-    units = numbers if asked == ROWS else held_out
-    return Split(
-        data.cut(pieces),
-        Folds(held_out, units, grouped=False, draws=draws, shares=shares),
-        training,
-        PARTS[asked],
-        numbers,
-        question_in_words(asked, len(pieces)),
-        pieces,
+        judged = [(i, rows) for i, rows in fold if np.unique(labels[i][rows]).size >= fewest]
+        pieces += judged
+        held_out += [k] * len(judged)
+    numbers, fold_of = np.arange(len(pieces)), np.array(held_out)
+    folds = Folds(fold_of, numbers if asked == ROWS else fold_of, False, draws, shares)
+    question = question_in_words(asked, len(pieces))
+    return Split(data.cut(pieces), folds, training, PARTS[asked], numbers, question, pieces)
+
+
+# ---- whole recordings, and one of their states
+
+
+def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
+    """Hold whole recordings out that have a state which is hidden from what is learned from."""
+    labels, words = data.item_labels, data.problem.traits.words
+    if labels is None or not data.problem.traits.contiguous or not are_names(data.samples, labels):
+        raise DataError(
+            "split='states' hides one state of recordings after the other: give a name for each "
+            "sample, the same in several recordings; change points have none"
+        )
+    data.problem.learning.check(data.truths)
+    names = [np.array(names_of_labels(y)) for y in labels]
+    states = sorted({name for y in names for name in y.tolist()})
+    if len(states) < FEWEST_STATES:
+        raise DataError(
+            f"{counted(len(states), words.named)}: split='states' needs at least {FEWEST_STATES}, "
+            f"one to hide and two to learn from; label more {words.named}s, or leave split out"
+        )
+    wholes = split_wholes(data, cv, random_state).folds
+    C, F = len(states), len(wholes)
+    order = np.random.default_rng(random_state).permutation(states).tolist()
+    judged: list[Ints] = []
+    training: list[TrainingSet] = []
+    hidden: list[tuple[int, str]] = []
+    for draw, k in product(range(max(1, min(C, MOST_PARTS // F))), range(F)):
+        state = order[(k + draw) % C]
+        test = np.array([i for i in wholes.test(k) if state in names[i]], dtype=np.int64)
+        rest = _without(data, wholes.train(k), names, state)
+        if test.size and any(M.n_clusters > 1 for M in rest.parts.truths):
+            judged.append(test)
+            training.append(rest)
+            hidden.append((k, state))
+    if len({k for k, _ in hidden}) < 2 or len({state for _, state in hidden}) < 2:
+        raise DataError(
+            f"no two {words.named}s can be hidden in turn: without one, some labelled "
+            f"{words.whole} must still change, and another must have it; label more {words.whole}s"
+        )
+    which = np.concatenate(judged)
+    shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in hidden] for a in hidden])
+    held_out = np.repeat(np.arange(len(hidden)), [test.size for test in judged])
+    units = np.unique(wholes.units[which], return_inverse=True)[1]
+    folds = Folds(held_out, units, wholes.grouped, shares=shares)
+    shown = ", ".join(sorted({state for _, state in hidden}))
+    question = (
+        f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
+        f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
+        f"the others ({shown} in turn)."
     )
+    return Split(data.at(which), folds, training, words, np.arange(which.size), question)
 
 
-def _labels(M: Any) -> Ints:
-    return np.asarray(M.labels)
+def _without(
+    data: TrainingSet, which: Ints, names: Sequence[NDArray[Any]], state: str
+) -> TrainingSet:
+    """Some of the recordings, a state having no labels in them; without those of it alone."""
+    assert data.given is not None
+    which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
+    given, labels = [], []
+    for i in which.tolist():
+        hidden = names[i] == state
+        values = label_values(data.given[i]).astype(object)
+        values[hidden] = None
+        T = values.size
+        known = Known(T, PartialLabels(values).constraint(T, contiguous=True), None, True)
+        given.append(values)
+        labels.append(known if hidden.any() else data.labels[i])
+    return replace(data.at(which), given=given, labels=labels)

@@ -8,21 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.data.copies import joined
 from structsvm.data.sample import RECORDINGS, Words
-from structsvm.evaluation.contrast import MIN_UNITS, TINY, Contrast
-from structsvm.evaluation.sentences import (
-    ANSWERS,
-    NAMED_TOO,
-    NOTES,
-    baseline_in_words,
-)
+from structsvm.evaluation.contrast import LEARNED, MIN_UNITS, TINY, Contrast, once_each
+from structsvm.evaluation.sentences import ANSWERS, NAMED_TOO, NOTES, baseline_in_words
 from structsvm.partitions.problem import BLIND, CONSENSUS
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import counted, finite
 
 __all__ = ["Verdict"]
 
 UNSUPPORTED = ("nothing-held-out", "learned-from", "too-few")
 PAYS = ("pays", "pays-together", "pays-use", "pays-level", "pays-less")
+BETTER = {True: "better", False: "as well"}
 
 Decision = tuple[str, str | None, str | None]
 """The code, the baseline that the answer names, and the one that it says to use."""
@@ -67,6 +65,41 @@ class Verdict:
     """Sentences that follow the figures."""
     way: str = ""
     """The command that partitions with a baseline, but for its name at the end; "" in Python."""
+
+    @classmethod
+    def of(
+        cls,
+        losses: Mapping[str, Floats],
+        units: Ints,
+        numbers: Ints,
+        *,
+        grouped: bool,
+        weights: Floats | None = None,
+        draws: int = 1,
+        inflation: float = 1.0,
+        **about: Any,
+    ) -> Verdict:
+        """Judge by the losses of each method, "learned" among them, on the same samples, (N,).
+
+        ``units`` are the groups of the samples, or the samples themselves; ``numbers`` are the same
+        for copies, which count once, unless groups say themselves what counts how often. The others
+        are those of :meth:`Contrast.of` and of :meth:`against`.
+        """
+        weights = np.ones(numbers.size) if weights is None else weights
+        units, heavy = joined(units, numbers), weights > 0
+        copies = int(heavy.sum()) - np.unique(numbers[heavy]).size
+        if copies and not grouped:
+            losses = {name: once_each(values, units, weights) for name, values in losses.items()}
+            weights = once_each(weights, units, weights)
+            units = np.arange(weights.size)
+        learned = losses[LEARNED]
+        contrasts = {
+            name: Contrast.of(name, values - learned, units, weights, draws, inflation)
+            for name, values in losses.items()
+            if name != LEARNED
+        }
+        loss = float(np.average(learned, weights=weights))
+        return cls.against(contrasts, loss=loss, grouped=grouped, copies=copies, **about)
 
     @classmethod
     def against(
@@ -121,9 +154,8 @@ class Verdict:
     @property
     def beats_baseline(self) -> bool | None:
         """Whether it beats all tuned baselines beyond chance; None when there are none."""
-        if not self._tuned:
-            return None
-        return self.is_supported and all(c.is_beaten for c in self._tuned)
+        beaten = [c.is_beaten for c in self._tuned]
+        return self.is_supported and all(beaten) if beaten else None
 
     @property
     def answer(self) -> str:
@@ -235,23 +267,19 @@ class Verdict:
         """What answers are filled with."""
         words, c = self.words, self.untrained
         named, use = (self.contrasts.get(name or "") for name in (self.named, self.use))
-        better = {True: "better", False: "as well"}
+        level = named and f"but {baseline_in_words(named.baseline)} does {BETTER[named.is_harm]}, "
+        groups = f"{counted(c.units, 'independent group')} of {words.whole}s"
         return {
             "whole": words.whole,
             "part": words.part,
             "measure": self.measure,
             "seen": self.seen,
-            "were": "was" if self.seen == 1 else "were",
-            "units": counted(c.units, "independent group") + f" of {words.whole}s"
-            if self.grouped
-            else words.wholes(c.units, "independent"),
+            "units": groups if self.grouped else words.wholes(c.units, "independent"),
             "least": MIN_UNITS,
             "named": named and baseline_in_words(named.baseline),
             "use": use and baseline_in_words(use.baseline),
-            "well": use and better[use.is_harm],
-            "but": f"but {baseline_in_words(named.baseline)} does {better[named.is_harm]}, "
-            if named
-            else "",
+            "well": use and BETTER[use.is_harm],
+            "but": level or "",
             "won": c.won,
             "decided": c.won + c.lost,
             "chance": c.chance,
@@ -259,7 +287,7 @@ class Verdict:
 
     def _judged_on(self) -> str:
         """So many recordings, and what they are to the metric."""
-        n, copies = self.untrained.n, f"{self.copies} cop{'y' if self.copies == 1 else 'ies'}"
+        n = self.untrained.n
         on = self.words.wholes(n, "" if self.seen or self.cross_validated else "held-out")
         if self.grouped:
             on += f" in {self.untrained.units} groups"
@@ -269,12 +297,10 @@ class Verdict:
             on += ", some of them learned from"
         elif self.cross_validated:
             on += ", each held out once"
-        if self.copies and self.grouped:
-            on += f", {copies} of others among them"
-        elif self.copies:
-            does = "does" if self.copies == 1 else "do"
-            on += f" ({copies} of {'it' if n == 1 else 'them'} {does} not count again)"
-        return on
+        if not self.copies:
+            return on
+        copies = "1 copy" if self.copies == 1 else f"{self.copies} copies"
+        return f"{on} ({copies} among them)" if self.grouped else f"{on} ({copies} not counted)"
 
     def _advice(self) -> list[str]:
         """What the figures are about, and what to do."""
@@ -283,6 +309,7 @@ class Verdict:
         if not self.seen and n < MIN_UNITS:
             these = f"this one {whole}" if n == 1 else f"these {n} {whole}s"
             notes.append(NOTES["few"].format(these=these))
+        is_told = self.seen or self.pays or self.code == "solved"
         chosen = self.use if self.best is not None else None
         if chosen is None and self.best in self.contrasts and not (self.seen or self.pays):
             chosen = self.best
@@ -291,14 +318,8 @@ class Verdict:
                 "choose_from='all'" if chosen == self.best else f"partition_with({chosen!r}, ...)"
             )
             way = f"{self.way} {chosen}" if self.way else in_python
-            return [*notes, NOTES["way"].format(way=way, method=baseline_in_words(chosen))]
-        is_told = self.seen or self.pays or self.code == "solved"
-        if is_told or (self.best is None and self.untrained.is_harm):
-            return notes
-        if self.best is not None and self.untrained.mean >= 0:
-            notes.append(NOTES["best"])
-        if self.best is None and self.code == "blind" and self.words.part == RECORDINGS.part:
-            notes.append(NOTES["moments"])
-        wholes = f"{self.words.whole}s"
-        more = f"{wholes} of more groups" if self.grouped else f"more {wholes}"
-        return [*notes, NOTES["label"].format(more=more)]
+            notes.append(NOTES["way"].format(way=way, method=baseline_in_words(chosen)))
+        elif not (is_told or (self.best is None and self.untrained.is_harm)):
+            more = f"{self.words.whole}s of more groups" if self.grouped else f"more {whole}s"
+            notes.append(NOTES["label"].format(more=more))
+        return notes

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
-from structsvm.evaluation.contrast import Contrast, chosen, once_each, standard_error
+from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
 from structsvm.evaluation.splits import Folds, Split
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features.frames import AloneError
@@ -68,12 +68,11 @@ class HeldOut:
         n_jobs: int | None,
     ) -> HeldOut:
         """Try every candidate on every fold."""
-        folds = split.folds
         single = [candidate for candidate in candidates if not candidate.joins]
         joint = [candidate for candidate in candidates if candidate.joins]
         parts = [
-            Fold(k, training.counted(), split.test(k), _aligned(training, folds, k), bool(joint))
-            for k, training in enumerate(split.training)
+            Fold(k, data.counted(), split.test(k), _aligned(data, split.folds, k), bool(joint))
+            for k, data in enumerate(split.training)
         ]
         asked = {c: settings(c) for c in single if c.estimator is None}
         trials = trials_of(asked, single, parts, n_jobs)
@@ -86,7 +85,7 @@ class HeldOut:
         for part in parts:
             for one in blind:
                 of_part = try_baseline(one, part).losses[:, int(judge_with_k)]
-                losses[one.name][folds.test(part.number)] = of_part
+                losses[one.name][split.folds.test(part.number)] = of_part
         return replace(found, candidates=[*single, *joint], trials=more, blind=losses)
 
     @cached_property
@@ -94,7 +93,7 @@ class HeldOut:
         """Without and with K given, (N, n_candidates, 2); NaN where a candidate failed."""
         losses = np.empty((len(self.split.held_out), len(self.candidates), 2))
         for k, row in enumerate(self.trials):
-            losses[self.folds.test(k)] = np.stack([trial.losses for trial in row], axis=1)
+            losses[self.split.folds.test(k)] = np.stack([t.losses for t in row], axis=1)
         return losses
 
     @property
@@ -108,29 +107,25 @@ class HeldOut:
         return np.asarray(self._losses[..., 1] if self.choose_with_k else self._losses.mean(axis=2))
 
     @property
-    def folds(self) -> Folds:
-        return self.split.folds
-
-    @property
     def weights(self) -> Floats:
         """Weights of the recordings in every mean, (N,)."""
         return self.split.held_out.weights
 
     @property
-    def _failed(self) -> NDArray[np.bool_]:
-        """Which candidates failed in some fold."""
-        return np.asarray(np.isnan(self.criterion).any(axis=0))
+    def _usable(self) -> NDArray[np.bool_]:
+        """Which candidates failed in no fold."""
+        return np.asarray(~np.isnan(self.criterion).any(axis=0))
 
     @property
     def _learned_criterion(self) -> Floats:
         """With NaN for those that are not learned, and for those that failed anywhere."""
         learned = np.array([c.is_learned for c in self.candidates])
-        return np.where(learned & ~self._failed, self.criterion, np.nan)
+        return np.where(learned & self._usable, self.criterion, np.nan)
 
     def _chosen(self, losses: Floats, recordings: Ints | None = None) -> int:
         """The candidate to take, by the losses of these recordings or of all."""
         which = np.arange(len(losses)) if recordings is None else recordings
-        units = np.unique(self.folds.units[which], return_inverse=True)[1]
+        units = np.unique(self.split.folds.units[which], return_inverse=True)[1]
         kinds = [c.kind for c in self.candidates]
         return chosen(losses[which], units, self.rule, self.weights[which], kinds)
 
@@ -140,11 +135,11 @@ class HeldOut:
         joint = np.array([bool(c.joins) for c in self.candidates])
         best = self._chosen(np.where(joint, np.nan, self.criterion))
         single = self.candidates[best]
-        for j in np.flatnonzero(joint & ~self._failed).tolist():
+        for j in np.flatnonzero(joint & self._usable).tolist():
             consensus = self.candidates[j]
             is_member = single.is_learned or any(single.name in group for group in consensus.joins)
             pair = self.criterion[:, [j, best]]
-            if is_member and chosen(pair, self.folds.units, self.rule, self.weights) == 0:
+            if is_member and not chosen(pair, self.split.folds.units, self.rule, self.weights):
                 return consensus
         return single
 
@@ -155,7 +150,7 @@ class HeldOut:
         if np.isnan(eligible).any(axis=0).all():
             failures = [trial.failure for row in self.trials for trial in row if trial.failure]
             raise LearningError(
-                f"no learned candidate gave a metric in each of the {len(self.folds)} folds; the "
+                f"no learned candidate gave a metric in each of the {len(self.trials)} folds; the "
                 f"last one: {failures[-1]}"
             )
         return self.candidates[self._chosen(eligible)]
@@ -173,7 +168,7 @@ class HeldOut:
         means = np.average(self.criterion[which], axis=0, weights=self.weights[which])
 
         def named(names: Sequence[str]) -> list[int]:
-            usable = np.flatnonzero(~self._failed).tolist()
+            usable = np.flatnonzero(self._usable).tolist()
             return [j for j in usable if self.candidates[j].name in names]
 
         def best_metric(group: Sequence[int]) -> int:
@@ -193,7 +188,7 @@ class HeldOut:
     def _tried_together(self, consensus: Candidate, part: Fold) -> Trial:
         """The trial of a consensus in a fold, of what the other folds choose."""
         start = time.perf_counter()
-        members = self._members(consensus, self.folds.train(part.number))
+        members = self._members(consensus, self.split.folds.train(part.number))
         trials = [self.trials[part.number][j] for j in members]
         if not members:
             return part.failed("what it joins could not learn", refused=False)
@@ -208,34 +203,26 @@ class HeldOut:
     @property
     def verdict(self) -> Verdict:
         """By what the other folds choose for each recording: an honest choice has not seen it."""
-        eligible, folds, data = self._learned_criterion, self.folds, self.split.held_out
+        eligible, folds, data = self._learned_criterion, self.split.folds, self.split.held_out
         honest = np.empty(len(eligible))
         for k in range(len(folds)):
             held_out = folds.test(k)
             honest[held_out] = self.losses[held_out, self._chosen(eligible, folds.train(k))]
-        losses = {
-            c.name: self.losses[:, j] for j, c in enumerate(self.candidates) if not c.is_learned
-        } | dict(self.blind)
-        differences = {name: each - honest for name, each in losses.items()}
-        units, weights = folds.units, self.weights
-        counted = weights > 0
-        copies = int(counted.sum()) - int(np.unique(self.split.numbers[counted]).size)
-        if copies and not folds.grouped:  # groups say themselves what counts how often
-            differences = {n: once_each(d, units, weights) for n, d in differences.items()}
-            honest = once_each(honest, units, weights)
-            weights = once_each(weights, units, weights)
-            units = np.arange(honest.size)
-        about = (units, weights, folds.draws, self._inflation)
-        return Verdict.against(
-            {name: Contrast.of(name, d, *about) for name, d in differences.items()},
-            [c.name for c in self.candidates if c.estimator is not None] + [*self.blind],
-            cross_validated=True,
-            loss=float(np.average(honest, weights=weights)),
-            best=self.best.name,
+        others = [(j, c) for j, c in enumerate(self.candidates) if not c.is_learned]
+        classifiers = [c.name for _, c in others if c.estimator is not None]
+        return Verdict.of(
+            {LEARNED: honest, **{c.name: self.losses[:, j] for j, c in others}, **self.blind},
+            folds.units,
+            self.split.numbers,
             grouped=folds.grouped,
+            weights=self.weights,
+            draws=folds.draws,
+            inflation=self._inflation,
+            classifiers=[*classifiers, *self.blind],
+            cross_validated=True,
+            best=self.best.name,
             words=self.split.words,
             measure=data.problem.comparison.measure(data.truths[0]),
-            copies=copies,
             question=self.split.question,
         )
 
@@ -247,7 +234,7 @@ class HeldOut:
         place of ``1/J`` for J folds, which is ``1 + 1 / (1 - p)`` times as much where each holds a
         share p of the units out.
         """
-        folds = self.folds
+        folds = self.split.folds
         held_out = [np.unique(folds.units[folds.test(k)]).size for k in range(len(folds))]
         n_units = np.unique(folds.units).size
         p = folds.draws * float(np.mean(held_out)) / n_units
@@ -265,10 +252,8 @@ class HeldOut:
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""
-        losses, weights = self.losses, self.weights
-        spread = partial(
-            standard_error, units=self.folds.units, weights=weights, draws=self.folds.draws
-        )
+        losses, weights, folds = self.losses, self.weights, self.split.folds
+        spread = partial(standard_error, units=folds.units, weights=weights, draws=folds.draws)
         names = [c.name for c in self.candidates]
         gains = losses[:, [names.index("untrained")]] - losses
         tried = list(zip(*self.trials, strict=True))
@@ -285,13 +270,14 @@ class HeldOut:
             "converged": [all(t.converged for t in row) for row in tried],
             "failure": [next((t.failure for t in row if t.failure), "") for row in tried],
         }
-        for k in range(len(self.folds)):
-            here = self.folds.test(k)
+        for k in range(len(folds)):
+            here = folds.test(k)
             table[f"split{k}_loss"] = _means(losses[here], weights[here])
         return table
 
 
 def _aligned(training: TrainingSet, folds: Folds, k: int) -> TrainingSet | None:
+    """What is learned from in a fold with the other folds for groups, if there are enough."""
     others = folds.train(k)
     if folds.shares is not None or len(folds) <= FEWEST_INNER or len(others) != len(training):
         return None
@@ -308,7 +294,7 @@ def _means(losses: Floats, weights: Floats) -> list[float]:
 # ---- candidates tuned on some recordings and tried on others
 
 
-Found = TypeVar("Found")
+Learned = TypeVar("Learned")
 
 SEEING = ("features", "standardize")
 """Settings of a candidate that say what its metric sees."""
@@ -364,13 +350,13 @@ class Fold:
             about["ends"] = [[np.array(M.breakpoints) for M in found] for found in guesses]
         return Trial(np.array(columns).T, seconds, **about)
 
-    def cross_fitted(self, fit: Callable[[TrainingSet], Found]) -> Found:
-        if self.aligned is None:
-            return fit(self.train)
-        try:
-            return fit(self.aligned)
-        except DataError:
-            return fit(self.train)
+    def cross_fitted(self, fit: Callable[[TrainingSet], Learned]) -> Learned:
+        if self.aligned is not None:
+            try:
+                return fit(self.aligned)
+            except DataError:  # what is needed in two groups is in one fold only
+                pass
+        return fit(self.train)
 
     def failed(self, why: object, seconds: float = 0.0, refused: bool = True) -> Trial:
         """The trial of a candidate that gives nothing to try."""
@@ -428,46 +414,41 @@ def trials_of(
     """
     sights = {sight(settings): settings for settings in asked.values()}
     kinds: dict[str, list[Candidate]] = {}
-    for candidate in filter(lambda c: c.is_learned, asked):
-        kinds.setdefault(candidate.name, []).append(candidate)
+    for candidate in asked:
+        if candidate.is_learned:
+            kinds.setdefault(candidate.name, []).append(candidate)
     found: dict[tuple[int, Candidate], Trial] = {}
     with Parallel(n_jobs=n_jobs) as parallel:
 
-        def done(function: Callable[..., Any], jobs: list[tuple[Any, ...]], what: str) -> list[Any]:
+        def done(
+            function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], what: str
+        ) -> list[Any]:
             return list(parallel(delayed(function)(*job) for job in stage(what, jobs)))
 
         # Parts of their own, so that what is told of the progress never falls.
         with share("tuning what is not learned", 0.0, 0.2):
-            jobs: list[tuple[Any, ...]] = [(s, part) for part in parts for s in sights.values()]
-            folds = done(_see, jobs, "features")
-        seen: dict[tuple[int, Sight], Seen] = {
-            (part.number, sight(s)): fold for (s, part), fold in zip(jobs, folds, strict=True)
-        }
+            folds = done(_see, [(s, part) for part in parts for s in sights.values()], "features")
+        keys = [(part.number, s) for part in parts for s in sights]
+        seen: dict[tuple[int, Sight], Seen] = dict(zip(keys, folds, strict=True))
         _refuse_unseen(seen, sight(next(iter(asked.values()))))
         with share("tuning what is not learned", 0.2, 0.3):
             tuned = [(part, c) for part in parts for c in asked if c.tuned is not None]
-            jobs = [(c, seen[part.number, sight(asked[c])], part) for part, c in tuned]
-            found |= _by_fold(tuned, done(_try_tuned, jobs, "metrics"))
+            seen_by = [(c, seen[part.number, sight(asked[c])], part) for part, c in tuned]
+            trials = done(_try_tuned, seen_by, "metrics")
         with share("tuning what is not learned", 0.3, 0.5):
             fitted = [(part, c) for part in parts for c in candidates if c.estimator is not None]
-            jobs = [(c.estimator, part) for part, c in fitted]
-            found |= _by_fold(fitted, done(try_baseline, jobs, "classifiers"))
+            trials += done(try_baseline, [(c.estimator, part) for part, c in fitted], "classifiers")
         with share("learning", 0.5, 1.0):
             paths = [(part, kind) for part in parts for kind in kinds.values()]
             jobs = [
                 ([asked[c] for c in kind], seen[part.number, sight(asked[kind[0]])], part)
                 for part, kind in paths
             ]
-            rows = done(_try_path, jobs, "folds")
-    for (part, kind), row in zip(paths, rows, strict=True):
-        found |= _by_fold([(part, c) for c in kind], row)
+            trials += [trial for row in done(_try_path, jobs, "folds") for trial in row]
+    learned = [(part, c) for part, kind in paths for c in kind]
+    for (part, c), trial in zip([*tuned, *fitted, *learned], trials, strict=True):
+        found[part.number, c] = trial
     return [[found[part.number, c] for c in candidates] for part in parts]
-
-
-def _by_fold(
-    pairs: Sequence[tuple[Fold, Candidate]], trials: Sequence[Trial]
-) -> dict[tuple[int, Candidate], Trial]:
-    return {(part.number, c): trial for (part, c), trial in zip(pairs, trials, strict=True)}
 
 
 def _refuse_unseen(seen: dict[tuple[int, Sight], Seen], untrained: Sight) -> None:

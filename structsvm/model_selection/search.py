@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -59,8 +58,6 @@ from structsvm.support.checks import check_n_jobs, is_positive, refuse_unlisted
 from structsvm.support.progress import share, stage
 
 __all__ = ["MetricLearnerCV"]
-
-Floats = NDArray[np.float64]
 
 WHOLE = "tables"
 """What is asked about tables if they are held out as a whole."""
@@ -350,15 +347,13 @@ class MetricLearnerCV(ProblemParameters):
         known = candidates_of(data, self.features)
         lams: Any = data.problem.traits.lams
         if self.lams is not None:
-            known = [replace(candidate, lams=()) for candidate in known]
-            lams = self.lams
+            known, lams = [replace(candidate, lams=()) for candidate in known], self.lams
         found = menu(known if self.candidates is None else self.candidates, lams, known)
         joint = [candidate.name for candidate in found if candidate.joins]
         if joint and not data.problem.traits.contiguous:
-            whole = data.problem.traits.words.whole
             raise SettingsError(
                 f"candidate {joint[0]!r} is a consensus, which is found of segments of recordings "
-                f"and not of a {whole}: leave it out"
+                f"and not of a {data.problem.traits.words.whole}: leave it out"
             )
         return found
 
@@ -479,27 +474,28 @@ def menu(
         raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
     by_name = {candidate.name: candidate for candidate in known}
     names_known = sorted({*by_name, *LEARNED, *NAMES})
-    found = []
+    found: dict[str, Candidate] = {}
     for c in dict.fromkeys(candidates):
         if isinstance(c, str) and c not in names_known:
             raise SettingsError(
                 f"there is no candidate {c!r} for these data; there are {', '.join(names_known)}"
             )
-        found.append(by_name.get(c, named_candidate(c)) if isinstance(c, str) else c)
-    names = [candidate.name for candidate in found]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise SettingsError(f"two candidates are called {twice[0]!r}: give each its own name")
-    learned = [candidate for candidate in found if candidate.is_learned]
-    if "untrained" not in names or not learned:
+        candidate = by_name.get(c, named_candidate(c)) if isinstance(c, str) else c
+        if candidate.name in found:
+            raise SettingsError(
+                f"two candidates are called {candidate.name!r}: give each its own name"
+            )
+        found[candidate.name] = candidate
+    learned = [candidate for candidate in found.values() if candidate.is_learned]
+    if "untrained" not in found or not learned:
         raise SettingsError(
             "candidates must name 'untrained', which the others have to beat, and at least one "
-            f"that is learned, such as 'diagonal' or 'full', got {tuple(names)!r}"
+            f"that is learned, such as 'diagonal' or 'full', got {tuple(found)!r}"
         )
-    tuned = [candidate for candidate in found if candidate.tuned is not None]
+    tuned = [candidate for candidate in found.values() if candidate.tuned is not None]
     tuned.sort(key=lambda candidate: candidate.name != "untrained")
-    fitted = [candidate for candidate in found if candidate.estimator is not None]
-    joint = [candidate for candidate in found if candidate.joins]
+    fitted = [candidate for candidate in found.values() if candidate.estimator is not None]
+    joint = [candidate for candidate in found.values() if candidate.joins]
     learned.sort(key=lambda candidate: candidate.settings.get("metric") != "diagonal")
     paths = []
     for candidate in learned:
@@ -511,9 +507,6 @@ def menu(
 
 
 # ---- the best candidate of a search if it is no learned metric, as an estimator
-
-
-Partitions = list[EquivalenceMatrix]
 
 
 @dataclass(frozen=True, eq=False)
@@ -546,41 +539,43 @@ class ChosenBaseline:
         scores of the learned metric or, for a consensus without such scores, from one of its
         classifiers.
         """
-        return self._named("predict_states", names_of_items, X, n_clusters)
+        named = partial(self._named, "predict_states", names_of_items, n_clusters)
+        return self._answer(X, n_clusters, named)
 
     def predict_segments(self, X: Any, n_clusters: Counts = None) -> Any:
         """Segment recordings and name the segments: a table for each."""
-        return self._named("predict_segments", segment_table, X, n_clusters)
+        named = partial(self._named, "predict_segments", segment_table, n_clusters)
+        return self._answer(X, n_clusters, named)
 
-    def _answer(
-        self, X: Any, n_clusters: Counts, answer: Callable[[Partitions, list[Sample]], list[Any]]
-    ) -> Any:
+    def _answer(self, X: Any, n_clusters: Counts, answer: Callable[..., list[Any]]) -> Any:
         """Partition samples, and answer in the form in which they come."""
         learner, form = self.learner, Form.given_to(self.learner, X)
         samples = as_measured(learner, form.samples)
         if self.metric is not None:
-            seen = self.metric.inputs(samples)
-            found = decode_with(learner, self.metric, seen, n_clusters)
+            found = decode_with(learner, self.metric, self.metric.inputs(samples), n_clusters)
         else:
             seen = samples if self.name in learner.baselines_ else learner.inputs_(samples)
             found = partitions_with(learner, self.name, samples, seen, n_clusters)
         return form.answer(answer(found, samples))
 
-    def _named(self, method: str, name: Callable[..., Any], X: Any, n_clusters: Counts) -> Any:
+    def _named(
+        self,
+        method: str,
+        name: Callable[..., Any],
+        n_clusters: Counts,
+        partitions: list[EquivalenceMatrix],
+        samples: list[Sample],
+    ) -> list[Any]:
         learner, own = self.learner, self.learner.baselines_.get(self.name)
-
-        def named(partitions: Partitions, samples: list[Sample]) -> list[Any]:
-            if hasattr(own, method):
-                counts = None if n_clusters is None else [M.n_clusters for M in partitions]
-                return list(ask(own, method, samples, counts))
-            seen, states = learner.inputs_(samples), learner.classes_
-            if own is None:  # a consensus
-                seen, states = samples_with_states(learner, samples, seen)
-            if states is None:
-                raise SettingsError(
-                    f"{self.name} knows no names of states, nor does the learned metric: use "
-                    "predict, or candidates that see StateScores"
-                )
-            return [name(M, sample, states) for M, sample in zip(partitions, seen, strict=True)]
-
-        return self._answer(X, n_clusters, named)
+        if hasattr(own, method):
+            counts = None if n_clusters is None else [M.n_clusters for M in partitions]
+            return list(ask(own, method, samples, counts))
+        seen, states = learner.inputs_(samples), learner.classes_
+        if own is None:  # a consensus
+            seen, states = samples_with_states(learner, samples, seen)
+        if states is None:
+            raise SettingsError(
+                f"{self.name} knows no names of states, nor does the learned metric: use "
+                "predict, or candidates that see StateScores"
+            )
+        return [name(M, sample, states) for M, sample in zip(partitions, seen, strict=True)]

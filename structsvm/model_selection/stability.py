@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.data.copies import contents
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
-from structsvm.evaluation.splits import folds_of
+from structsvm.evaluation.splits import split_samples
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
-from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions.margins import MarginRates, boundary_margins, hits
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_whole, refuse_below
@@ -108,7 +105,7 @@ def weight_stability(
     """
     if not (is_whole(n_resamples) and n_resamples >= 2):
         raise SettingsError(f"n_resamples must be an integer >= 2, got {n_resamples!r}")
-    data = Xs if isinstance(Xs, TrainingSet) else read_training(learner, Xs, ys, groups=groups)
+    data = read_training(learner, Xs, ys, groups=groups)
     labels = range(len(data)) if data.groups is None else data.groups
     units = np.unique(np.asarray(labels), return_inverse=True)[1]
     if units.max() == 0:
@@ -116,28 +113,24 @@ def weight_stability(
         raise DataError(
             f"one {words.whole if data.groups is None else 'group'}: there is nothing to resample"
         )
+    G, rng, shares = int(units.max()) + 1, np.random.default_rng(random_state), []
     with without_warnings(DataWarning, ConvergenceWarning):
         whole = clone(learner).fit(data)
-        rng = np.random.default_rng(random_state)
-        resamples = stage("resamples", list(range(n_resamples)))
-        shares = [_shares(_resampled(learner, data, units, rng)) for _ in resamples]
+        for _ in stage("resamples", range(n_resamples)):
+            for _ in range(MOST_DRAWS):
+                counts = np.bincount(rng.integers(G, size=G), minlength=G)[units]
+                try:
+                    own = clone(learner).fit(data.weighted(data.weights * counts))
+                except (DataError, LearningError):
+                    continue  # nothing changes in what was drawn
+                shares.append(_shares(own))
+                break
+            else:
+                raise DataError(
+                    f"{MOST_DRAWS} resamples running taught nothing: too few of the labels have a "
+                    "change"
+                )
     return WeightStability(tuple(whole.metric_feature_names_), np.array(shares), _shares(whole))
-
-
-def _resampled(
-    learner: MetricLearner, data: TrainingSet, units: NDArray[np.intp], rng: np.random.Generator
-) -> MetricLearner:
-    G = int(units.max()) + 1
-    for _ in range(MOST_DRAWS):
-        counts = np.bincount(rng.integers(G, size=G), minlength=G)[units]
-        try:
-            own: MetricLearner = clone(learner).fit(data.weighted(data.weights * counts))
-        except (DataError, LearningError):
-            continue  # nothing changes in what was drawn
-        return own
-    raise DataError(
-        f"{MOST_DRAWS} resamples running taught nothing: too few of the labels have a change"
-    )
 
 
 def _shares(learner: MetricLearner) -> Floats:
@@ -199,18 +192,21 @@ def margin_rates(
     True
     """
     refuse_below(0, "tolerance", tolerance)
-    data = read_training(learner, Xs, ys, groups=groups) if not isinstance(Xs, TrainingSet) else Xs
+    data = read_training(learner, Xs, ys, groups=groups)
     words = data.problem.traits.words
     if not data.problem.traits.contiguous:
         raise DataError(f"margins are those of changes, and a {words.whole} has none")
-    numbers = contents([sample.data for sample in data.samples])
-    folds = folds_of(
-        cv, data.truths, data.groups, learner.random_state, words, data.weights, numbers
-    )
+    split = split_samples(None, data, cv, learner.random_state)
     margins, right = [], []
-    for k in stage("folds", list(range(len(folds)))):
-        own = _learned(learner, data.at(folds.train(k)), k)
-        test = data.at(folds.test(k))
+    for k in stage("folds", range(len(split.training))):
+        own: MetricLearner = clone(learner)
+        with without_warnings(DataWarning, ConvergenceWarning):
+            try:
+                own.fit(split.training[k])
+            except LearningError as error:
+                error.add_note(f"so it is without the recordings of fold {k}")
+                raise
+        test = split.test(k)
         for sample, truth in zip(own.inputs_(test.samples), test.truths, strict=True):
             found, of_sample = boundary_margins(
                 data.problem, sample, own.metric_, tolerance=tolerance
@@ -218,13 +214,3 @@ def margin_rates(
             margins.append(of_sample)
             right.append(hits(found, truth, tolerance))
     return MarginRates.of(np.concatenate(margins), np.concatenate(right), tolerance, len(data))
-
-
-def _learned(learner: MetricLearner, train: TrainingSet, k: int) -> MetricLearner:
-    own: MetricLearner = clone(learner)
-    with without_warnings(DataWarning, ConvergenceWarning):
-        try:
-            return own.fit(train)
-        except LearningError as error:
-            error.add_note(f"so it is without the recordings of fold {k}")
-            raise

@@ -45,11 +45,6 @@ class HeldOut:
     measured: Sequence[Sample]
     samples: Sequence[Sample]
     """As the metric sees them."""
-    truths: Sequence[Any]
-    guesses: Mapping[str, Sequence[EquivalenceMatrix]]
-    """By name of the metric."""
-    states: Mapping[str, Sequence[NDArray[Any]]]
-    """The names of states that each metric gives; empty where the learner knows none."""
     evaluation: Evaluation
     times: Sequence[TimeAxis | None] = ()
     """When the samples of each recording were measured; empty if it is known of none."""
@@ -89,32 +84,29 @@ class HeldOut:
         with share("features", 0.0, MADE):
             samples = learner.inputs_(measured)
         with share("partitioning", MADE, DECODED):
-            truths, guesses, states, evaluation = compare(
+            evaluation = compare(
                 learner,
+                measured,
                 samples,
                 ys,
                 names,
                 groups,
                 words=words,
                 seen=learner.training_data_.count_known([x.data for x in measured]),
-                measured=measured,
                 n_clusters=n_clusters,
                 tolerance=tolerance,
                 unseen_states=unseen_states,
             )
         labels = labels_of_each(ys, samples, words)
-        K = asked_counts(n_clusters, truths)
+        K = asked_counts(n_clusters, evaluation.truths)
         with share("margins", DECODED, 1.0):
-            changes = _changes(learner, samples, guesses["learned"], K)
+            changes = _changes(learner, samples, evaluation.guesses["learned"], K)
         return cls(
             learner,
             images,
             labels,
             measured,
             samples,
-            truths,
-            guesses,
-            states,
             evaluation,
             axes,
             changes,

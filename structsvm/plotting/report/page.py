@@ -249,7 +249,9 @@ def content(held_out: HeldOut, pictures: Pictures) -> dict[str, Any]:
                 {
                     "name": scored.name,
                     "K": scored.n_clusters,
-                    "found": {name: Ms[i].n_clusters for name, Ms in held_out.guesses.items()},
+                    "found": {
+                        name: Ms[i].n_clusters for name, Ms in held_out.evaluation.guesses.items()
+                    },
                     "scores": {name: dict(scores) for name, scores in scored.scores.items()},
                     **pictures.each[i],
                 }

@@ -92,12 +92,17 @@ class _States:
 
     @classmethod
     def of(cls, held_out: HeldOut) -> _States:
-        if not held_out.states:
+        if not held_out.evaluation.states:
             return cls({}, [], None)
         learned = state_marks(held_out.learner)
         sizes = [sample.n_samples for sample in held_out.samples]
         truths = read_names(held_out.labels, sizes, held_out.learner.problem_.traits.words.whole)
-        seen = {name for each in held_out.states.values() for y in each for name in y.tolist()}
+        seen = {
+            name
+            for each in held_out.evaluation.states.values()
+            for y in each
+            for name in y.tolist()
+        }
         seen |= {name for y in truths or () for name in y.tolist()}
         others = [*sorted(seen - learned.keys() - {None}, key=str), None]
         names = {name: k for k, name in enumerate((*learned, *others))}
@@ -131,10 +136,10 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
     as_measured = unscaled(learner, held_out.measured)
     found = []
     for i, (sample, shown) in enumerate(zip(held_out.samples, as_measured, strict=True)):
-        truth, seen = held_out.truths[i], InMetric(directions.T)(sample.X)
+        truth, seen = held_out.evaluation.truths[i], InMetric(directions.T)(sample.X)
         labels = np.asarray(held_out.labels[i])
-        ends = {"true": truth, **{name: Ms[i] for name, Ms in held_out.guesses.items()}}
-        named = {name: each[i] for name, each in held_out.states.items()}
+        ends = {"true": truth, **{name: Ms[i] for name, Ms in held_out.evaluation.guesses.items()}}
+        named = {name: each[i] for name, each in held_out.evaluation.states.items()}
         if states.truths is not None:
             named["true"] = states.truths[i]
         found.append(
@@ -189,9 +194,9 @@ def _points(held_out: HeldOut) -> list[dict[str, Any]]:
     """Items in the two heaviest directions: place, clusters, number of the item; their names."""
     _, directions = heaviest_directions(held_out.learner, 2)
     found = []
-    learned = held_out.guesses["learned"]
+    learned = held_out.evaluation.guesses["learned"]
     for sample, y, truth, guess in zip(
-        held_out.samples, held_out.labels, held_out.truths, learned, strict=True
+        held_out.samples, held_out.labels, held_out.evaluation.truths, learned, strict=True
     ):
         places = np.column_stack([sample.X @ directions.T, np.zeros(sample.n_samples)])[:, :2]
         true = matched_labels(partition_of(truth), guess)
@@ -218,10 +223,10 @@ def _images(held_out: HeldOut) -> list[dict[str, Any]]:
     for i, (pixels, sample) in enumerate(zip(held_out.images, held_out.samples, strict=True)):
         true = _label_map(held_out.labels[i], pixels.shape[:2])
         if true is None:
-            true = decode(partition_of(held_out.truths[i]), sample)
+            true = decode(partition_of(held_out.evaluation.truths[i]), sample)
         # One map at a time: those of a photograph are large.
         cuts = {"photo": _drawn(pixels, None, side), "true": _drawn(pixels, true, side)}
-        for name, guesses in held_out.guesses.items():
+        for name, guesses in held_out.evaluation.guesses.items():
             cuts[name] = _drawn(pixels, decode(guesses[i], sample), side)
         shape = list(pixels.shape[:2])
         found.append({"T": int(np.prod(shape)), "size": shape, "cuts": cuts})
