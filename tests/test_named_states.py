@@ -181,7 +181,7 @@ class TestUnseenStates:
 
     def test_they_are_refused_by_name(self, learner, hidden):
         message = (
-            r"name a state that training did not: 'sit' \(recording 0 and 4 more\); known are "
+            r"name states that training did not: 'sit' \(recording 0\); known are "
             r"'rest', 'turn', 'walk'.*unseen_states='count'"
         )
         with pytest.raises(DataError, match=message):
@@ -247,7 +247,7 @@ class TestForms:
         ys = [np.array([str(CODES[name]) for name in NAMES])] * 5
         learner = MetricLearner(metric="diagonal", features=scored()).fit(held_out[0], ys)
         numbers = [np.array([CODES[name] for name in NAMES])] * 5
-        with pytest.raises(DataError, match=r"name 3 states .* known are '11', '3', '7'"):
+        with pytest.raises(DataError, match=r"name states .* known are '11', '3', '7'"):
             evaluate(learner, recordings(NAMES, 5, seed=4), numbers)
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -123,11 +124,9 @@ class Diagnosis:
     """What was looked for."""
 
     def __len__(self) -> int:
-        """Return the number of findings."""
         return len(self.findings)
 
     def __iter__(self) -> Iterator[Finding]:
-        """Go through the findings."""
         return iter(self.findings)
 
     @property
@@ -175,26 +174,16 @@ def price(learner: MetricLearner) -> Found:
     prices, margin = calibration.penalties, calibration.smoothing
     if not learner.problem_.traits.convex or prices.size < 2 * margin + 2:
         return
-    ends = {
-        "lowest": (
-            f"nearly every change is worth the price of a new {part}",
-            f"check whether labels mark more {part}s than the features show, or give the number "
-            f"of {part}s when predicting",
-        ),
-        "highest": (
-            f"hardly any change is worth the price of a new {part}",
-            "check that the labels belong to these samples, or use features that distinguish "
-            f"{part}s (docs/features.md)",
-        ),
-    }
-    end = "lowest" if calibration.best <= margin else "highest"
-    if end == "highest" and calibration.best < prices.size - 1 - margin:
-        return
-    meaning, remedy = ends[end]
+    end, meaning = "lowest", "nearly every"
+    if calibration.best > margin:
+        end, meaning = "highest", "hardly any"
+        if calibration.best < prices.size - 1 - margin:
+            return
     yield (
         f"the price of a {part}, {calibration.penalty:.3g}, is among the {end} of those that were "
-        f"tried ({prices[0]:.3g} to {prices[-1]:.3g}): in this metric {meaning}",
-        remedy,
+        f"tried ({prices[0]:.3g} to {prices[-1]:.3g}): in this metric {meaning} change is worth it",
+        f"check that the labels belong to these samples, use features that distinguish the {part}s "
+        f"of the labels (docs/features.md), or give the number of {part}s when predicting",
         {"price": calibration.penalty, "tried": [float(prices[0]), float(prices[-1])]},
     )
 
@@ -256,33 +245,25 @@ class Examined:
     prepared: Sequence[Sample]
     unscaled: Sequence[Floats]
     """The features that the metric sees, not standardised, (T_i, P)."""
-    truths: Sequence[EquivalenceMatrix | None]
-    """None where they are not known, or only in part."""
+    known: Sequence[tuple[Floats, EquivalenceMatrix]]
+    """These of samples whose partition is known and has several parts, and their partitions."""
     groups: Sequence[Any] | None
 
     @property
-    def known(self) -> list[tuple[Floats, EquivalenceMatrix]]:
-        """Features and partition of the samples whose partition is known and has several parts."""
-        return [
-            (X, truth)
-            for X, truth in zip(self.unscaled, self.truths, strict=True)
-            if truth is not None and truth.labels is not None and 1 < truth.n_clusters < len(X)
-        ]
-
-    @property
-    def features(self) -> list[str]:
-        """The names of the features that the metric sees."""
-        return self.learner.metric_feature_names_
+    def numbers(self) -> Ints:
+        """A number for each sample, the same for copies."""
+        return contents([sample.data for sample in self.measured])
 
     def called(self, columns: Any) -> list[str]:
-        """The names of some of the features."""
-        return [self.features[j] for j in np.asarray(columns).tolist()]
+        """The names of some of the features that the metric sees."""
+        names = self.learner.metric_feature_names_
+        return [names[j] for j in np.asarray(columns).tolist()]
 
 
 def scale(given: Examined) -> Found:
     """A feature that decides alone which partition is best, because of its unit."""
-    features = given.learner.inputs_.features
-    if features is not None and features.scaled:
+    inputs = given.learner.inputs_
+    if inputs.features is not None and inputs.features.scaled:
         return
     squares = sum(((s.X - s.X.mean(axis=0)) ** 2).sum(axis=0) for s in given.prepared)
     shares = np.asarray(squares) / max(float(np.sum(squares)), 1e-300)
@@ -291,16 +272,12 @@ def scale(given: Examined) -> Found:
     others = others[others > 0]
     if not others.size or shares[largest] <= max(DOMINATES, TIMES * np.median(others)):
         return
-    name, whole = given.features[largest], given.words.whole
-    kind = given.learner.inputs_.standardizer.kind
-    why = {
-        None: "features are not scaled",
-        "training": f"it varies more within these {whole}s than in training",
-    }.get(kind, f"features are scaled on each {whole}")
+    (name,), kind = given.called([largest]), inputs.standardizer.kind
+    scaled = "not scaled" if kind is None else f"scaled by standardize={kind!r}"
     yield (
         f"feature {name} makes {100 * shares[largest]:.0f} % of the squared distances of the "
         f"untrained metric, {shares[largest] / np.median(others):.2g} times the median of the "
-        f"others: {why}, and the regularizer assumes features in one unit",
+        f"others: features are {scaled}, and the regularizer assumes features in one unit",
         "learn with standardize='recording' (or 'training'), or give the feature in another unit",
         {"feature": name, "share": float(shares[largest]), "standardize": kind},
     )
@@ -348,29 +325,21 @@ def codes(given: Examined) -> Found:
 def constant(given: Examined) -> Found:
     """Features that do not vary, in all samples or in many."""
     flat = np.array([is_constant(X) for X in given.unscaled])
-    share, whole = flat.mean(axis=0), given.words.whole
-    always = given.called(np.flatnonzero(share == 1))
-    often = np.flatnonzero((share >= 0.5) & (share < 1))
-    if always:
-        yield (
-            f"constant in every {whole}, so without influence: feature {some_of(always)}",
-            f"leave {'it' if len(always) == 1 else 'them'} out, or check the sensor",
-            {"features": always},
-        )
+    N, times = len(flat), flat.sum(axis=0)
+    often = np.flatnonzero(2 * times >= N)
     if often.size:
-        names = given.called(often)
-        counts = dict(zip(names, flat[:, often].sum(axis=0).tolist(), strict=True))
+        counts = dict(zip(given.called(often), times[often].tolist(), strict=True))
+        said = [f"{name} in {n} of {given.words.wholes(N)}" for name, n in counts.items()]
         yield (
-            f"constant in at least half of the {given.words.wholes(len(flat))}: feature "
-            f"{some_of(names)}",
-            f"check whether the sensor was off; the weight rests on the other {whole}s",
+            f"constant: feature {some_of(said)}",
+            "check whether the sensor was off; what never varies has no influence",
             {"constant_in": counts},
         )
 
 
 def copied_features(given: Examined) -> Found:
     """Features that say the same as others."""
-    P = len(given.features)
+    P = given.unscaled[0].shape[1]
     second: Floats = np.zeros((P, P))
     for X in given.unscaled:
         Z = X - X.mean(axis=0)
@@ -393,17 +362,16 @@ def copied_features(given: Examined) -> Found:
 def copies(given: Examined) -> Found:
     """Samples that are the same, to the last value."""
     places = defaultdict(list)
-    numbers = contents([sample.data for sample in given.measured])
-    for name, number in zip(given.names, numbers.tolist(), strict=True):
+    for name, number in zip(given.names, given.numbers.tolist(), strict=True):
         places[number].append(name)
     same = [names for names in places.values() if len(names) > 1]
     if same:
-        n, whole = sum(len(names) - 1 for names in same), given.words.whole
+        n = sum(len(names) - 1 for names in same)
         yield (
             f"{n} of {given.words.wholes(len(given.names))} "
             f"{'is a copy of another one' if n == 1 else 'are copies of others'}: "
             f"{some_of([' = '.join(names) for names in same])}",
-            f"keep one of each, because a copy counts twice; to weight a {whole}, use "
+            f"keep one of each, because a copy counts twice; to weight a {given.words.whole}, use "
             "sample_weight=",
             {"copies": same},
         )
@@ -450,7 +418,7 @@ def leakage(given: Examined) -> Found:
 def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
     """The part of the shorter of two samples that is in the other, if it is large."""
     window = WINDOW if given.learner.problem_.traits.contiguous else 1
-    numbers = contents([sample.data for sample in given.measured])
+    numbers = given.numbers
     runs = _runs([sample.X for sample in given.measured], window)
     owners = defaultdict(list)
     for i, own in enumerate(runs):
@@ -459,7 +427,7 @@ def _shared_stretches(given: Examined) -> dict[tuple[int, int], float]:
             owners[value].append(i)
     shared: dict[tuple[int, int], int] = defaultdict(int)
     for places in owners.values():
-        for a, b in ((a, b) for k, a in enumerate(places) for b in places[k + 1 :]):
+        for a, b in combinations(places, 2):
             if numbers[a] != numbers[b] or given.groups is not None:
                 shared[a, b] += 1
     found = {
@@ -484,12 +452,11 @@ def _runs(Xs: list[Floats], window: int) -> list[Ints]:
 
 def unrelated_labels(given: Examined) -> Found:
     """Labels that explain no feature better than others, which belong to none of the samples."""
-    known = given.known
-    if not known:
+    if not given.known:
         return
     rng, contiguous = np.random.default_rng(0), given.learner.problem_.traits.contiguous
-    labels: list[Any] = [truth.labels for _, truth in known]
-    part, whole, item = given.words.part, given.words.whole, given.words.item
+    arrays = [X for X, _ in given.known]
+    labels: list[Any] = [truth.labels for _, truth in given.known]
 
     def moved() -> list[Any]:
         if not contiguous:
@@ -499,23 +466,23 @@ def unrelated_labels(given: Examined) -> Found:
     def exchanged() -> list[Any]:
         order = rng.permutation(len(labels))
         of_another = np.roll(order, 1)[np.argsort(order)]
-        return [_scaled(labels[k], len(X)) for k, (X, _) in zip(of_another, known, strict=True)]
+        return [_scaled(labels[k], len(X)) for k, X in zip(of_another, arrays, strict=True)]
 
-    where = "shifted in time" if contiguous else f"in another order of {item}s"
+    where = "shifted in time" if contiguous else f"in another order of {given.words.item}s"
     others = {f"the same labels {where}": moved}
     different = {_scaled(y, FINE).tobytes() for y in labels}
-    if contiguous and len(different) >= max(FEWEST_TO_EXCHANGE, len(known) / 2):
-        others[f"the labels of other {whole}s, scaled to its length,"] = exchanged
-    here = _shares(known, labels)
+    if contiguous and len(different) >= max(FEWEST_TO_EXCHANGE, len(labels) / 2):
+        others[f"the labels of other {given.words.whole}s, scaled to its length,"] = exchanged
+    here = _shares(arrays, labels)
     for what, draw in others.items():
-        elsewhere = np.array([_shares(known, draw()) for _ in range(ROTATIONS)])
+        elsewhere = np.array([_shares(arrays, draw()) for _ in range(ROTATIONS)])
         centre, spread = elsewhere.mean(axis=0), elsewhere.std(axis=0) + 1e-12
         score = float(((here - centre) / spread).max())
         beaten = float(np.mean(((elsewhere - centre) / spread).max(axis=1) >= score))
         if beaten > BY_CHANCE:
             yield (
-                f"no feature differs between the labelled {part}s more than by chance: {what} do "
-                f"as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
+                f"no feature differs between the labelled {given.words.part}s more than by chance: "
+                f"{what} do as well in {100 * beaten:.0f} % of {ROTATIONS} trials",
                 "check that labels and samples belong together and start at the same time, or use "
                 "features that show the changes (docs/features.md)",
                 {"chance": beaten, "explained": float(here.max())},
@@ -523,9 +490,9 @@ def unrelated_labels(given: Examined) -> Found:
             return
 
 
-def _shares(known: Sequence[tuple[Floats, EquivalenceMatrix]], labels: Sequence[Any]) -> Floats:
+def _shares(arrays: Sequence[Floats], labels: Sequence[Any]) -> Floats:
     """The mean share of the scatter of each feature that is between the parts, (P,)."""
-    found = [explained(X, y) for (X, _), y in zip(known, labels, strict=True)]
+    found = [explained(X, y) for X, y in zip(arrays, labels, strict=True)]
     shares = [np.divide(b, t, out=np.zeros_like(b), where=t > 0) for b, t in found]
     return np.asarray(np.mean(shares, axis=0))
 
@@ -541,9 +508,9 @@ def _scaled(labels: Any, T: int) -> Any:
 
 def labels_among_features(given: Examined) -> Found:
     """Features that hold the labels: they do not vary within any labelled part."""
-    known = given.known
-    names = given.called(labels_in([X for X, _ in known], [truth for _, truth in known]))
-    if names:
+    found = labels_in([X for X, _ in given.known], [truth for _, truth in given.known])
+    if found.size:
+        names = given.called(found)
         yield (
             f"constant within every labelled {given.words.part} and changing between them: "
             f"feature {some_of(names)}",
@@ -612,11 +579,10 @@ def diagnose(
     """
     check_is_fitted(learner)
     fitted: Any = getattr(learner, "best_estimator_", learner)
-    beside = {"ys": ys, "groups": groups, "names": names}
-    without = [name for name, value in beside.items() if value is not None]
-    if Xs is None and without:
-        raise SettingsError(f"{without[0]} of no samples: give Xs as well")
+    given = [name for name, value in (("ys", ys), ("groups", groups)) if value is not None]
     if Xs is None:
+        if given:
+            raise SettingsError(f"{given[0]} of no samples: give Xs as well")
         return diagnose_measured(learner, None)
     if is_prepared(Xs):
         raise SettingsError("give the original samples: prepared ones have lost their scale")
@@ -658,21 +624,26 @@ def _examined(
     names: Sequence[str] | None,
     prepared: Sequence[Sample] | None,
 ) -> Examined:
-    """Samples and what is known of them, checked."""
     words, N = words_of(learner.problem_, measured), len(measured)
+    names = [str(i) for i in range(N)] if names is None else list(names)
     for what, values in (("groups", groups), ("names", names)):
         if values is not None and len(values) != N:
             raise DataError(f"{words.wholes(N)} but {len(values)} {what}: give one for each")
     prepared = learner.inputs_(measured) if prepared is None else prepared
-    known = [] if ys is None else read_labels(learner.problem_, prepared, ys)
-    truths = [None if one.truth is None else partition_of(one.truth) for one in known]
+    features = [filled(X) for X in unscaled(learner, measured)]
+    labels = [] if ys is None else read_labels(learner.problem_, prepared, ys)
+    truths = [None if one.truth is None else partition_of(one.truth) for one in labels]
     return Examined(
         learner=learner,
         words=words,
-        names=[str(i) for i in range(N)] if names is None else list(names),
+        names=names,
         measured=measured,
         prepared=[sample.with_features(filled(sample.X)) for sample in prepared],
-        unscaled=[filled(X) for X in unscaled(learner, measured)],
-        truths=truths or [None] * N,
+        unscaled=features,
+        known=[
+            (X, truth)
+            for X, truth in zip(features, truths, strict=False)
+            if truth is not None and truth.labels is not None and 1 < truth.n_clusters < len(X)
+        ],
         groups=None if groups is None else list(groups),
     )
