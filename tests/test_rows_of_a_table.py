@@ -37,7 +37,7 @@ def test_the_table_learned_from_is_cross_validated(found):
     assert found.verdict.is_supported
     assert found.verdict.words is PARTS["rows"]
     assert "10 held-out row groups" in str(found.verdict)
-    assert "by a metric learned from the others" in found.question
+    assert "by a metric learned from the others" in found.verdict.question
 
 
 def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
@@ -77,7 +77,7 @@ def test_a_table_not_learned_from_is_clustered_by_the_model():
     found = evaluate(learner, X[1::2], Y[1::2], split="auto")
     assert not found.learned_again
     assert len(found.samples) == 6
-    assert "was clustered separately" in found.question
+    assert "was clustered separately" in found.verdict.question
     assert found.learned["loss"] < found.untrained["loss"]
     assert json.loads(json.dumps(found.to_dict()))["learned_again"] is False
 

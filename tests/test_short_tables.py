@@ -50,7 +50,7 @@ def test_rows_of_a_table():
     table = evaluate(MetricLearner(Clustering(), metric="diagonal").fit(X, y), X, y, split="auto")
     lines = table.summary().splitlines()
     assert lines[0] == "Mean scores of 10 row groups"
-    assert table.question in lines[-1]
+    assert table.verdict.question in lines[-1]
     assert "<table>" in table._repr_html_()
 
 

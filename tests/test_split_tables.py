@@ -138,11 +138,10 @@ def test_a_table_is_judged_by_the_question_its_model_was_made_for():
     found = quietly(search(split="clusters"), X, y)
     learner = found.best_estimator_
     rows = evaluate(learner, X, y, split="auto")
-    assert "clusters that the metric was not learned from" in rows.question
-    assert rows.question == rows.verdict.question
+    assert "clusters that the metric was not learned from" in rows.verdict.question
     assert rows.verdict.untrained.units == 2
     assert {row.n_clusters for row in rows.samples} == {2}
-    assert "further rows of the same clusters" in evaluate(learner, X, y, split="rows").question
+    assert "further rows of the same clusters" in str(evaluate(learner, X, y, split="rows").verdict)
     other, labels = table(5, 100, seed=1, spread=3.0)
     found = evaluate(learner, other, labels, split="clusters")
     assert not found.learned_again
