@@ -1,8 +1,5 @@
 """Baselines by name, on tables; those of segmentations are in test_calibration.py."""
 
-import sys
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -11,7 +8,7 @@ from tables import table
 from structsvm import Clustering, EquivalenceMatrix
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
-from structsvm.errors import MissingExtraError, SettingsError
+from structsvm.errors import SettingsError
 from structsvm.partitions.metric import Metric
 
 
@@ -47,43 +44,3 @@ def test_lda_finds_the_directions_that_tell_clusters_apart():
     assert metric.factor.shape == (4, 2)
     guess = Clustering().partition(Sample(X), metric, 3)
     assert adjusted_rand_score(y, guess.labels) > 0.9
-
-
-def test_metric_learn_says_how_to_get_it(monkeypatch):
-    X, y = table()
-    sample = Clustering(), [Sample(X)], [EquivalenceMatrix.from_labels(y)]
-    monkeypatch.setitem(sys.modules, "metric_learn", None)  # as if it were not installed
-    with pytest.raises(MissingExtraError, match=r"needs metric_learn: pip install .*\[baselines\]"):
-        tuned_metrics.fit("mmc", *sample)
-
-    class NCA:
-        def fit(self, X, y):
-            raise TypeError("unexpected keyword argument 'force_all_finite'")
-
-    broken = SimpleNamespace(NCA=NCA, __version__="0.7.0")
-    monkeypatch.setitem(sys.modules, "metric_learn", broken)
-    with pytest.raises(
-        MissingExtraError, match=r"0\.7\.0 does not run with scikit-learn .*baselines"
-    ):
-        tuned_metrics.fit("nca", *sample)
-
-
-def test_metrics_of_metric_learn_are_ready_to_decode(monkeypatch):
-    """A stand-in for the library: tables are stacked, their clusters kept apart."""
-
-    class NCA:
-        def fit(self, X, y):
-            assert X.shape == (120, 4)
-            assert sorted(set(y.tolist())) == [0, 1, 2, 3, 4, 5]
-            self.components_ = np.eye(4)[:2]
-            return self
-
-    monkeypatch.setitem(sys.modules, "metric_learn", SimpleNamespace(NCA=NCA))
-    Xs, truths = [], []
-    for seed in range(2):
-        X, y = table(seed=seed)
-        Xs.append(X)
-        truths.append(EquivalenceMatrix.from_labels(y))
-    metric = tuned_metrics.fit("nca", Clustering(), [Sample(X) for X in Xs], truths)
-    guess = Clustering().partition(Sample(Xs[0]), metric, 3)
-    assert adjusted_rand_score(truths[0].labels, guess.labels) > 0.9

@@ -161,7 +161,7 @@ def test_bad_input_is_refused_by_name():
         search(split="clusters").fit(X, y)
     with pytest.raises(DataError, match="all rows of the table have the same label"):
         search(split="rows").fit(X, np.zeros(60, dtype=int))
-    with pytest.raises(DataError, match="the table has 8 rows in 3 clusters, of which none can be"):
+    with pytest.raises(DataError, match="table 0 has 8 rows in 3 clusters, of which none can be"):
         search(split="rows").fit(X[:8], np.arange(8) % 3)
     with pytest.raises(DataError, match="table 1 has 8 rows in 3 clusters"):
         search(split="rows").fit([X, X[:8]], [y, np.arange(8) % 3])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structsvm.partitions.problem import CONSENSUS
 
-ACRONYMS = frozenset({"pca", "rca", "lda", "mmc", "lmnn", "nca", "itml"})
+ACRONYMS = frozenset({"pca", "rca", "lda"})
 """Names of metrics that sentences write in capitals."""
 
 WORDS = {
