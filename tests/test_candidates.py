@@ -1,20 +1,15 @@
 """Candidates with settings of their own, and estimators among them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
-from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataWarning, LearningError, SettingsError
 from structsvm.features import Lags, RecordingTransformer, StateScores
-from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.learner.steps import decode_with, encode
 from structsvm.model_selection.search import ChosenBaseline, menu
 from structsvm.partitions import Baseline, Candidate, EquivalenceMatrix
-from structsvm.problems import ChangePoint
-from structsvm.problems.change_point import SegmentComparison
 
 NAMES = np.repeat(["rest", "walk", "turn", "rest"], [8, 10, 7, 5])
 MEANS = {"rest": (0.0, 0.0), "walk": (2.0, 0.0), "turn": (0.0, 2.0)}
@@ -167,39 +162,6 @@ def test_a_baseline_that_is_best_predicts_as_it_saw_the_recordings(data):
     plain = MetricLearner(metric="diagonal").fit(Xs, ys)
     expected = decode_with(plain, plain.baselines_["untrained"], Xs)
     assert found.predict_partitions(Xs) == expected
-
-
-@dataclass(frozen=True)
-class WithMenu(ChangePoint):
-    """Change points whose menu depends on the labels."""
-
-    @property
-    def comparison(self):
-        return Menu(self)
-
-
-class Menu(SegmentComparison):
-    def candidates(self, samples, labels, features=None, parts=False):
-        assert len(samples) == len(labels)
-        tuned = [Candidate(name, baseline=name) for name in ("untrained", "pca")]
-        return [*tuned, Candidate("own", settings={"metric": "diagonal", "whiten": None})]
-
-
-def test_a_problem_declares_its_menu(data):
-    found = MetricLearnerCV(WithMenu(), lams=(0.1,), cv=2, random_state=0).fit(*data)
-    assert [c.name for c in found.candidates_] == ["untrained", "pca", "own"]
-    some = MetricLearnerCV(WithMenu(), ["untrained", "own"], lams=(0.1,), cv=2, random_state=0)
-    assert some.choose(*data).metric == "diagonal"
-
-
-def test_baselines_of_a_learner_with_scores_are_tuned_on_cross_fitted_ones(data):
-    Xs, ys = data
-    learner = MetricLearner(metric="diagonal", features=StateScores("logistic", n_folds=2))
-    learner.fit(Xs, ys, baselines="quick")
-    prices = {name: metric.price for name, metric in learner.baselines_.items() if name == "rca"}
-    leaky = prepare(learner, Xs)
-    truths = encode(learner, leaky, ys)
-    assert tuned_metrics.fit("rca", learner.problem_, leaky, truths).price != prices["rca"]
 
 
 SCORES = Candidate(

@@ -1,8 +1,5 @@
 """Solvers side by side: the same optimum, a tidy table, a picture."""
 
-import json
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -47,28 +44,6 @@ def test_all_solvers_bracket_one_optimum(comparison):
     assert tuple(comparison.solutions) == NAMES
     assert all(s.gap <= 1e-3 for s in solutions)
     assert max(s.lower for s in solutions) <= min(s.upper for s in solutions) + 1e-9
-
-
-def test_the_frame_is_tidy(comparison):
-    frame = comparison.frame()
-    columns = ["solver", "iteration", "seconds", "oracle_calls", "lower", "upper", "gap", "n_cuts"]
-    assert frame.columns.tolist() == columns
-    assert frame["solver"].unique().tolist() == list(NAMES)
-    for name, part in frame.groupby("solver"):
-        solution = comparison.solutions[name]
-        assert len(part) == solution.n_iter
-        assert part["gap"].iloc[-1] == pytest.approx(solution.gap)
-        for column in ("seconds", "oracle_calls", "lower"):
-            assert part[column].is_monotonic_increasing
-        assert part["upper"].is_monotonic_decreasing
-
-
-def test_json_has_no_infinity(comparison):
-    frank_wolfe = replace(comparison.solutions["frank-wolfe"], upper=np.inf)
-    found = replace(comparison, solutions={"frank-wolfe": frank_wolfe})
-    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert plain["solvers"][0]["upper"] is None
-    assert len(plain["iterations"]) == frank_wolfe.n_iter
 
 
 @pytest.mark.usefixtures("no_figures_left")

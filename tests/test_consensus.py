@@ -1,7 +1,6 @@
 """The consensus of estimators: exact, named, and an estimator like others."""
 
 import itertools
-import json
 import pickle
 import warnings
 from dataclasses import replace
@@ -12,8 +11,7 @@ from sklearn.base import clone
 
 from structsvm import EquivalenceMatrix, MetricLearner, MetricLearnerCV, evaluate, load, save
 from structsvm.baselines import BoundaryClassifier, Consensus, EqualSegments, FrameClassifier
-from structsvm.baselines.consensus import _named, nearest_segmentation
-from structsvm.cli import main
+from structsvm.baselines.consensus import nearest_segmentation
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.verdict import Verdict
@@ -137,14 +135,6 @@ class Sure(EqualSegments):
 def test_each_segment_has_the_name_that_is_most_probable_in_it(first, second, named) -> None:
     found = Consensus([("one", Sure(first)), ("other", Sure(second))]).fit([], [])
     assert "".join(found.predict_states([np.zeros((4, 1))])[0]) == named
-
-
-def test_a_spurious_boundary_does_not_invert_the_names_behind_it() -> None:
-    """Two states in turn, and a K one too large for what the signal shows."""
-    p = np.array([[0.9, 0.1], [0.9, 0.1], [0.05, 0.95], [0.9, 0.1], [0.05, 0.95], [0.9, 0.1]])
-    lengths = np.array([40, 5, 40, 40, 40, 40])
-    found = _named(np.cumsum(lengths), np.repeat(p, lengths, axis=0), np.array(["a", "b"]))
-    assert "".join(found[np.cumsum(lengths) - 1]) == "aababa"
 
 
 @pytest.mark.filterwarnings("ignore:the model was learned from 10")
@@ -342,33 +332,6 @@ def test_it_is_stored_and_compared(noisy, search, tmp_path) -> None:
         losses_found = [partition_loss(t, to(e)) for t, e in zip(truths, found, strict=True)]
         assert scores["consensus"]["loss"] == pytest.approx(np.mean(losses_found))
         assert scores["consensus"]["accuracy"] > 0.8
-
-
-def test_commands_partition_with_it(noisy, search, tmp_path, capsys) -> None:
-    Xs = noisy[0]
-    save(search.best_estimator_, tmp_path / "m.structsvm")
-    np.savez(tmp_path / "new.npz", X=Xs[0])
-    files = [str(tmp_path / name) for name in ("m.structsvm", "new.npz")]
-    assert main(["predict", "--json", *files, "--baseline", "consensus"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)["recordings"]
-    best = ChosenBaseline(search.best_estimator_, "consensus")
-    assert found["breakpoints"] == best.predict_breakpoints(Xs[:1])[0]
-    assert main(["show", "--json", files[0]]) == 0
-    assert "consensus" in json.loads(capsys.readouterr().out)["baselines"]
-
-
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_a_single_candidate_that_is_better_is_preferred(noisy) -> None:
-    blind = [
-        Candidate(name, baseline=Baseline(name, EqualSegments()))
-        for name in ("equal", "equal as well")
-    ]
-    joint = Candidate("consensus", joins=(("equal",), ("equal as well",)))
-    found = search_of(*blind, joint).fit(*noisy)
-    assert found.best_candidate_ != "consensus"
-    assert found.best_estimator_.consensus_ == ()
-    with pytest.raises(SettingsError, match="consensus"):
-        partition_with(found.best_estimator_, "consensus", noisy[0])
 
 
 class FailsOnce(FrameClassifier):

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recording_cases import protocol
-from scipy.sparse import coo_array
 
 from structsvm import (
     Clustering,
@@ -59,13 +58,6 @@ def test_a_good_fit_has_no_findings_and_says_what_was_looked_for():
     assert "nothing was found" in str(found)
 
 
-def test_what_needs_labels_or_samples_is_not_looked_for_without_them():
-    assert diagnose(GOOD).checked == ("certificate", "price", "few labels")
-    without = diagnose(GOOD, XS).checked
-    assert "copies" in without
-    assert "unrelated labels" not in without
-
-
 def test_a_feature_that_dominates_by_its_unit():
     Xs = changed(lambda X, y: X.__imul__([1, 1, 1, 500, 1, 1]))
     learner = MetricLearner(metric="diagonal", standardize=None).fit(Xs, YS)
@@ -101,15 +93,6 @@ def test_a_number_that_stands_for_a_missing_value():
     assert finding.values["codes"] == {"x2": [-9999.0], "x4": [1e6]}
     assert "x2 is -9999 in 15 samples (the first is sample 40 of walk 3)" in finding.found
     assert "missing" in finding.remedy
-
-
-def test_repeated_values_near_the_others_and_single_outliers_stand_for_nothing():
-    clipped = changed(lambda X, y: X.clip(-2, 2, out=X))
-    switched = changed(lambda X, y: X.__setitem__((slice(None), 1), 0.0 + (X[:, 1] > 2.5)))
-    single = [X.copy() for X in XS]
-    single[0][7, 2] = -9999.0
-    for Xs in (clipped, switched, single):
-        assert "codes" not in diagnose(GOOD, Xs, YS).kinds
 
 
 def test_features_that_move_together():
@@ -274,15 +257,3 @@ def test_what_decides_the_result_is_said_by_fit_evaluate_and_predict(container):
         learner = MetricLearner(metric="diagonal").fit(container(told[:6]), YS[:6])
     with pytest.warns(DataWarning, match="x6 is constant within every labelled segment and not"):
         evaluate(learner, container(told[6:]), YS[6:])
-
-
-def test_what_decides_the_result_is_said_of_graphs():
-    rng, y = np.random.default_rng(0), np.repeat([0, 1], 6)
-    ring = coo_array((np.ones(12), (np.arange(12), np.roll(np.arange(12), 1))), shape=(12, 12))
-    graphs = [(ring + ring.T, rng.normal(size=(12, 2)) + 3 * y[:, None]) for _ in range(4)]
-    graphs[1][1][3:5, 1] = -9999.0
-    with pytest.warns(DataWarning, match=r"x1 is -9999 in 2 nodes \(the first is node 3 of"):
-        MetricLearner(NormalizedCut()).fit(graphs, [y] * 4)
-    told = [(edges, np.c_[X, y]) for edges, X in graphs[2:]]
-    with pytest.warns(DataWarning, match="x2 is constant within every labelled cluster and not"):
-        MetricLearner(NormalizedCut()).fit(told, [y] * 2)

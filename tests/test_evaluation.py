@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
-from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner
 from structsvm.baselines import FrameClassifier
 from structsvm.datasets import relevant_changes
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import SettingsError
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import decode_with, encode, prepare
@@ -71,10 +70,6 @@ class TestScores:
         single = evaluate(learner, TEST[0][:1], TEST[1][:1], n_clusters=1).contrast("pca")
         assert str(single) == "the same as that of PCA"
 
-    def test_tolerance_widens_the_hits(self, learner):
-        narrow, wide = (evaluate(learner, *TEST, tolerance=m).untrained["f1"] for m in (0, 50))
-        assert narrow < wide
-
     def test_plain_values(self, learner):
         plain = json.loads(json.dumps(evaluate(learner, *TEST, names=list("abcde")).to_dict()))
         baselines = ["equal-segments", "fixed-times", "boundary-logistic"]
@@ -86,27 +81,6 @@ class TestScores:
         assert plain["verdict"]["contrasts"]["untrained"]["n"] == 5
         assert [r["name"] for r in plain["recordings"]] == list("abcde")
         assert list(plain["recordings"][0]) == ["name", "n_clusters", *names]
-
-    def test_without_tuned_baselines(self):
-        learner = MetricLearner(metric="diagonal").fit(*TRAIN)
-        result = evaluate(learner, *TEST)
-        assert list(result.scores) == ["learned", "untrained", "equal-segments", "fixed-times"]
-        assert result.verdict.baseline.baseline in ("equal-segments", "fixed-times")
-        assert "RCA" not in str(result.verdict)
-
-
-class TestBadInput:
-    def test_not_fitted(self):
-        with pytest.raises(NotFittedError):
-            evaluate(MetricLearner(), *TEST)
-
-    def test_more_segments_than_samples(self, learner):
-        with pytest.raises(DataError, match="has 200 samples: it cannot have 201 segments"):
-            evaluate(learner, *TEST, n_clusters=201)
-
-    def test_names_of_another_number(self, learner):
-        with pytest.raises(DataError, match="5 recordings but 2 names"):
-            evaluate(learner, *TEST, names=["a", "b"])
 
 
 @pytest.fixture(scope="module")
@@ -130,14 +104,6 @@ class TestBaselines:
         ]
         assert found.scores["the classifier"]["loss"] == pytest.approx(np.mean(losses))
         assert "the classifier" in found.verdict.contrasts
-
-    def test_it_is_told_the_number_of_segments(self, named):
-        learner, baseline, Xs, ys = named
-        found = evaluate(learner, Xs, ys, "true", baselines={"the classifier": baseline})
-        truth = EquivalenceMatrix.from_labels([0] * 20 + [1] * 25 + [2] * 15)
-        guesses = [EquivalenceMatrix.from_labels(y) for y in baseline.predict(Xs, 3)]
-        losses = [partition_loss(truth, guess) for guess in guesses]
-        assert found.scores["the classifier"]["loss"] == pytest.approx(np.mean(losses))
 
     @pytest.mark.parametrize(
         ("baselines", "message"),

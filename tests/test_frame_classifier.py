@@ -11,7 +11,7 @@ from spy import Spy
 
 from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.baselines.frame_classifier import best_path, best_path_of
-from structsvm.errors import DataError, LearningError, SettingsError
+from structsvm.errors import DataError, SettingsError
 from structsvm.features import Columns, Lags
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
@@ -69,15 +69,6 @@ def test_states_are_found_smoothed_and_in_every_form(estimator, rng):
         assert end == [*(np.flatnonzero(name[1:] != name[:-1]) + 1), 30]
     assert [p.shape for p in baseline.predict_proba(new)] == [(30, 3)] * 3
     assert baseline.classes_.tolist() == ["rest", "turn", "walk"]
-
-
-def test_a_number_of_segments_may_be_given(rng):
-    baseline = FrameClassifier("logistic").fit(recordings(4, rng), [NAMES] * 4)
-    new = recordings(2, rng)
-    assert [len(ends) for ends in baseline.predict_breakpoints(new, 6)] == [6, 6]
-    assert [label.max() + 1 for label in baseline.predict(new, [2, 4])] == [2, 4]
-    with pytest.raises(DataError, match="recording 1 has 30 samples: it cannot have 31 segments"):
-        baseline.predict_states(new, [3, 31])
 
 
 def test_the_price_is_the_best_on_held_out_recordings(rng):
@@ -157,15 +148,6 @@ def test_settings_of_the_baselines_are_checked_when_fitted(baseline, message, rn
         baseline.fit(recordings(3, rng), [NAMES] * 3)
 
 
-def test_names_are_needed_and_a_failing_classifier_is_named(rng):
-    Xs = recordings(3, rng)
-    with pytest.raises(DataError, match="recording 0 has 30 samples and 4 labels: FrameClassifier"):
-        FrameClassifier("logistic").fit(Xs, [ENDS] * 3)
-    broken = LogisticRegression(C=-1)
-    with pytest.raises(LearningError, match=r"FrameClassifier: .* failed in fold 0, which holds"):
-        FrameClassifier(broken).fit(Xs, [NAMES] * 3)
-
-
 @pytest.mark.parametrize("ys", [[ENDS] * 8, [NAMES] * 8])
 @pytest.mark.parametrize("estimator", ["logistic", "boosting"])
 def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
@@ -180,17 +162,6 @@ def test_boundaries_are_found_from_changes_alone(ys, estimator, rng):
     for label, ends in zip(baseline.predict(new), found, strict=True):
         assert EquivalenceMatrix.from_labels(label).breakpoints == ends
     assert [p.shape for p in baseline.predict_proba(new)] == [(30,)] * 3
-
-
-def test_unknown_labels_are_no_boundaries(rng):
-    Xs = recordings(4, rng, 0.3)
-    numbers = np.searchsorted(["rest", "turn", "walk"], NAMES)
-    some = numbers.copy()
-    some[8:20] = -1
-    baseline = BoundaryClassifier("logistic", widths=(3,)).fit(
-        Xs, [numbers, numbers, numbers, some]
-    )
-    assert baseline.predict_breakpoints(Xs[:1]) == [ENDS]
 
 
 @pytest.mark.parametrize(
@@ -211,16 +182,6 @@ def test_a_recording_of_one_sample_has_one_segment(rng):
     Xs, short = recordings(4, rng), [np.array([[1.0, 2.0]])]
     assert FrameClassifier("logistic").fit(Xs, [NAMES] * 4).predict_breakpoints(short) == [[1]]
     assert BoundaryClassifier("logistic").fit(Xs, [NAMES] * 4).predict_breakpoints(short) == [[1]]
-
-
-def test_states_and_changes_of_one_recording_alone_are_learned(rng):
-    Xs, rest = recordings(3, rng), np.where(NAMES == "walk", "rest", NAMES)
-    baseline = FrameClassifier("logistic").fit(Xs, [rest, NAMES, rest])
-    assert baseline.classes_.tolist() == ["rest", "turn", "walk"]
-    only = np.repeat("rest", 30)
-    assert FrameClassifier("logistic").fit(Xs[:2], [NAMES, only]).predict(Xs[2:])[0].shape == (30,)
-    baseline = BoundaryClassifier("logistic", widths=(3,)).fit(Xs, [ENDS, [30], [30]])
-    assert baseline.predict_breakpoints(Xs)[0][-1] == 30
 
 
 @pytest.mark.parametrize(("n", "groups"), [(1, None), (3, ["ann"] * 3)])

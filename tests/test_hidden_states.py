@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from structsvm.baselines import BoundaryClassifier
 from structsvm.errors import DataError, VerdictWarning
 from structsvm.evaluation.splits import split_states
 from structsvm.features import Lags, StateScores, Union
-from structsvm.learner.baselines import candidates_of
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partitions import Baseline, Candidate
 
@@ -120,15 +118,6 @@ def test_the_search_chooses_and_says_what_it_was_asked():
     assert found.losses_.shape[0] == found.fold_.size
     # What is learned in the end has seen every state.
     assert found.best_estimator_.baselines_["frame-logistic"].classes_.tolist() == sorted(NAMES)
-
-
-def test_the_menu_and_the_rule_are_those_of_the_question():
-    Xs, ys = recordings(10)
-    data = read(Xs, ys)
-    names = [c.name for c in candidates_of(replace(data, question="states"), None)]
-    assert "scores-boundaries-diagonal" in names
-    assert not {"diagonal", "lags-full"} & set(names)
-    assert {"diagonal", "lags-full"} <= {c.name for c in candidates_of(data, None)}
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.svm import LinearSVC
 
 from structsvm import MetricLearner, MetricLearnerCV
 from structsvm.baselines import FrameClassifier
 from structsvm.baselines.recordings import candidates_of_recordings
-from structsvm.errors import DataWarning, LearningError, SettingsError
-from structsvm.features import Components, Lags, StateScores, Union
+from structsvm.errors import DataWarning, LearningError
+from structsvm.features import Lags, StateScores, Union
 from structsvm.learner.steps import read_training
 from structsvm.partitions import Baseline, Candidate, Sample
 from structsvm.problems import ChangePoint
@@ -74,16 +73,6 @@ def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them()
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 
-def test_a_full_metric_of_lags_sees_their_principal_components():
-    by_name = {candidate.name: candidate for candidate in menu_of([NAMES] * 4)}
-    diagonal, full = by_name["lags-diagonal"].settings, by_name["lags-full"].settings
-    assert isinstance(diagonal["features"], Lags)
-    assert [type(s) for s in full["features"].named_stages.values()] == [Lags, Components]
-    assert full["standardize"] is None
-    assert diagonal["whiten"] is None
-    assert isinstance(by_name["scores-diagonal"].settings["features"], Union)
-
-
 def test_names_of_the_menu_choose_from_it():
     search = MetricLearnerCV(
         candidates=("untrained", "frame-logistic", "lags-diagonal"),
@@ -126,21 +115,6 @@ def test_scores_are_cross_fitted_within_a_fold_by_group(monkeypatch):
     assert set().union(*held_out) == set(groups)
     assert all(held_out)
     assert search.best_estimator_.predict_states(recordings(1, 5))[0].shape == (30,)
-
-
-def test_a_state_of_one_recording_is_named_with_the_fold_and_the_others_decide():
-    ys = [NAMES] * 5 + [np.where(NAMES == "turn", "jump", NAMES)]
-    with pytest.warns(DataWarning, match=r"scores is not compared: .*jump only in recording \d"):
-        search = scores("diagonal").fit(recordings(6), ys)
-    assert search.best_learned_ == "diagonal"
-    assert "(fold" in search.cv_results_["failure"][-1]
-
-
-def test_an_estimator_without_probabilities_is_refused_before_any_work():
-    baseline = Candidate("svc", baseline=Baseline("svc", FrameClassifier(LinearSVC())))
-    search = MetricLearnerCV(candidates=("untrained", "diagonal", baseline), lams=(0.1,), cv=2)
-    with pytest.raises(SettingsError, match="with predict_proba, got Linear"):
-        search.fit(recordings(4), [NAMES] * 4)
 
 
 class Moody(FrameClassifier):

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
 
 from structsvm import ChangePoint, MetricLearner, evaluate, load, save
@@ -13,7 +12,6 @@ from structsvm.baselines import metrics as tuned_metrics
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, VerdictWarning
 from structsvm.evaluation.contrast import chosen
 from structsvm.evaluation.splits import split_samples
-from structsvm.io import arrays_and_labels, read_recordings
 from structsvm.learner.steps import decode_with, encode, prepare, read_training
 from structsvm.model_selection import MetricLearnerCV
 from structsvm.partitions.losses import partition_loss
@@ -193,12 +191,6 @@ def test_told_the_number_of_segments(data):
     assert {g.n_clusters for g in guesses} == {3}
 
 
-def test_not_fitted():
-    for use in (lambda m: m.predict([np.zeros((4, 2))]), lambda m: m.n_features_in_):
-        with pytest.raises(NotFittedError):
-            use(MetricLearnerCV())
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -248,11 +240,6 @@ def test_groups_stay_together_and_are_what_is_counted():
     assert learner.verdict_.untrained.units == 3
 
 
-def test_one_group_cannot_be_held_out(data):
-    with pytest.raises(DataError, match="one group of 8 recordings"):
-        small().fit(*data, groups=[1] * 8)
-
-
 def test_every_fold_needs_a_change_to_learn_from():
     Xs, ys = recordings(4)
     ys = [ys[0], *(np.zeros(50, dtype=int) for _ in range(3))]
@@ -290,33 +277,3 @@ def test_folds():
     with pytest.raises(SettingsError, match="divides the group"):
         folds(LeaveOneOut(), groups=groups)
     assert sorted(np.concatenate([found.test(0), found.train(0)])) == list(range(6))
-
-
-# ---- real recordings
-
-METRICS = ("untrained", "rca", "diagonal", "full")
-
-
-@pytest.fixture(scope="module")
-def activities(shared_data):
-    """Six people to learn, three others to test, two recordings of each."""
-    found = read_recordings(shared_data / "har_spsw")
-    kept = [[r for r in found if r.name[:3] == f"s{k:02d}"][:2] for k in range(1, 10)]
-    learn, test = [r for some in kept[:6] for r in some], [r for some in kept[6:] for r in some]
-    return arrays_and_labels(learn), [r.name[:3] for r in learn], arrays_and_labels(test)
-
-
-@pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
-def test_activities_of_people_never_seen(activities):
-    learn, people, test = activities
-    learner = MetricLearnerCV(candidates=METRICS, cv=3, lams=(0.1,), random_state=0)
-    learner.fit(*learn, groups=people)
-    verdict = learner.verdict_
-    assert not verdict.pays  # six people in three folds are few: the interval is wide
-    assert verdict.untrained.won > verdict.untrained.lost
-    assert verdict.grouped
-    assert verdict.untrained.units == 6
-    found = evaluate(learner, *test)
-    assert found.learned["loss"] < found.untrained["loss"] - 0.8
-    assert abs(found.verdict.untrained.mean - verdict.untrained.mean) < 1.0
-    assert learner.best_candidate_ in ("diagonal", "full")

@@ -139,13 +139,6 @@ class TestEvaluation:
         assert each == [accuracy_score(y, z) for y, z in zip(ys, found["learned"], strict=True)]
         assert result.counts["accuracy"] == result.counts["macro F1"] == 5
 
-    def test_without_states_nothing_is_said_of_them(self, held_out):
-        learner = MetricLearner(metric="diagonal").fit(recordings(NAMES, 3), [NAMES] * 3)
-        result = evaluate(learner, *held_out)
-        assert result.confusion == {}
-        assert "accuracy" not in result.learned
-        assert "confusion" not in result.to_dict()
-
     def test_a_baseline_may_name_what_the_learner_does_not(self, held_out):
         Xs = recordings(NAMES, 3)
         learner = MetricLearner(metric="diagonal").fit(Xs, [NAMES] * 3)
@@ -159,12 +152,6 @@ class TestEvaluation:
         assert result.scores["learned"]["accuracy"] is None
         assert result.scores["lags"]["macro F1"] is None
         assert result.counts["accuracy"] == 5
-
-    def test_breakpoints_have_no_names_to_compare(self, learner, held_out):
-        ends = [[12, 27, 37, 45]] * 5
-        result = evaluate(learner, held_out[0], ends)
-        assert result.confusion == {}
-        assert result.learned["loss"] == evaluate(learner, *held_out).learned["loss"]
 
     def test_names_mixed_with_breakpoints_name_the_recording(self, learner, held_out):
         ys = [NAMES, NAMES, [12, 27, 37, 45], NAMES, NAMES]
@@ -203,13 +190,6 @@ class TestUnseenStates:
         ends = [[15, 27, 42]] * 5
         counted = evaluate(learner, Xs, ys, unseen_states="count").learned["loss"]
         assert counted == evaluate(learner, Xs, ends).learned["loss"]
-
-    def test_a_baseline_cannot_know_them(self, hidden):
-        Xs = recordings(NAMES, 3)
-        learner = MetricLearner(metric="diagonal").fit(Xs, [NAMES] * 3)
-        baseline = FrameClassifier("logistic").fit(Xs, [NAMES] * 3)
-        result = evaluate(learner, *hidden, baselines={"frames": baseline})
-        assert 0 < result.scores["frames"]["accuracy"] <= 1 - 12 / 42
 
 
 CODES = {"rest": 3, "walk": 7, "turn": 11}

@@ -156,14 +156,6 @@ def test_the_start_of_learning_trusts_scores_more_than_the_features_beside_them(
     assert (alone > start[:2]).all()
 
 
-def test_made_features_of_a_graph_are_spatial_as_those_of_the_same_name():
-    graph = FeatureGraph(np.zeros((2, 2)), features=("L", "x"), spatial=np.array([False, True]))
-    made = graph.with_features(np.zeros((2, 3)), ("x", "score a", "L"))
-    assert made.spatial.tolist() == [True, False, False]
-    assert made.made.tolist() == [False, True, False]
-    assert made.features == ("x", "score a", "L")
-
-
 def test_a_node_has_the_name_of_most_of_its_labelled_pixels():
     graph = FeatureGraph(np.zeros((3, 1)), regions=np.array([[0, 0, 0, 1], [2, 2, 1, 1]]))
     maps = np.array([[7, 7, 4, 4], [-1, -1, -1, 9]])

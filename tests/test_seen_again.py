@@ -4,9 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from cut_cases import planted
 
-from structsvm import MetricLearner, NormalizedCut, evaluate
+from structsvm import MetricLearner, evaluate
 from structsvm.datasets import relevant_changes
 from structsvm.errors import DataWarning
 from structsvm.io import arrays_and_labels
@@ -44,10 +43,3 @@ def test_there_is_no_verdict_where_some_were_learned_from():
     assert not any((verdict.is_supported, verdict.pays, verdict.harms))
     said = "No verdict: the metric was learned from 3 of these recordings; leave these out."
     assert str(verdict).startswith(said)
-
-
-def test_graphs_that_were_learned_from():
-    graphs, labels = planted(np.random.default_rng(1), n=3)
-    learner = MetricLearner(NormalizedCut(), lam=0.02).fit(graphs[:2], labels[:2])
-    with pytest.warns(DataWarning, match="learned from 1 of these 2 graphs"):
-        evaluate(learner, graphs[1:], labels[1:])

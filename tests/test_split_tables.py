@@ -16,7 +16,7 @@ from structsvm import (
     evaluate,
 )
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning
-from structsvm.evaluation.splits import split_clusters, split_rows, split_samples
+from structsvm.evaluation.splits import split_clusters, split_rows
 from structsvm.learner.steps import read_training
 
 NAMES = np.array(["ash", "elm", "fir", "oak", "yew", "bay"])
@@ -83,16 +83,6 @@ def test_whole_clusters_are_held_out_two_or_more_at_a_time():
     assert len({frozenset(drawn[i : i + 2]) for i in range(0, 10, 2)}) == 5
 
 
-def test_a_third_of_the_clusters_is_held_out_unless_folds_are_given():
-    X, y = table(13, 130)
-    data = read((X, y))
-    for cv, size, draws in ((None, 4, 4), (5, 2, 2), (2, 6, 5)):
-        split = split_samples("clusters", data, cv, 0)
-        assert {truth.n_clusters for truth in split.held_out.truths} == {size}
-        assert split.folds.draws == draws
-    assert len(split_samples("rows", data, None, 0).folds) == 2  # 10 rows of a cluster
-
-
 @pytest.mark.parametrize("split", ["rows", "clusters"])
 def test_a_single_table_is_enough(split):
     X, y = table(4, 80, spread=3.0)
@@ -118,19 +108,6 @@ def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     (guess,) = learner.predict_partitions(test.arrays, test.truths[0].n_clusters)
     expected = -Clustering().comparison.agreement(test.truths[0], guess)
     assert found.losses_[k, -1] == pytest.approx(expected)
-
-
-def test_groups_of_rows_are_scaled_as_what_is_learned_from():
-    X, y = table(3, 90, spread=2.0)
-    found = quietly(search(split="rows", candidates=("untrained", "full"), cv=3), X, y)
-    split = split_rows(read((X, y)), 3, 0)
-    learner = MetricLearner(Clustering(), lam=0.1, standardize="training", random_state=0)
-    learner.fit(split.training[1])
-    test = split.test(1)
-    (guess,) = learner.predict_partitions(test.arrays, 3)
-    agreement = Clustering().comparison.agreement(test.truths[0], guess)
-    assert found.losses_[1, -1] == pytest.approx(-agreement)
-    assert found.best_estimator_.standardize == "auto"
 
 
 def test_a_table_is_judged_by_the_question_its_model_was_made_for():

@@ -8,8 +8,7 @@ import pytest
 from recording_cases import ENDS, NAMES, recordings_of_states
 from sklearn.base import BaseEstimator
 
-from structsvm import MetricLearner, PartialLabels, evaluate, load, save
-from structsvm.baselines import BoundaryClassifier, FrameClassifier
+from structsvm import MetricLearner, evaluate, load, save
 from structsvm.baselines.recordings import baselines_of_recordings
 from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.features import Columns, Lags, MovingStatistics, StateScores, Union
@@ -66,14 +65,6 @@ def test_they_are_told_the_number_of_segments_as_the_metrics_are(tuned):
         partition_with(learner, "forest", Xs)
 
 
-def test_a_model_file_holds_them(tuned, tmp_path):
-    learner, Xs, ys = tuned
-    save(learner, tmp_path / "walks.structsvm")
-    again = load(tmp_path / "walks.structsvm")
-    assert list(estimators_in(again.baselines_)) == QUICK
-    assert evaluate(again, Xs, ys).to_dict() == evaluate(learner, Xs, ys).to_dict()
-
-
 def test_a_baseline_that_no_file_can_hold_is_left_out_of_it_with_a_warning(tuned, tmp_path):
     learner = MetricLearner(metric="diagonal").fit(*tuned[1:], baselines=["frame-logistic"])
     learner.baselines_["odd"] = Remembering()
@@ -98,19 +89,6 @@ def test_labels_that_do_not_repeat_between_recordings_bring_no_names(labels):
     assert names_of(labels) == ["equal-segments", "boundary-logistic", "boundary-boosting"]
 
 
-def test_names_may_be_numbers_or_missing():
-    walk = np.repeat([5, 2, 5], 10)
-    every = [*QUICK, "frame-boosting", "boundary-boosting"]
-    assert names_of([walk, walk]) == every
-    assert names_of([walk, np.where(walk == 2, -1, walk)]) == every
-    half = np.where(np.arange(30) < 15, walk, -1)
-    assert names_of([half, half]) == ["frame-logistic", "frame-boosting"]
-    assert names_of([PartialLabels(np.array(half)), PartialLabels(np.array(half))]) == [
-        "frame-logistic",
-        "frame-boosting",
-    ]
-
-
 def test_names_beside_breakpoints_are_left_out_and_the_warning_says_where():
     with pytest.warns(DataWarning, match="recording 0 has names .* recording 2 has breakpoints"):
         found = names_of([NAMES, NAMES, ENDS])
@@ -128,20 +106,6 @@ def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
     both = Union(Columns(), MovingStatistics((3,)), StateScores())
     assert "MovingStatistics(windows=(3,))" in context(both)
     assert "StateScores" not in context(both)
-
-
-def test_all_adds_boosting_and_names_choose(tuned, monkeypatch):
-    fitted = []
-    for kind in (FrameClassifier, BoundaryClassifier):
-        monkeypatch.setattr(kind, "fit", lambda self, *_, **__: fitted.append(self) or self)
-    _, Xs, ys = tuned
-    learner = MetricLearner(metric="diagonal").fit(Xs, ys, baselines="all")
-    found = list(estimators_in(learner.baselines_))
-    assert found == [*QUICK, "frame-boosting", "boundary-boosting"]
-    learner.fit(Xs, ys, baselines=["rca", "frame-boosting"])
-    assert list(learner.baselines_) == ["untrained", "rca", "frame-boosting"]
-    learner.fit(Xs, ys)
-    assert list(learner.baselines_) == ["untrained"]
 
 
 def test_baselines_that_are_none_are_refused(tuned):

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.baselines.segmenter import Segmenter, mean_loss, stretches_to_tune_on
-from structsvm.data.samples import Counts, cluster_counts
+from structsvm.data.samples import Counts
 from structsvm.features.base import read_recordings
 from structsvm.features.scores import read_boundaries
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -52,24 +52,15 @@ class BlindSegmenter(Segmenter):
         self._choose([part.truth for part in known], [part.truth for part in whole or known])
         return self
 
-    def predict_breakpoints(
-        self, Xs: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[int]]:
-        """Return the segment ends of each recording, the last being T."""
+    def _seen(self, Xs: Any) -> list[Floats]:
         check_is_fitted(self)
-        sizes = [len(X) for X in read_recordings(Xs)]
-        counts = cluster_counts(n_clusters, sizes)
-        return [self._ends(T, K) for T, K in zip(sizes, counts, strict=True)]
+        return read_recordings(Xs)
 
     @abstractmethod
     def _choose(
         self, known: Sequence[EquivalenceMatrix], whole: Sequence[EquivalenceMatrix]
     ) -> None:
         """Choose by what is known: stretches of recordings, and whole ones if there are any."""
-
-    @abstractmethod
-    def _ends(self, T: int, K: int | None) -> list[int]:
-        """The segment ends of a recording of T samples, of K segments if K is given."""
 
 
 class EqualSegments(BlindSegmenter):
@@ -104,8 +95,8 @@ class EqualSegments(BlindSegmenter):
         best = len(losses) - 1 - int(np.argmin(losses[::-1]))  # of equal ones the longest
         self.length_, self.loss_ = float(lengths[best]), float(losses[best])
 
-    def _ends(self, T: int, K: int | None) -> list[int]:
-        return _equal(T, self.length_ if K is None else T / K)
+    def _ends(self, seen: Floats, K: int | None) -> list[int]:
+        return _equal(len(seen), self.length_ if K is None else len(seen) / K)
 
 
 def _equal(T: int, length: float) -> list[int]:
@@ -134,14 +125,14 @@ class FixedTimes(BlindSegmenter):
         self.times_ = [every[k] for k in order]
         self.loss_ = float(losses[order[0]])
 
-    def _ends(self, T: int, K: int | None) -> list[int]:
+    def _ends(self, seen: Floats, K: int | None) -> list[int]:
         if K is None:
-            return _at(self.times_[0], T)
+            return _at(self.times_[0], len(seen))
         best = next((times for times in self.times_ if times.size == K - 1), None)
         if best is None:
             shares = (np.arange(K - 1) + 0.5) / max(K - 1, 1)
             best = np.quantile(np.concatenate(self.times_), shares)
-        return _at(best, T)
+        return _at(best, len(seen))
 
 
 def _at(shares: Floats, T: int) -> list[int]:

@@ -7,17 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.baselines.segmenter import Segmenter
+from structsvm.baselines.segmenter import numbers_of
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, SettingsError
 from structsvm.partitions.problem import names_states
 from structsvm.support.arrays import Floats, Ints
 
 
-class Consensus(Segmenter):
+class Consensus(BaseEstimator):  # type: ignore[misc]
     """The segmentation that is nearest to those of several estimators.
 
     With the segmentations ``M_i`` that the estimators find of a recording, it is the ``M`` of least
@@ -85,6 +85,10 @@ class Consensus(Segmenter):
         """The names of all states, sorted; None if no estimator names states."""
         known = [member.classes_ for member in self.estimators_.values() if names_states(member)]
         return np.unique(np.concatenate(known)) if known else None
+
+    def predict(self, Xs: Any, n_clusters: Counts = None) -> list[Ints]:
+        """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each."""
+        return [numbers_of(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
 
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""

@@ -152,7 +152,7 @@ class FrameClassifier(FrameSegmenter):
 
     def _losses(self, held_out: list[Floats], known: list[Stretch], prices: Floats) -> Floats:
         """The mean loss of each price on what is known of held-out recordings."""
-        scores = [self._scores(part.of(held_out)) for part in known]
+        scores = [np.log(part.of(held_out) + self.smoothing) for part in known]
         truths = [part.truth for part in known]
         found = ([ends_of(best_path(L, price)) for L in scores] for price in prices.tolist())
         return np.array([mean_loss(truths, each) for each in found])
@@ -184,29 +184,20 @@ class FrameClassifier(FrameSegmenter):
         for p, K in with_counts(self.predict_proba(Xs), n_clusters):
             path = self._path(p, K)
             names = self.classes_[path].tolist()
-            tables.append(
-                [
-                    {
-                        "start": a,
-                        "end": b,
-                        "state": names[a],
-                        "probability": float(p[a:b, path[a]].mean()),
-                    }
-                    for a, b in pairwise([0, *ends_of(path)])
-                ]
-            )
+            table = []
+            for a, b in pairwise([0, *ends_of(path)]):
+                sure = float(p[a:b, path[a]].mean())
+                table.append({"start": a, "end": b, "state": names[a], "probability": sure})
+            tables.append(table)
         return tables
 
-    def _ends(self, p: Floats, K: int | None) -> list[int]:
-        return ends_of(self._path(p, K))
+    def _ends(self, seen: Floats, K: int | None) -> list[int]:
+        return ends_of(self._path(seen, K))
 
     def _path(self, p: Floats, K: int | None) -> Ints:
         """The best states, (T,)."""
-        scores = self._scores(p)
+        scores = np.log(p + self.smoothing)
         return best_path(scores, self.price_) if K is None else best_path_of(scores, K)
-
-    def _scores(self, probabilities: Floats) -> Floats:
-        return np.asarray(np.log(probabilities + self.smoothing))
 
 
 def _begins(code: Ints) -> Ints:
@@ -377,9 +368,8 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         self.loss_ = np.nan
         held_out, self.model_ = recipe.learn(arrays, states, groups, self._near(states))
         if held_out is not None:
-            boundary = [p[:, 1] for p in held_out]
-            truths = [part.truth for part in known]
-            self._tune([part.of(boundary) for part in known], truths)
+            probabilities = [part.of(held_out)[:, 1] for part in known]
+            self._tune(probabilities, [part.truth for part in known])
         self.n_features_in_ = int(arrays[0].shape[1])
         return self
 
@@ -387,8 +377,8 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         """Probability that a segment begins within ``tolerance`` of each sample, (T_i,) each."""
         return [p[:, 1] for p in self._probabilities(Xs)]
 
-    def _ends(self, p: Floats, K: int | None) -> list[int]:
-        sums = sums_of(p, self.spread_)
+    def _ends(self, seen: Floats, K: int | None) -> list[int]:
+        sums = sums_of(seen, self.spread_)
         where, heights = peaks_of(sums, self.distance_)
         if K is None:
             return [*where[heights > self.threshold_].tolist(), sums.size]

@@ -22,7 +22,7 @@ from structsvm.support.arrays import Floats, Ints
 
 
 class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
-    """Finds segments of recordings."""
+    """Finds segments of recordings, each by itself."""
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[Ints]:
         """Return the number of the segment of each sample, 0, 1, ..., (T_i,) each.
@@ -32,12 +32,19 @@ class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
         n_clusters : int or sequence of int, optional
             Exactly so many segments in each recording, in place of as many as are found.
         """
-        found = self.predict_breakpoints(Xs, n_clusters)
-        return [np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)) for ends in found]
+        return [numbers_of(ends) for ends in self.predict_breakpoints(Xs, n_clusters)]
 
-    @abstractmethod
     def predict_breakpoints(self, Xs: Any, n_clusters: Counts = None) -> list[list[int]]:
         """Return the segment ends of each recording, the last being T."""
+        return [self._ends(one, K) for one, K in with_counts(self._seen(Xs), n_clusters)]
+
+    @abstractmethod
+    def _seen(self, Xs: Any) -> list[Floats]:
+        """What segments of each recording are found by, (T_i, ...)."""
+
+    @abstractmethod
+    def _ends(self, seen: Floats, K: int | None) -> list[int]:
+        """The segment ends of a recording, of K segments if K is given."""
 
 
 class FrameSegmenter(Segmenter):
@@ -50,22 +57,15 @@ class FrameSegmenter(Segmenter):
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities at each sample of each recording."""
 
+    def _seen(self, Xs: Any) -> list[Floats]:
+        return self.predict_proba(Xs)
+
     def _probabilities(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Those of all classes, (T_i, C) each."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
         found: list[Floats] = self.model_.probabilities(arrays, type(self).__name__)
         return found
-
-    def predict_breakpoints(
-        self, Xs: Sequence[Floats], n_clusters: Counts = None
-    ) -> list[list[int]]:
-        """Return the segment ends of each recording, the last being T."""
-        return [self._ends(p, K) for p, K in with_counts(self.predict_proba(Xs), n_clusters)]
-
-    @abstractmethod
-    def _ends(self, p: Floats, K: int | None) -> list[int]:
-        """The segment ends of a recording, of K segments if K is given."""
 
 
 def with_counts(
@@ -74,6 +74,11 @@ def with_counts(
     """What there is of each recording, with its number of segments or None."""
     counts = cluster_counts(n_clusters, [len(one) for one in values])
     return zip(values, counts, strict=True)
+
+
+def numbers_of(ends: Sequence[int]) -> Ints:
+    """The number of the segment of each sample, (T,)."""
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
 def ends_of(codes: Ints) -> list[int]:
