@@ -353,7 +353,6 @@ def test_what_a_method_must_not_return_is_named_when_it_is_first_asked(method, a
 
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLE = ROOT / "examples" / "plugin-circular"
 LONG = 300  # seconds after which a subprocess is stuck
 
 
@@ -375,34 +374,32 @@ print(json.dumps(outputs))
 
 @dataclass(frozen=True)
 class Installed:
-    """A distribution in a folder of its own, which only these subprocesses see."""
+    """Distributions in a folder of their own, which only these subprocesses see."""
 
-    source: Path
+    sources: tuple[Path, ...]
     target: Path
 
     @classmethod
-    def of(cls, source: Path, folder: Path) -> "Installed":
-        copy, target = folder / "source", folder / "site"
-        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
+    def of(cls, sources: list[Path], folder: Path) -> "Installed":
+        target = folder / "site"
+        copies = tuple(folder / "source" / source.name for source in sources)
+        for source, copy in zip(sources, copies, strict=True):
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("*.egg-info", "build"))
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        run([*pip, "--no-build-isolation", "--target", target, copy], folder)
-        return cls(copy, target)
+        run([*pip, "--no-build-isolation", "--target", target, *copies], folder)
+        return cls(copies, target)
 
-    def python(self, *arguments: object, cwd: Path | None = None) -> str:
+    def python(self, *arguments: object, cwd: Path) -> str:
         paths = [str(self.target), os.environ.get("PYTHONPATH", "")]
         path = os.pathsep.join(filter(None, paths))
         environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "250"}
-        return run([sys.executable, *arguments], cwd or self.source, environment)
+        return run([sys.executable, *arguments], cwd, environment)
 
-    def commands(self, *lines: list[str], cwd: Path | None = None) -> list[str]:
+    def commands(self, *lines: list[str], cwd: Path) -> list[str]:
         """What command lines of structsvm print, run one after the other."""
         output = self.python("-c", RUN_ALL, json.dumps(lines), cwd=cwd)
         found: list[str] = json.loads(output)
         return found
-
-    def run_its_tests(self) -> str:
-        options = ["-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib"]
-        return self.python("-m", "pytest", *options, "tests")
 
 
 def run(command: list[object], cwd: Path, environment: dict[str, str] | None = None) -> str:
@@ -420,33 +417,38 @@ def run(command: list[object], cwd: Path, environment: dict[str, str] | None = N
 
 
 @pytest.fixture(scope="module")
-def circular(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return Installed.of(EXAMPLE, tmp_path_factory.mktemp("circular"))
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The two examples and what `structsvm new` writes."""
+    folder = tmp_path_factory.mktemp("plugins")
+    assert main(["new", "problem", "tree-cuts", "-o", str(folder / "new"), "--quiet"]) == 0
+    examples = ROOT / "examples"
+    return Installed.of(
+        [examples / "plugin-circular", examples / "plugin-tree", folder / "new"], folder
+    )
 
 
-def test_the_tests_of_the_example_pass(circular: Installed) -> None:
-    assert " passed" in circular.run_its_tests()
+def test_their_own_tests_pass(packages: Installed) -> None:
+    options = ["-q", "-W", "error", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    said = packages.python("-m", "pytest", *options, *packages.sources, cwd=packages.target)
+    assert "19 passed" in said
 
 
-def test_the_tests_of_the_example_with_side_information_pass(tmp_path: Path) -> None:
-    tree = Installed.of(ROOT / "examples" / "plugin-tree", tmp_path)
-    assert " passed" in tree.run_its_tests()
-
-
-def test_the_example_is_listed_like_our_own(circular: Installed) -> None:
+def test_they_are_listed_like_our_own(packages: Installed, tmp_path: Path) -> None:
     kinds = ("problems", "oracles")
-    lines = [[kind, *more] for more in (["--json"], []) for kind in kinds]
-    said = circular.commands(*lines)
-    for kind, listed, shown in zip(kinds, said[:2], said[2:], strict=True):
-        (own,) = (plugin for plugin in json.loads(listed)[kind] if plugin["name"] == "circular")
-        assert own["distribution"] == "structsvm-circular 0.1.0"
-        assert own["error"] is None
+    lines = [[kind, *more] for kind in kinds for more in (["--json"], [])]
+    said = iter(packages.commands(*lines, cwd=tmp_path))
+    for kind, listed, shown in zip(kinds, said, said, strict=True):
+        found = {plugin["name"]: plugin for plugin in json.loads(listed)[kind]}
+        assert found["circular"]["distribution"] == "structsvm-circular 0.1.0"
+        assert found["circular"]["error"] is None
         assert "structsvm-circular 0.1.0" in shown
+        new = {"problems": "tree-cuts", "oracles": "tree"}[kind]
+        assert new in found
 
 
 @pytest.fixture(scope="module")
 def learned(
-    circular: Installed, tmp_path_factory: pytest.TempPathFactory
+    packages: Installed, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, list[str]]:
     """A folder with what was learned from files there, and what the commands printed."""
     tmp_path = tmp_path_factory.mktemp("learned")
@@ -459,7 +461,7 @@ def learned(
         (tmp_path / f"{i}.csv").write_text("shape,noise,label\n" + rows)
     fit = ["fit", "circular", "0.csv", "1.csv", "2.csv", "-o", "m.structsvm"]
     predict = ["predict", "m.structsvm", "3.csv"]
-    return tmp_path, circular.commands(
+    return tmp_path, packages.commands(
         [*fit, "--metric", "diagonal", "--quiet"],
         ["show", "m.structsvm", "--json"],
         ["evaluate", "m.structsvm", "3.csv", "--json"],
@@ -493,18 +495,6 @@ def test_a_model_of_a_plugin_that_is_gone_says_so(learned: tuple[Path, list[str]
     )
     assert gone.returncode == 1
     assert "no problem is called 'circular'; installed are change-point" in gone.stderr
-
-
-def test_a_new_problem_passes_its_own_tests(tmp_path: Path, capsys) -> None:
-    folder = tmp_path / "new"
-    assert main(["new", "problem", "tree-cuts", "-o", str(folder), "--quiet"]) == 0
-    assert capsys.readouterr().out.split()[-1].endswith("test_structsvm_tree_cuts.py")
-    new = Installed.of(folder, tmp_path)
-    assert "3 passed" in new.run_its_tests()
-    found = json.loads(*new.commands(["problems", "--json"]))["problems"]
-    assert ("tree-cuts", "structsvm-tree-cuts 0.1.0") in {
-        (plugin["name"], plugin["distribution"]) for plugin in found
-    }
 
 
 # ---- the plugins of docs/plugins.md
