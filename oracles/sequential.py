@@ -10,8 +10,8 @@ import numpy as np
 from structsvm.data.sample import LARGEST
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.nodes import Boundaries
-from structsvm.oracles._segments.pelt import Found, Recordings, segment_all
 from structsvm.oracles._segments.prices import loss_curves, price_path
+from structsvm.oracles._segments.recordings import Found, Recordings, segment_all
 from structsvm.oracles._segments.rounding import is_negligible, rounding_of
 from structsvm.oracles._segments.search import (
     SegmentSearch,
@@ -89,12 +89,9 @@ class SequentialOracle(Oracle):
             When the constraint cannot be satisfied, the objective is not finite, or the truth is
             not a segmentation.
         """
-        truth_of(objective)  # a segmentation
         objective = _without_null_columns(objective)
         if constraint.says_nothing and self._is_one_call(objective):
-            (found,) = _in_one_call([objective])
-            if found is not None:
-                return found
+            return _in_one_call([objective])[0]
         return self._maximize_alone(objective, constraint)
 
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
@@ -110,7 +107,7 @@ class SequentialOracle(Oracle):
         for i, A in enumerate(prepared):
             if self._is_one_call(A):
                 together.setdefault(truth_of(A)[1], []).append(i)
-        answers: dict[int, Argmax | None] = {}
+        answers: dict[int, Argmax] = {}
         for places in together.values():
             answers |= zip(places, _in_one_call([prepared[i] for i in places]), strict=True)
         return [
@@ -168,13 +165,8 @@ class SequentialOracle(Oracle):
         answers: list[EquivalenceMatrix | None] = []
         starts_without_zero = np.asarray(Zs.rows[Zs.first[:-1]].all(axis=1))
         for i, best in enumerate(segment_all(recordings, 0.0, np.full(len(Zs), -price))):
-            if best is None:  # PELT gave up, and is not asked again
-                objective = _without_null_columns(TraceObjective(Zs.array(i), shift=-price))
-                answer = self._maximize_alone(objective, UNCONSTRAINED)
-                answers.append(answer.y if answer.upper_bound <= answer.value else None)
-            elif not is_negligible(best.scatter, best.labels.size, price):
-                answers.append(None)
-            elif starts_without_zero[i] or Zs.array(i).any(axis=0).all():
+            is_full = starts_without_zero[i] or Zs.array(i).any(axis=0).all()
+            if is_full and is_negligible(best.scatter, best.labels.size, price):
                 answers.append(EquivalenceMatrix.from_search(best.labels, best.path))
             else:
                 answers.append(None)
@@ -264,13 +256,13 @@ class SequentialOracle(Oracle):
         return splitting_price(objective, shift) > 0.0 and T * T * (r + OVERHEAD) <= ONE_CALL
 
 
-def _in_one_call(objectives: Sequence[TraceObjective]) -> list[Argmax | None]:
-    """The answers for objectives with the same weight of the truth; None where PELT is slow."""
+def _in_one_call(objectives: Sequence[TraceObjective]) -> list[Argmax]:
+    """The answers for objectives with the same weight of the truth."""
     truths = [truth_of(A)[0] for A in objectives]
     recordings = Recordings.of([_samples(A) for A in objectives], truths)
     shifts = np.array([A.shift for A in objectives], dtype=np.float64)
     found = segment_all(recordings, truth_of(objectives[0])[1], shifts)
-    return [best and _answer(A, best) for A, best in zip(objectives, found, strict=True)]
+    return [_answer(A, best) for A, best in zip(objectives, found, strict=True)]
 
 
 def _answer(objective: TraceObjective, found: Found) -> Argmax:

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from structsvm.oracles._segments.pelt import rounding_at, scatter_of
+from structsvm.oracles._segments.recordings import scatter_of
 from structsvm.oracles._segments.table import (
     NO_TRUTH,
+    OVERHEAD,
     SegmentTable,
     end_row,
     free_table,
     lane_scores,
 )
-from structsvm.oracles._segments.tree import trace_back
+from structsvm.oracles._segments.tree import ROUNDING, trace_back
 from structsvm.oracles._segments.vectors import (
     BITS,
     LANES,
@@ -98,7 +99,7 @@ def _every_price(Z: Floats, nothing: Ints, prices: Floats, ends: Ints, counts: I
             batch[n], places[n], n = prices[k], k, n + 1
         if n == TOGETHER or (n > 0 and step == prices.size - 1):
             for j in range(n):
-                rounding[j] = rounding_at(r, scatter, 2.0 * T * batch[j])
+                rounding[j] = ROUNDING * (r + OVERHEAD) * (scatter + 2.0 * T * batch[j])
             _scan_all(gains, batch[:n], rounding, F, previous)
             for j in range(n):
                 counts[places[j]] = trace_back(previous[j], ends[places[j]])
@@ -132,7 +133,7 @@ def _scan_all(gains: Floats, prices: Floats, rounding: Floats, F: Floats, previo
 
     The prices go side by side, so that the processor need not wait for the value at one knot before
     it begins with the next. The groups of starts before ``first[k, g]`` never matter from the
-    ``g``-th group of ends on, by the splitting bound of ``pelt.py``.
+    ``g``-th group of ends on, by the splitting bound of ``tree.py``.
     """
     T, n_prices = gains.shape[0] - 1, prices.size
     top, first = np.empty((n_prices, T + 1)), np.zeros((n_prices, gains.shape[1]), np.int64)
