@@ -24,7 +24,6 @@ import numpy as np
 from structsvm.partitions.oracle import TraceObjective
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import pieces
 
 MOST_WORK = 4e9
 """Products after which no further sweep begins: reached when clusters cost nothing and there are
@@ -64,7 +63,6 @@ class GroupedObjective(NamedTuple):
 
     @property
     def n_samples(self) -> int:
-        """T."""
         return int(self.Z.shape[0])
 
     @property
@@ -79,7 +77,7 @@ class GroupedObjective(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """What is to be known of the clusters of a labelling."""
+    """The clusters of a labelling."""
 
     sums: Floats
     """Sum of the samples, (K, r)."""
@@ -100,12 +98,7 @@ def improve(
         K = int(labels.max()) + 1
         room = 0 if fixed else min(objective.n_samples - K, K + 16)
         clusters = clusters_of(objective, labels, room)
-        slots, moves, used = _slots(objective, clusters), 0, K
-        scale = _scale(clusters.h, clusters.sizes, objective.shift)
-        for begin, end in pieces(0, order.size, (objective.Z.shape[1] + 1) * (K + room)):
-            part = order[begin:end]
-            more, used = _sweep(objective, slots, scale, part, labels, fixed, used)
-            moves += more
+        moves = _sweep(objective, clusters, order, labels, fixed, K)
         if not fixed:
             labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
         work += float(objective.Z.size) * K
@@ -133,79 +126,81 @@ def _add_rows(Z: Floats, labels: Ints, sums: Floats) -> None:
             sums[labels[t], j] += Z[t, j]
 
 
-class _Slots(NamedTuple):
-    """The clusters as moves change them: a column each, so that all are judged at once."""
-
-    sums: Floats
-    """(r', K), rows of zeros appended up to a multiple of :data:`UNROLLED`."""
-    table: Floats
-    """(K_i, K)."""
-    sizes: Floats
-    h: Floats
-    share: Floats
-    """``1 / (size + 1)``."""
-    worth: Floats
-    """``h / size``; ``-d`` where there is none, what a sample that opens a cluster brings."""
-
-
-def _slots(objective: GroupedObjective, c: Clusters) -> _Slots:
-    r, K = objective.Z.shape[1], c.sizes.size
-    sums = np.zeros((-(-r // UNROLLED) * UNROLLED, K))
-    sums[:r] = c.sums.T
-    worth = np.full(K, -objective.shift)
-    np.divide(c.h, c.sizes, out=worth, where=c.sizes > 0)
-    table = np.ascontiguousarray(c.table.T)
-    return _Slots(sums, table, c.sizes, c.h, 1.0 / (c.sizes + 1.0), worth)
-
-
-@compiled()
-def _scale(h: Floats, sizes: Floats, shift: float) -> float:
-    """The size of the values, of which a gain has to be more than rounding."""
-    return float(np.sum(np.abs(h) / np.maximum(sizes, 1.0)) + abs(shift))
-
-
 @compiled()
 def _sweep(
-    o: GroupedObjective,
-    c: _Slots,
-    scale: float,
-    order: Ints,
-    labels: Ints,
-    fixed: bool,
-    used: int,
-) -> tuple[int, int]:
-    """Visit these samples once; clusters and labels change in place."""
-    joined, gain = np.empty(c.sizes.size), np.empty(c.sizes.size)
-    z = np.zeros(c.sums.shape[0])
+    o: GroupedObjective, c: Clusters, order: Ints, labels: Ints, fixed: bool, used: int
+) -> int:
+    """Visit every sample once; how many moved. ``labels`` change in place, the first slots used."""
+    r, K = o.signs.size, c.sizes.size
+    # A column for each cluster, so that all are judged at once, and rows of zeros at the end.
+    sums, table = np.zeros((-(-r // UNROLLED) * UNROLLED, K)), c.table.T.copy()
+    sums[:r] = c.sums.T
+    h, sizes, share, worth = c.h.copy(), c.sizes.copy(), np.empty(K), np.empty(K)
+    for b in range(K):
+        _weigh(h, sizes, o.shift, b, share, worth)
+    rounding = 1e-13 * (np.sum(np.abs(h) / np.maximum(sizes, 1.0)) + abs(o.shift))
+    joined, gain, z = np.empty(K), np.empty(K), np.zeros(sums.shape[0])
     moves = 0
     for t in order:
         a, p = labels[t], o.truth[t]
-        if fixed and c.sizes[a] == 1.0:
+        if fixed and sizes[a] == 1.0:
             continue
         own = -o.truth_price[p]
-        for j in range(o.signs.size):
+        for j in range(r):
             z[j] = o.signs[j] * o.Z[t, j]
             own += z[j] * o.Z[t, j]
-        n = min(used + 1, c.sizes.size)
-        _join(z, c.sums, c.table[p], o.truth_price[p], joined[:n])
+        n = min(used + 1, K)
+        _join(z, sums, table[p], o.truth_price[p], joined[:n])
         for b in range(n):
-            joined[b] = c.h[b] + 2.0 * joined[b] + own
-            gain[b] = joined[b] * c.share[b] - c.worth[b]
-        left = 2.0 * (c.h[a] + own) - joined[a]
-        loss = c.worth[a] + o.shift
-        if c.sizes[a] > 1.0:
-            loss = c.worth[a] - left / (c.sizes[a] - 1.0)
-        best, most = a, loss + 1e-13 * scale
+            joined[b] = h[b] + 2.0 * joined[b] + own
+            gain[b] = joined[b] * share[b] - worth[b]
+        left = 2.0 * (h[a] + own) - joined[a]
+        loss = worth[a] + o.shift
+        if sizes[a] > 1.0:
+            loss = worth[a] - left / (sizes[a] - 1.0)
+        best, most = a, loss + rounding
         for b in range(n):
             if gain[b] > most and b != a:
                 best, most = b, gain[b]
         if best != a:
-            c.h[a], c.h[best] = left, joined[best]
-            _move(o, c, t, a, best)
+            h[a], h[best] = left, joined[best]
+            _add(o, t, -1.0, a, sums, table, h, sizes, share, worth)
+            _add(o, t, 1.0, best, sums, table, h, sizes, share, worth)
             labels[t] = best
             used = max(used, best + 1)
             moves += 1
-    return moves, used
+    return moves
+
+
+@inner()
+def _add(
+    o: GroupedObjective,
+    t: int,
+    sign: float,
+    b: int,
+    sums: Floats,
+    table: Floats,
+    h: Floats,
+    sizes: Floats,
+    share: Floats,
+    worth: Floats,
+) -> None:
+    """Put a sample into a cluster, or take it out of it, whose ``h`` is right already."""
+    for j in range(o.signs.size):
+        sums[j, b] += sign * o.Z[t, j]
+    table[o.truth[t], b] += sign
+    sizes[b] += sign
+    if sizes[b] == 0.0:
+        sums[:, b] = 0.0
+        h[b] = 0.0
+    _weigh(h, sizes, o.shift, b, share, worth)
+
+
+@inner()
+def _weigh(h: Floats, sizes: Floats, shift: float, b: int, share: Floats, worth: Floats) -> None:
+    """``1 / (size + 1)`` and ``h / size``; ``-d`` for an empty slot, what opening it brings."""
+    share[b] = 1.0 / (sizes[b] + 1.0)
+    worth[b] = h[b] / sizes[b] if sizes[b] > 0.0 else -shift
 
 
 @inner(fastmath={"reassoc", "contract", "nsz"})
@@ -221,21 +216,3 @@ def _join(z: Floats, sums: Floats, overlaps: Floats, price: float, out: Floats) 
         s0, s1, s2, s3 = sums[j], sums[j + 1], sums[j + 2], sums[j + 3]
         for b in range(out.size):
             out[b] += (z0 * s0[b] + z1 * s1[b]) + (z2 * s2[b] + z3 * s3[b])
-
-
-@inner()
-def _move(o: GroupedObjective, c: _Slots, t: int, a: int, b: int) -> None:
-    """Take sample t out of cluster a and put it into b; their ``h`` is right already."""
-    for j in range(o.signs.size):
-        c.sums[j, b] += o.Z[t, j]
-        c.sums[j, a] -= o.Z[t, j]
-    c.table[o.truth[t], b] += 1.0
-    c.table[o.truth[t], a] -= 1.0
-    c.sizes[b] += 1.0
-    c.sizes[a] -= 1.0
-    if c.sizes[a] == 0.0:
-        c.sums[:, a] = 0.0
-        c.h[a] = 0.0
-    for k in (a, b):
-        c.share[k] = 1.0 / (c.sizes[k] + 1.0)
-        c.worth[k] = c.h[k] / c.sizes[k] if c.sizes[k] > 0.0 else -o.shift

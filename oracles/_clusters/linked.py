@@ -28,30 +28,35 @@ class Chunks(NamedTuple):
     of: Ints
     """Chunk of each row, (T,)."""
     sums: Floats
-    """Sum of the rows of each, (C, r)."""
-    table: Floats
-    """How many rows it has of each true cluster, (C, K_i)."""
-    sizes: Floats
+    """Sum of the rows of each, how many it has of each true cluster, and of all, (C, r + K_i + 1).
+
+    The sum of a cluster's chunks is scored by ``sum_j weights[j] sums[j]^2 / sums[-1]``.
+    """
+    weights: Floats
+    """Signs of the columns and prices of the true clusters, (r + K_i,)."""
     first: Ints
     """``apart[first[c]:first[c + 1]]`` have to be apart from c, (C + 1,)."""
     apart: Ints
 
     @classmethod
     def from_links(cls, objective: GroupedObjective, constraint: Constraint) -> Chunks:
-        of = np.arange(objective.n_samples)
+        T, r = objective.Z.shape
+        of = np.arange(T)
         for group in constraint.together:
             of[list(group)] = group[0]
         of = numbered(of)
-        C = int(of.max()) + 1
-        sums, table = np.zeros((C, objective.Z.shape[1])), np.zeros((C, objective.truth_price.size))
-        np.add.at(sums, of, objective.Z)
-        np.add.at(table, (of, objective.truth), 1.0)
+        rows = np.zeros((T, r + objective.truth_price.size + 1))
+        rows[:, :r], rows[:, -1] = objective.Z, 1.0
+        rows[np.arange(T), r + objective.truth] = 1.0
+        sums = np.zeros((int(of.max()) + 1, rows.shape[1]))
+        np.add.at(sums, of, rows)
         pairs = {(int(of[i]), int(of[j])) for a, b in constraint.apart for i, j in ((a, b), (b, a))}
         if any(a == b for a, b in pairs):
             raise OracleError("rows that have to be together have to be apart as well")
         ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-        first = np.searchsorted(ends[:, 0], np.arange(C + 1)).astype(np.int64)
-        return cls(of, sums, table, np.bincount(of).astype(np.float64), first, ends[:, 1].copy())
+        first = np.searchsorted(ends[:, 0], np.arange(len(sums) + 1)).astype(np.int64)
+        weights = np.concatenate((objective.signs, -objective.truth_price))
+        return cls(of, sums, weights, first, ends[:, 1].copy())
 
 
 def best_under_links(
@@ -64,17 +69,26 @@ def best_under_links(
 ) -> Ints:
     """A clustering of large value that keeps samples together and apart, (T,)."""
     chunks, K = Chunks.from_links(objective, constraint), constraint.n_clusters
-    if K is not None and chunks.sizes.size < K:
+    if K is not None and len(chunks.sums) < K:
         raise OracleError(
-            f"cannot make {K} clusters out of {chunks.sizes.size} groups of rows that have to be "
+            f"cannot make {K} clusters out of {len(chunks.sums)} groups of rows that have to be "
             "together"
         )
     rng = np.random.default_rng(random_state)
     found = []
     for wishes in _wishes(objective, chunks, K, free, n_init, rng):
         home = _placed(chunks, wishes, K, rng)
-        if home is not None:
-            found.append(_improved(objective, chunks, home, K, max_sweeps, rng)[chunks.of])
+        if home is None:
+            continue
+        order = rng.permutation(home.size)
+        for _ in range(max_sweeps):
+            n = int(home.max()) + 1
+            n_slots = n if K is not None else min(home.size, 2 * n + 16)
+            moved = _sweep(chunks, objective.shift, home, n_slots, order, K is not None)
+            home = numbered(home)
+            if not moved:
+                break
+        found.append(home[chunks.of])
     if not found:
         raise OracleError(
             f"found no clustering into {K} clusters that keeps {len(constraint.apart)} pairs of "
@@ -93,16 +107,31 @@ def _wishes(
     rng: np.random.Generator,
 ) -> Iterator[Ints]:
     """For each start the clusters in the order in which each chunk would join them, (C, k)."""
-    C = chunks.sizes.size
+    C, sizes = len(chunks.sums), chunks.sums[:, -1]
     votes = np.zeros((C, int(free.max()) + 1))
     np.add.at(votes, (chunks.of, free), 1.0)
     yield np.argsort(-votes, axis=1, kind="stable")
-    points = chunks.sums[:, objective.signs > 0] / chunks.sizes[:, None]
+    points = chunks.sums[:, : objective.signs.size][:, objective.signs > 0] / sizes[:, None]
     n_seeds = min(votes.shape[1], C) if K is None else K
     for _ in range(n_init):
-        centres = points[_seeds(points, chunks.sizes, n_seeds, rng)]
+        centres = points[_seeds(points, sizes, n_seeds, rng)]
         distance = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2)
         yield np.argsort(distance, axis=1, kind="stable")
+
+
+def _seeds(points: Floats, weights: Floats, K: int, rng: np.random.Generator) -> Ints:
+    """K-means++ seeds among weighted points."""
+    chosen = [int(rng.choice(weights.size, p=weights / weights.sum()))]
+    nearest = np.full(weights.size, np.inf)
+    while len(chosen) < K:
+        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+        chance = weights * nearest
+        chance[chosen] = 0.0
+        if not chance.sum() > 0:
+            chance = np.ones(weights.size)
+            chance[chosen] = 0.0
+        chosen.append(int(rng.choice(weights.size, p=chance / chance.sum())))
+    return np.array(chosen)
 
 
 def _placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) -> Ints | None:
@@ -126,107 +155,49 @@ def _placed(c: Chunks, wishes: Ints, K: int | None, rng: np.random.Generator) ->
     return home
 
 
-def _improved(
-    o: GroupedObjective,
-    chunks: Chunks,
-    home: Ints,
-    K: int | None,
-    max_sweeps: int,
-    rng: np.random.Generator,
-) -> Ints:
-    """Move chunks while the objective rises; clusters ``0..K-1``, none empty, (C,)."""
-    order = rng.permutation(home.size)
-    for _ in range(max_sweeps):
-        n = int(home.max()) + 1
-        n_slots = n if K is not None else min(home.size, 2 * n + 16)
-        moved = _sweep(o.signs, o.truth_price, o.shift, chunks, home, n_slots, order, K is not None)
-        home = numbered(home)
-        if not moved:
-            break
-    return home
-
-
-def _seeds(points: Floats, weights: Floats, K: int, rng: np.random.Generator) -> Ints:
-    """K-means++ seeds among weighted points."""
-    chosen = [int(rng.choice(weights.size, p=weights / weights.sum()))]
-    nearest = np.full(weights.size, np.inf)
-    while len(chosen) < K:
-        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
-        chance = weights * nearest
-        chance[chosen] = 0.0
-        if not chance.sum() > 0:
-            chance = np.ones(weights.size)
-            chance[chosen] = 0.0
-        chosen.append(int(rng.choice(weights.size, p=chance / chance.sum())))
-    return np.array(chosen)
-
-
 @inner()
-def _h(signs: Floats, price: Floats, sums: Floats, table: Floats) -> float:
-    total = 0.0
-    for j in range(signs.size):
-        total += signs[j] * sums[j] * sums[j]
-    for k in range(price.size):
-        total -= price[k] * table[k] * table[k]
-    return total
+def _worth(weights: Floats, total: Floats, shift: float) -> float:
+    """The score of a cluster by the sum of its chunks; 0 for one that has none."""
+    if total[-1] == 0.0:
+        return 0.0
+    h = 0.0
+    for j in range(weights.size):
+        h += weights[j] * total[j] * total[j]
+    return h / total[-1] + shift
 
 
 @compiled()
-def _sweep(
-    signs: Floats,
-    price: Floats,
-    shift: float,
-    c: Chunks,
-    home: Ints,
-    n_slots: int,
-    order: Ints,
-    fixed: bool,
-) -> int:
+def _sweep(c: Chunks, shift: float, home: Ints, n_slots: int, order: Ints, fixed: bool) -> int:
     """Visit every chunk once; ``home`` changes in place. How many moved."""
-    sums, table = np.zeros((n_slots, signs.size)), np.zeros((n_slots, price.size))
-    sizes, members = np.zeros(n_slots), np.zeros(n_slots, np.int64)
+    sums, worth = np.zeros((n_slots, c.sums.shape[1])), np.zeros(n_slots)
     for x in range(home.size):
         sums[home[x]] += c.sums[x]
-        table[home[x]] += c.table[x]
-        sizes[home[x]] += c.sizes[x]
-        members[home[x]] += 1
-    worth = np.zeros(n_slots)
     for k in range(n_slots):
-        if members[k] > 0:
-            worth[k] = _h(signs, price, sums[k], table[k]) / sizes[k] + shift
+        worth[k] = _worth(c.weights, sums[k], shift)
     tiny = 1e-12 * (np.abs(worth).sum() + abs(shift))
     blocked, moves = np.zeros(n_slots, np.bool_), 0
     for x in order:
-        a = home[x]
-        if fixed and members[a] == 1:
+        a, own = home[x], c.sums[x]
+        if fixed and sums[a, -1] == own[-1]:
             continue
         blocked[:] = False
+        blocked[a] = True
         for i in range(c.first[x], c.first[x + 1]):
             blocked[home[c.apart[i]]] = True
-        rest = 0.0
-        if members[a] > 1:
-            left = _h(signs, price, sums[a] - c.sums[x], table[a] - c.table[x])
-            rest = left / (sizes[a] - c.sizes[x]) + shift
-        best, gain, worth_there = a, tiny, 0.0
-        seen_empty = False
+        rest = _worth(c.weights, sums[a] - own, shift)
+        best, gain, there = a, tiny, 0.0
+        seen_empty = fixed
         for b in range(n_slots):
-            empty = members[b] == 0
-            if b == a or blocked[b] or (empty and (fixed or seen_empty)):
+            empty = sums[b, -1] == 0.0
+            if blocked[b] or (empty and seen_empty):
                 continue
             seen_empty = seen_empty or empty
-            joined = _h(signs, price, sums[b] + c.sums[x], table[b] + c.table[x])
-            there = joined / (sizes[b] + c.sizes[x]) + shift
-            if rest + there - worth[a] - worth[b] > gain:
-                best, gain, worth_there = b, rest + there - worth[a] - worth[b], there
+            joined = _worth(c.weights, sums[b] + own, shift)
+            if rest + joined - worth[a] - worth[b] > gain:
+                best, gain, there = b, rest + joined - worth[a] - worth[b], joined
         if best != a:
-            sums[a] -= c.sums[x]
-            table[a] -= c.table[x]
-            sizes[a] -= c.sizes[x]
-            members[a] -= 1
-            sums[best] += c.sums[x]
-            table[best] += c.table[x]
-            sizes[best] += c.sizes[x]
-            members[best] += 1
-            worth[a], worth[best], home[x] = rest, worth_there, best
+            sums[a] -= own
+            sums[best] += own
+            worth[a], worth[best], home[x] = rest, there, best
             moves += 1
     return moves

@@ -41,7 +41,7 @@ def ward(objective: GroupedObjective, K: int | None, seed: int) -> Ints:
     centers = clusters.sums[:, objective.signs > 0] / clusters.sizes[:, None]
     tree = ward_tree(centers, clusters.sizes)
     if K is None:
-        K = tree.n_leaves - int(np.argmax(_level_values(objective, clusters, tree.merges)))
+        K = tree.n_leaves - int(np.argmax(_level_values(objective, clusters, tree.pairs)))
     return with_exactly(points, tree.cut(min(K, tree.n_leaves))[leaves], K)
 
 
@@ -120,20 +120,17 @@ def numbered(labels: NDArray[np.integer]) -> Ints:
 
 
 @compiled()
-def _level_values(o: GroupedObjective, leaves: Clusters, merges: Ints) -> Floats:
+def _level_values(o: GroupedObjective, leaves: Clusters, pairs: Ints) -> Floats:
     """The objective, up to a constant, after the first i merges of a tree, (L,)."""
-    L = leaves.sizes.size
-    sums = np.zeros((2 * L - 1, leaves.sums.shape[1]))
-    table = np.zeros((2 * L - 1, leaves.table.shape[1]))
-    sizes = np.zeros(2 * L - 1)
-    sums[:L], table[:L], sizes[:L] = leaves.sums, leaves.table, leaves.sizes
-    score = np.zeros(2 * L - 1)
-    score[:L] = leaves.h / leaves.sizes
-    values = np.zeros(L)
-    for i in range(L - 1):
-        a, b, c = merges[i, 0], merges[i, 1], L + i
-        sums[c], table[c], sizes[c] = sums[a] + sums[b], table[a] + table[b], sizes[a] + sizes[b]
-        h = np.sum(o.signs * sums[c] ** 2) - np.sum(o.truth_price * table[c] ** 2)
-        score[c] = h / sizes[c]
-        values[i + 1] = values[i] + score[c] - score[a] - score[b] - o.shift
+    sums, table, sizes = leaves.sums.copy(), leaves.table.copy(), leaves.sizes.copy()
+    score = leaves.h / leaves.sizes
+    values = np.zeros(sizes.size)
+    for i in range(sizes.size - 1):
+        a, b = pairs[i, 0], pairs[i, 1]
+        sums[a] += sums[b]
+        table[a] += table[b]
+        sizes[a] += sizes[b]
+        h = np.sum(o.signs * sums[a] ** 2) - np.sum(o.truth_price * table[a] ** 2)
+        values[i + 1] = values[i] + h / sizes[a] - score[a] - score[b] - o.shift
+        score[a] = h / sizes[a]
     return values

@@ -26,25 +26,20 @@ OVERHEAD = 8
 
 @dataclass(frozen=True, eq=False)
 class WardTree:
-    """The L - 1 merges of L leaves, the cheapest first.
+    """The L - 1 merges of L leaves, the cheapest first."""
 
-    Merge i makes cluster ``L + i`` (as in scipy.cluster.hierarchy).
-    """
-
-    merges: Ints
-    """(L - 1, 2)."""
+    pairs: Ints
+    """A leaf of either side, (L - 1, 2): the second joins the cluster that the first stands for."""
     costs: Floats
     """``Delta`` of each merge, nondecreasing, (L - 1,)."""
 
     @property
     def n_leaves(self) -> int:
-        """L."""
         return int(self.costs.size) + 1
 
     def cut(self, n_clusters: int) -> Ints:
         """Cluster of each leaf, ``0..n_clusters-1``, (L,), before the last merges are made."""
-        L = self.n_leaves
-        return np.asarray(_cut(self.merges[: L - n_clusters], L))
+        return np.asarray(_cut(self.pairs[: self.n_leaves - n_clusters], self.n_leaves))
 
 
 def ward_tree(centers: Floats, weights: Floats) -> WardTree:
@@ -59,7 +54,7 @@ def ward_tree(centers: Floats, weights: Floats) -> WardTree:
     for done, end in pieces(0, L - 1, 3.0 * L * (centers.shape[1] + OVERHEAD)):
         length = _chains(*work, pairs, costs, alive, place, chain, length, done, end)
     order = np.argsort(costs, kind="stable")
-    return WardTree(_relabelled(pairs[order], weights.size), costs[order])
+    return WardTree(pairs[order], costs[order])
 
 
 @compiled()
@@ -75,9 +70,7 @@ def _chains(
     done: int,
     end: int,
 ) -> int:
-    """Merges ``done, ..., end - 1``: the pairs, each by one leaf of either side, and their
-    costs.
-    """
+    """Make the merges ``done, ..., end - 1``; the new length of the chain."""
     L = weights.size
     n_alive = L - done
     while n_alive > L - end:
@@ -127,38 +120,16 @@ def _cost(centers: Floats, weights: Floats, a: int, b: int) -> float:
 
 
 @compiled()
-def _relabelled(pairs: Ints, n_leaves: int) -> Ints:
-    """Merges of leaves to merges of clusters, cluster ``L + i`` being made by merge i."""
-    parent = np.arange(2 * n_leaves - 1)
-    merges = np.empty_like(pairs)
-    for i in range(n_leaves - 1):
-        for side in range(2):
-            merges[i, side] = _root(parent, pairs[i, side])
-            parent[merges[i, side]] = n_leaves + i
-    return merges
-
-
-@compiled()
-def _cut(merges: Ints, n_leaves: int) -> Ints:
-    """Number the clusters that remain after ``merges`` by their first leaf."""
-    parent = np.arange(n_leaves + merges.shape[0])
-    for i in range(merges.shape[0]):
-        parent[merges[i, 0]] = parent[merges[i, 1]] = n_leaves + i
-    number, count = np.full(parent.size, -1), 0
+def _cut(pairs: Ints, n_leaves: int) -> Ints:
+    """Number the clusters that remain after these merges by their first leaf."""
+    stands_for, number, count = np.arange(n_leaves), np.full(n_leaves, -1), 0
+    for i in range(pairs.shape[0] - 1, -1, -1):  # whom a leaf joins may join another one later
+        stands_for[pairs[i, 1]] = stands_for[pairs[i, 0]]
     labels = np.empty(n_leaves, np.int64)
     for leaf in range(n_leaves):
-        root = _root(parent, leaf)
-        if number[root] < 0:
-            number[root] = count
+        home = stands_for[leaf]
+        if number[home] < 0:
+            number[home] = count
             count += 1
-        labels[leaf] = number[root]
+        labels[leaf] = number[home]
     return labels
-
-
-@inner()
-def _root(parent: Ints, node: int) -> int:
-    """The root of a node; halves the path on the way."""
-    while parent[node] != node:
-        parent[node] = parent[parent[node]]
-        node = parent[node]
-    return node
