@@ -23,8 +23,7 @@ import numpy as np
 
 from structsvm.errors import OracleError, PluginError
 from structsvm.oracles._segments.nodes import Allowed, Boundaries
-from structsvm.oracles._segments.rounding import rounding_of
-from structsvm.oracles._segments.search import best_path
+from structsvm.oracles._segments.search import best_path, rounding_of
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
@@ -89,9 +88,7 @@ class AllowedSegmentsOracle(Oracle):
             When nothing is allowed, or when the truth is no segmentation.
         """
         T = objective.n_samples
-        constraint.validate(T)
-        if constraint.has_links:
-            raise OracleError("links belong to clusterings; segments have boundaries")
+        self.refuse(constraint, T)
         K, boundaries = constraint.n_clusters, Boundaries.of(constraint, T)
         found = best_path(objective, boundaries, K, _allowed(self.rule, T))
         if found is None:

@@ -24,11 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from structsvm.errors import OracleError
-from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._clusters.compression import compress_objective
 from structsvm.oracles._clusters.hartigan import GroupedObjective, improve
 from structsvm.oracles._clusters.linked import best_under_links
-from structsvm.oracles._clusters.starts import across, kmeans, ward, with_exactly
+from structsvm.oracles._clusters.starts import across, kmeans, numbered, ward, with_exactly
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.parallel import single_threaded
 from structsvm.partitions.equivalence import EquivalenceMatrix
@@ -117,10 +116,15 @@ class ClusteringOracle(Oracle):
             Labels; partitions into another number of clusters than K are merged or split first.
         """
         T = objective.n_samples
-        K = number_of_clusters(constraint, T, links=True)
+        self.refuse(constraint, T)
+        K = constraint.n_clusters
         grouped = GroupedObjective.of(objective)
         order = np.random.default_rng(self.random_state).permutation(T)
-        given = [_start(labels, grouped, K) for labels in starts]
+        given = []
+        for labels in starts:
+            if len(labels) != T:  # beyond which compiled code would write
+                raise OracleError(f"a start labels {len(labels)} samples, the objective has {T}")
+            given.append(with_exactly(grouped.points, numbered(labels), K))
         with single_threaded():
             bound, rounded = self._relaxed(objective, K)
             starts = (*rounded, *self._starts(objective, grouped, K), *given)
@@ -158,7 +162,7 @@ class ClusteringOracle(Oracle):
             k = objective.truth.n_clusters if K is None else K
             yield across(grouped.truth, k)
             if objective.truth.is_partition:
-                yield grouped.truth if K is None else with_exactly(points, grouped.truth, K)
+                yield with_exactly(points, grouped.truth, K)
             rng = np.random.default_rng(self.random_state)
             for _ in range((self.n_init + 1) // 2):
                 yield rng.permutation(np.arange(grouped.n_samples) % k)
@@ -172,14 +176,3 @@ class ClusteringOracle(Oracle):
         directions = basis.lift(M.V[:, 1:])
         K = K or min(M.n_clusters, M.V.shape[1])
         return bound, (kmeans(directions, K, 1, self.random_state),)
-
-
-def _start(labels: Ints, objective: GroupedObjective, K: int | None) -> Ints:
-    """A partition handed in, with K clusters if K is known."""
-    if len(labels) != objective.n_samples:  # beyond which compiled code would write
-        raise OracleError(
-            f"a start labels {len(labels)} samples, the objective has {objective.n_samples}"
-        )
-    canonical = EquivalenceMatrix.from_labels(labels).labels
-    assert canonical is not None
-    return canonical if K is None else with_exactly(objective.points, canonical, K)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import OracleError
-from structsvm.oracles._checks import number_of_clusters
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import (
     UNCONSTRAINED,
@@ -70,12 +69,13 @@ class ExhaustiveOracle(Oracle):
                 f"there are too many {what} of {T} samples to look at each (at most {most} "
                 "samples): use a sequential, spectral or clustering oracle"
             )
+        self.refuse(constraint, T)
         if self.contiguous:
-            constraint.validate(T)
             labels = all_segmentations(T)
             labels = labels[_respects_boundaries(labels, constraint)]
         else:
-            number_of_clusters(constraint, T)
+            if constraint.has_boundaries:
+                raise OracleError("boundaries and regions belong to segmentations")
             labels = all_partitions(T)
         if constraint.n_clusters is not None:
             labels = labels[labels.max(axis=1) == constraint.n_clusters - 1]

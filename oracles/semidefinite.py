@@ -33,7 +33,6 @@ import numpy as np
 
 from structsvm.errors import OracleError
 from structsvm.masters.cvxpy import raw_answer
-from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._clusters.starts import kmeans
 from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.parallel import single_threaded
@@ -106,7 +105,7 @@ class SemidefiniteOracle(Oracle):
         OracleError
             When there are too many samples, the constraint cannot be satisfied or the solver fails.
         """
-        self._number_of_clusters(constraint, objective.n_samples)
+        self.refuse(constraint, objective.n_samples)
         search = ClusteringOracle(random_state=self.random_state)
         first = search.maximize(objective, constraint)
         if _is_tight(first.value, first.upper_bound, objective):
@@ -128,8 +127,13 @@ class SemidefiniteOracle(Oracle):
         """Solve the program itself and certify its bound; errors are those of :meth:`maximize`."""
         import cvxpy as cp
 
-        T = objective.n_samples
-        K = self._number_of_clusters(constraint, T)
+        T, K = objective.n_samples, constraint.n_clusters
+        self.refuse(constraint, T)
+        if T > self.max_samples:
+            raise OracleError(
+                f"{T} samples are too many for a semidefinite program "
+                f"(max_samples={self.max_samples}): use a spectral or clustering oracle"
+            )
         A = objective.dense()
         unit = max(float(np.abs(A).max()), np.finfo(float).tiny)
         M = cp.Variable((T, T), PSD=True)
@@ -164,15 +168,6 @@ class SemidefiniteOracle(Oracle):
                 f"{self.solver} failed on the semidefinite relaxation ({failure}): "
                 f"try another solver of {cp.installed_solvers()}"
             )
-
-    def _number_of_clusters(self, constraint: Constraint, n_samples: int) -> int | None:
-        K = number_of_clusters(constraint, n_samples)
-        if n_samples > self.max_samples:
-            raise OracleError(
-                f"{n_samples} samples are too many for a semidefinite program "
-                f"(max_samples={self.max_samples}): use a spectral or clustering oracle"
-            )
-        return K
 
 
 def certified_bound(A: Floats, N: Floats, K: int | None) -> float:

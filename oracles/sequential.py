@@ -12,12 +12,13 @@ from structsvm.errors import OracleError
 from structsvm.oracles._segments.nodes import Boundaries
 from structsvm.oracles._segments.prices import loss_curves, price_path
 from structsvm.oracles._segments.recordings import Found, Recordings, segment_all
-from structsvm.oracles._segments.rounding import is_negligible, rounding_of
 from structsvm.oracles._segments.search import (
     SegmentSearch,
     all_positive,
     best_path,
     best_paths,
+    is_negligible,
+    rounding_of,
     splitting_price,
 )
 from structsvm.oracles._segments.table import OVERHEAD, truth_of
@@ -117,7 +118,7 @@ class SequentialOracle(Oracle):
     def _maximize_alone(self, objective: TraceObjective, constraint: Constraint) -> Argmax:
         T, K = objective.n_samples, constraint.n_clusters
         truth_of(objective)
-        constraint.validate(T)
+        self.refuse(constraint, T)
         boundaries = Boundaries.of(constraint, T)
         required = boundaries.required.size - 1
         path = None

@@ -26,7 +26,6 @@ import numpy as np
 import scipy.linalg
 
 from structsvm.errors import OracleError
-from structsvm.oracles._checks import number_of_clusters
 from structsvm.oracles._clusters.compression import (
     Basis,
     CompressedData,
@@ -85,9 +84,11 @@ class SpectralOracle(Oracle):
             When the constraint cannot be satisfied, or when the maximiser has so many null
             directions that its factor would not fit into memory (a positive shift with unknown K).
         """
-        K = number_of_clusters(constraint, objective.n_samples)
+        self.refuse(constraint, objective.n_samples)
         data, signs, weight, basis = compress_objective(objective)
-        M, bound = self.maximize_compressed(data, signs, weight, objective.shift, K)
+        M, bound = self.maximize_compressed(
+            data, signs, weight, objective.shift, constraint.n_clusters
+        )
         with single_threaded():
             y = _lift(M, basis)
             value = objective.value(y)

@@ -306,7 +306,7 @@ def test_deterministic_and_safe_in_threads() -> None:
     [
         (Constraint(n_clusters=5), "cannot make 5 clusters out of 4 samples"),
         (Constraint(n_clusters=0), "cannot make 0 clusters"),
-        (Constraint(forbidden=(2,)), "belong to segmentations"),
+        (Constraint(forbidden=(2,)), "does not take boundaries"),
     ],
 )
 def test_impossible_constraints(constraint: Constraint, message: str) -> None:

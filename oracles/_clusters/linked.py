@@ -163,7 +163,7 @@ def _worth(weights: Floats, total: Floats, shift: float) -> float:
     h = 0.0
     for j in range(weights.size):
         h += weights[j] * total[j] * total[j]
-    return h / total[-1] + shift
+    return float(h / total[-1] + shift)
 
 
 @compiled()

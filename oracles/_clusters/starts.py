@@ -48,10 +48,7 @@ def ward(objective: GroupedObjective, K: int | None, seed: int) -> Ints:
 def ward_levels(points: Floats, prices: Floats, seed: int) -> list[Ints]:
     """Ward's partition at the level where merges begin to cost more than each price."""
     leaves = _leaves(points, seed)
-    sizes = np.bincount(leaves).astype(np.float64)
-    centers = np.zeros((sizes.size, points.shape[1]))
-    np.add.at(centers, leaves, points)
-    tree = ward_tree(centers / sizes[:, None], sizes)
+    tree = ward_tree(*_centers(points, leaves))
     counts = tree.n_leaves - np.searchsorted(tree.costs, prices, side="right")
     cuts = {K: tree.cut(K)[leaves] for K in set(counts.tolist())}
     return [cuts[K] for K in counts.tolist()]
@@ -64,15 +61,12 @@ def across(truth: Ints, K: int) -> Ints:
     return labels
 
 
-def with_exactly(points: Floats, labels: Ints, K: int) -> Ints:
-    """The partition merged or split into exactly K non-empty clusters."""
+def with_exactly(points: Floats, labels: Ints, K: int | None) -> Ints:
+    """The partition merged or split into exactly K non-empty clusters, if K is known."""
     found = int(labels.max()) + 1
-    if found == K:
+    if K is None or found == K:
         return labels
-    sizes = np.bincount(labels).astype(np.float64)
-    centers = np.zeros((found, points.shape[1]))
-    np.add.at(centers, labels, points)
-    centers /= sizes[:, None]
+    centers, sizes = _centers(points, labels)
     if found > K:
         return ward_tree(centers, sizes).cut(K)[labels]
     distance = np.sum((points - centers[labels]) ** 2, axis=1)
@@ -85,6 +79,14 @@ def with_exactly(points: Floats, labels: Ints, K: int) -> Ints:
             result[t] = found
             found += 1
     return result
+
+
+def _centers(points: Floats, labels: Ints) -> tuple[Floats, Floats]:
+    """The means and the sizes of clusters."""
+    sizes = np.bincount(labels).astype(np.float64)
+    centers = np.zeros((sizes.size, points.shape[1]))
+    np.add.at(centers, labels, points)
+    return centers / sizes[:, None], sizes
 
 
 def _leaves(points: Floats, seed: int) -> Ints:

@@ -14,7 +14,6 @@ the model, in which ``C`` and ``a`` are linearised, which is convex.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,60 +40,32 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class CutHinge(ABC):
-    """The hinge loss of one labelled graph."""
-
+class _LabelledGraph:
     similarity: Similarity
     Y: Floats
     """True clusters of the nodes, (T, K)."""
     margin: float
     """``kappa``."""
 
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """How many eigenvectors the maximiser has."""
 
-    @property
-    @abstractmethod
-    def constant(self) -> float:
-        """What the loss has besides the eigenvalues."""
-
-    @abstractmethod
-    def at(self, L: Floats) -> Point:
-        """The hinge at ``B = L L^T``."""
-
-    @abstractmethod
-    def gradient(self, point: Point, V: Floats) -> Floats:
-        """Of ``Tr(V^T C V) - a`` with ``V`` fixed, (P, P)."""
-
-    @abstractmethod
-    def derivative(self, point: Point, direction: Floats) -> CutOperator:
-        """``C + dC`` when ``B`` moves along a symmetric matrix (P, P)."""
-
-    @abstractmethod
-    def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
-        """The loss of a partition plus its score less the truth's, and the gradient, (P, P)."""
-
-
-class NormalizedHinge(CutHinge):
-    """Of the normalized cut."""
+class NormalizedHinge(_LabelledGraph):
+    """The hinge loss of a labelled graph for the normalized cut."""
 
     @property
     def count(self) -> int:
-        """``sqrt(d)`` is there already."""
+        """How many eigenvectors the maximiser has besides ``sqrt(d)``."""
         return int(self.Y.shape[1]) - 1
 
     @property
     def constant(self) -> float:
-        """``sqrt(d)`` has the score 1 and overlaps with the truth by 1."""
+        """What the loss has besides: ``sqrt(d)`` has the score 1, and overlaps with the truth."""
         return self.margin * 2.0 * self.count + 1.0
 
     def at(self, L: Floats) -> Point:
-        """``C = S - 2 kappa M_i``, less a multiple of the projector on ``sqrt(d)``."""
+        """At ``B = L L^T``, ``C = S - 2 kappa M_i`` less a multiple of the projector on sqrt(d)."""
         W = self.similarity(L)
         d, Y = W.degrees, self.Y
-        U = _normalized(Y, d)
+        U = np.sqrt(d)[:, None] * Y / np.sqrt(Y.T @ d)
         u0 = np.sqrt(d / d.sum())
         core = np.diag([*np.full(Y.shape[1], -2.0 * self.margin), -DEFLATION])
         vectors = np.column_stack([U, u0])
@@ -102,6 +73,7 @@ class NormalizedHinge(CutHinge):
         return Point(W, operator, _association(W, Y).sum())
 
     def gradient(self, point: Point, V: Floats) -> Floats:
+        """Of ``Tr(V^T C V) - a`` with ``V`` fixed, (P, P)."""
         W, Y = point.W, self.Y
         d = W.degrees
         volumes = Y.T @ d
@@ -114,7 +86,7 @@ class NormalizedHinge(CutHinge):
         return self.similarity.gradient(W, plus, minus, degree)
 
     def derivative(self, point: Point, direction: Floats) -> CutOperator:
-        """``dS`` and the moves of the truth and of ``sqrt(d)``."""
+        """``C + dC`` when ``B`` moves along a symmetric matrix (P, P)."""
         W, Y, K = point.W, self.Y, self.Y.shape[1]
         d = W.degrees
         r = 1.0 / np.sqrt(d)
@@ -134,7 +106,7 @@ class NormalizedHinge(CutHinge):
         return CutOperator(matrix, vectors, core)
 
     def partition(self, point: Point, M: EquivalenceMatrix) -> tuple[float, Floats]:
-        """The association within clusters is K less the cut; the loss counts nodes."""
+        """The loss of a partition plus its score less the truth's, and the gradient, (P, P)."""
         W, Y = point.W, self.Y
         d, labels = W.degrees, _indicators(M)
         found, true = _association(W, labels), _association(W, Y)
@@ -145,8 +117,8 @@ class NormalizedHinge(CutHinge):
         return float(value), self.similarity.gradient(W, plus, minus, degree)
 
 
-class PlainHinge(CutHinge):
-    """The paper's: ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
+class PlainHinge(_LabelledGraph):
+    """That of the paper: ``kappa |M - M_i|^2 + Tr(W_B (M - M_i)) / T``."""
 
     @property
     def count(self) -> int:
@@ -183,9 +155,7 @@ class PlainHinge(CutHinge):
         return value, self.gradient(point, U)
 
 
-def _normalized(Y: Floats, d: Floats) -> Floats:
-    """``D^{1/2} Y (Y^T D Y)^{-1/2}``: orthonormal."""
-    return np.asarray(np.sqrt(d)[:, None] * Y / np.sqrt(Y.T @ d))
+CutHinge = NormalizedHinge | PlainHinge
 
 
 def _association(W: Weights, Y: Floats) -> Floats:
