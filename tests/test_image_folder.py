@@ -133,7 +133,7 @@ def test_what_cannot_be_read_names_the_file(folder, tmp_path):
         ([], None, "no images were given"),
         ("nowhere", None, "nowhere: no such file or folder"),
         ("img/b.png", "nowhere", "nowhere: no such folder"),
-        ("mask/a.npy", None, "not a kind of image that is read"),
+        ("mask/a.npy", None, "no images"),
         ("empty", None, "no images"),
         ("img/b.png", None, "no folder of masks was given"),
     ],

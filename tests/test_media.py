@@ -95,7 +95,7 @@ class TestErrors:
     def test_a_stream_that_is_not_there(self, tmp_path):
         path = write_media(tmp_path / "silent.mkv", pictures=stripes(4, "down"))
         for stream in ("audio", "both"):
-            with pytest.raises(DataError, match=r"silent\.mkv: it has no audio .*stream='video'"):
+            with pytest.raises(DataError, match=r"silent\.mkv: it has no audio stream, only video"):
                 read_media(path, stream=stream)
 
     def test_names_are_no_addresses(self, show, tmp_path):
@@ -117,7 +117,7 @@ class TestErrors:
     def test_a_truncated_film(self, show, tmp_path):
         content = show.read_bytes()
         (tmp_path / "part.mkv").write_bytes(content[: len(content) // 3])
-        with pytest.raises(DataError, match=r"seconds of the 9 that it says .*: it is trunc"):
+        with pytest.raises(DataError, match=r"of the 9 seconds that it says .*: it is trunc"):
             read_media(tmp_path / "part.mkv")
 
     def test_damaged_bytes_are_told_or_refused(self, show, tmp_path, rng):
@@ -138,7 +138,7 @@ class TestErrors:
             frame.sample_rate = RATE
             for piece in (frame, None):
                 container.mux(stream.encode(piece))
-        with pytest.raises(DataError, match=r"nan\.wav: sound after 0 seconds is not finite"):
+        with pytest.raises(DataError, match=r"nan\.wav: .*: sound that is not finite"):
             read_media(path)
 
     def test_labels_are_elsewhere(self, show):

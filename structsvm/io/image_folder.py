@@ -91,12 +91,12 @@ def read_images(
     ('sky', (4, 6, 3))
     """
     paths = [paths] if isinstance(paths, str | PathLike) else paths
+    if masks is not None and not os.path.isdir(masks):
+        raise DataError(f"{masks}: no such folder")
     found: list[LabelledImage] = []
     for path in map(Path, paths):
         files, beside = _images_of(path)
         folder = beside if masks is None else Path(masks)
-        if masks is not None and not os.path.isdir(masks):
-            raise DataError(f"{masks}: no such folder")
         found += [_read(file, folder, need_labels, max_pixels) for file in files]
     if not found:
         raise DataError("no images were given: name files or folders")
@@ -135,21 +135,19 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     """The image files of a path, and the folder of their label maps if it lies beside them."""
     if not os.path.exists(path):  # nor has one a name that is too long
         raise DataError(f"{path}: no such file or folder")
-    if path.is_file():
-        if path.suffix.lower() not in KINDS:
-            raise DataError(f"{path}: not a kind of image that is read; give {', '.join(KINDS)}")
+    if path.is_file() and path.suffix.lower() in KINDS:
         return [path], None
-    inside = {entry.name.lower(): entry for entry in path.iterdir() if entry.is_dir()}
-    images = next((inside[name] for name in IMAGE_FOLDERS if name in inside), None)
-    masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
-    for folder in (path, images):
-        entries = [] if folder is None else [one for one in folder.iterdir() if one.is_file()]
-        files = [
-            one for one in entries if one.suffix.lower() in KINDS and not one.name.startswith(".")
-        ]
+    inside = {entry.name.lower(): entry for entry in path.iterdir()} if path.is_dir() else {}
+    images, masks = (
+        next((inside[name] for name in names if name in inside and inside[name].is_dir()), None)
+        for names in (IMAGE_FOLDERS, MASK_FOLDERS)
+    )
+    for entries in (inside.values(), [] if images is None else images.iterdir()):
+        files = {one for one in entries if one.is_file() and one.suffix.lower() in KINDS}
+        files -= {one for one in files if one.name.startswith(".")}
         if files:
-            return sorted(set(files) - set(made_of_images(files))), masks
-    raise DataError(f"{path}: no images ({', '.join(KINDS)}) in this folder")
+            return sorted(files.difference(made_of_images(files))), masks
+    raise DataError(f"{path}: no images ({', '.join(KINDS)})")
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:
@@ -168,23 +166,17 @@ def _read(
     path: Path, masks: Path | None, need_labels: bool, max_pixels: int | None
 ) -> LabelledImage:
     image, labels = pixels_of(path, max_pixels), None
-    mask = None if masks is None else _same_named(path, masks)
-    if mask is None and need_labels:
-        where = "and no folder of masks was given" if masks is None else f"in {masks}"
-        raise DataError(f"{path}: no label map of that name {where}")
-    if mask is not None:
-        labels = label_map_of(mask, max_pixels)
+    # the label map of its name, or else of its name with ``_mask`` added
+    kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
+    names = [f"{path.stem}{end}{kind}" for end in ("", MASK) for kind in kinds]
+    maps = [masks / name for name in names] if masks is not None else []
+    maps = [one for one in maps if one.is_file() and one.resolve() != path.resolve()]
+    if maps:
+        labels = label_map_of(maps[0], max_pixels)
         if labels.shape != image.shape[:2]:
             sizes = [f"{one.shape[0]} x {one.shape[1]}" for one in (labels, image)]
-            raise DataError(f"{mask} has {sizes[0]} pixels, {path} has {sizes[1]}")
+            raise DataError(f"{maps[0]} has {sizes[0]} pixels, {path} has {sizes[1]}")
+    elif need_labels:
+        where = "and no folder of masks was given" if masks is None else f"in {masks}"
+        raise DataError(f"{path}: no label map of that name {where}")
     return LabelledImage(printable(path.stem), image, labels, str(path))
-
-
-def _same_named(path: Path, masks: Path) -> Path | None:
-    """The label map of an image: that of its name, or else of its name with ``_mask`` added."""
-    kinds = [spelled for kind in MASK_KINDS for spelled in (kind, kind.upper())]
-    for name in (f"{path.stem}{end}{kind}" for end in ("", MASK) for kind in kinds):
-        candidate = masks / name
-        if candidate.is_file() and candidate.resolve() != path.resolve():
-            return candidate
-    return None

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from scipy.fft import dct, fft2, ifft2, rfft, rfftfreq
 
 from structsvm.data.times import TimeAxis
-from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
-from structsvm.io.recording import Recording, listed
+from structsvm.errors import DataError, DataWarning, printable, warn
+from structsvm.io.recording import Recording
 from structsvm.support.arrays import Floats
+from structsvm.support.checks import refuse_unlisted
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted
 from structsvm.support.progress import tell
@@ -57,7 +58,6 @@ MEDIA = (
     *(".wav", ".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aiff"),
 )
 """Kinds of files of sound and moving pictures."""
-STREAMS = ("audio", "video", "both")
 FEATURES = {"audio": SOUND, "video": PICTURE}
 PICTURES = 4  # of a second that are described, at most
 LONGEST = 48 * 3600  # seconds; time stamps beyond are damaged
@@ -127,16 +127,11 @@ def read_streams(
     path: Path, name: str, stream: str | None = None, wanted: Sequence[str] = ()
 ) -> Recording:
     """As :func:`read_media`; only the streams that the features ``wanted`` are of, if known."""
-    if stream not in (None, *STREAMS):
-        raise SettingsError(f"stream must be one of {listed(STREAMS)}, got {stream!r}")
+    refuse_unlisted("stream", stream, (None, "audio", "video", "both"))
+    asked = ["audio", "video"] if stream in (None, "both") else [str(stream)]
     if wanted and set(wanted) <= {*SOUND, *PICTURE}:
         asked = [kind for kind, features in FEATURES.items() if set(features) & set(wanted)]
-    else:
-        asked = ["audio", "video"] if stream in (None, "both") else [stream]
-    hint = "; stream={0!r} reads that alone"
-    if wanted:
-        hint = ", but features that were learned from are of it"
-    described = _described(path, asked, bool(wanted) or stream is not None, hint)
+    described = _described(path, asked, bool(wanted) or stream is not None)
     features = tuple(feature for kind in described for feature in FEATURES[kind])
     lengths = {kind: len(rows) for kind, rows in described.items()}
     T = min(lengths.values())
@@ -150,95 +145,80 @@ def read_streams(
     return Recording(name, np.ascontiguousarray(X), None, features, str(path), time=time)
 
 
-def _described(
-    path: Path, asked: Sequence[str], needed: bool, hint: str
-) -> dict[str, list[Floats]]:
+def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list[Floats]]:
     """A row for each second of each stream, decoded in one pass."""
     av = require("av", "media", "reading sound and pictures")
     forgiving = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
     found: dict[str, _Sound | _Pictures] = {}
-    kind, damaged, reached = "", 0, 0.0
+    damaged, reached = 0, 0.0
     try:
         # A file, because FFmpeg takes some names for addresses of other places.
         with path.open("rb") as file, av.open(file, **forgiving) as container:
-            streams = _streams(path, container, asked, needed, hint)
+            streams = _streams(path, container, asked, needed)
             kinds = {stream.index: kind for kind, stream in streams.items()}
             begin = (container.start_time or 0) / av.time_base
-            length = None if container.duration is None else container.duration / av.time_base
-            found = {kind: (_Sound if kind == "audio" else _Pictures)(path, av) for kind in streams}
-            kind = next(iter(streams))
+            length = (container.duration or 0) / av.time_base  # 0 if it is not known
+            found = {kind: (_Sound if kind == "audio" else _Pictures)(av) for kind in streams}
             for packet in container.demux(list(streams.values())):
-                kind = kinds[packet.stream.index]
                 for frame in packet.decode():
                     damaged += frame.is_corrupt
                     at = None if frame.time is None else frame.time - begin
                     if at is not None and at > LONGEST:
-                        raise DataError(f"{path}: a time stamp of {at:.0f} s: it is damaged")
-                    found[kind].take(frame, at)
+                        raise ValueError(f"a time stamp of {at:.0f} s")
+                    found[kinds[packet.stream.index]].take(frame, at)
                     if length and at is not None and at >= reached:
                         tell(f"reading {path.name}", at / length)
                         reached = at + 1
             for described in found.values():
                 described.end()
             seconds = max(len(described.rows) for described in found.values())
-            is_exact = container.format.name in EXACT
-            if length and is_exact and seconds < 0.95 * length - UNEVEN:
-                raise DataError(
-                    f"{path}: {counted(seconds, 'second')} of the {length:.0f} that it says it "
-                    "has: it is truncated; copy it again, or convert what is there with ffmpeg"
+            if container.format.name in EXACT and seconds < 0.95 * length - UNEVEN:
+                raise ValueError(
+                    f"of the {length:.0f} seconds that it says it has: it is truncated"
                 )
     except DataError:
         raise
     except (av.error.FFmpegError, OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        if not found:
-            raise DataError(
-                f"{path}: no file of sound or pictures, or damaged: {reason}"
-            ) from error
         raise DataError(
-            f"{path}: its {kind} cannot be decoded after {counted(len(found[kind].rows), 'second')}"
-            f" ({reason}): ffmpeg -i {path.name} repaired{path.suffix} keeps what can be"
+            f"{path}: no file of sound or pictures, or damaged: {reason}; ffmpeg -i {path.name} "
+            f"repaired{path.suffix} keeps what can be decoded"
         ) from error
     if damaged:
         warn(f"{path}: damaged in {counted(damaged, 'frame')}, which FFmpeg mended", DataWarning)
     return {kind: described.rows for kind, described in found.items()}
 
 
-def _streams(
-    path: Path, container: Any, asked: Sequence[str], needed: bool, hint: str
-) -> dict[str, Any]:
+def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> dict[str, Any]:
     """The first stream of each kind that is asked for; all of them must be there if ``needed``."""
     cover = require("av.stream", "media", "reading sound and pictures").Disposition.attached_pic
     there: dict[str, Any] = {}
     for kind in FEATURES:
         own = [s for s in getattr(container.streams, kind) if not s.disposition & cover]
-        if own:
-            there[kind] = own[0]
+        there |= {kind: own[0]} if own else {}
     missing = [kind for kind in asked if kind not in there]
     if missing and (needed or len(missing) == len(asked)):
-        other = next(iter(there), None)
-        has = "neither audio nor video" if other is None else f"only {other}{hint.format(other)}"
-        raise DataError(f"{path}: it has no {missing[0]} stream, {has}")
-    found = {kind: there[kind] for kind in asked if kind in there}
-    if "video" in found:
-        found["video"].thread_type = "AUTO"
-    return found
+        raise DataError(
+            f"{path}: it has no {missing[0]} stream, only {' and '.join(there) or 'neither'}; "
+            "stream= reads one alone, and features that were learned from need theirs"
+        )
+    if "video" in there:
+        there["video"].thread_type = "AUTO"
+    return {kind: there[kind] for kind in asked if kind in there}
 
 
 class _Sound:
     """Describes each second of sound; what is missing between time stamps is silence."""
 
-    def __init__(self, path: Path, av: Any) -> None:
-        self.path = path
+    def __init__(self, av: Any) -> None:
         self.rows: list[Floats] = []
+        self._left: Samples = np.empty(0, dtype=np.float32)
         self._resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
-        self._waiting: list[Samples] = []
-        self._n_waiting = 0
 
     def take(self, frame: Any, at: float | None) -> None:
-        """Add a frame that begins ``at`` seconds."""
+        """Add a frame that begins ``at`` seconds; None adds what the resampler has left."""
         if at is not None:
-            lacking = at - len(self.rows) - self._n_waiting / RATE
+            lacking = at - len(self.rows) - self._left.size / RATE
             while lacking > GAP:
                 self._add(np.zeros(int(min(lacking, 1.0) * RATE), dtype=np.float32))
                 lacking -= 1.0
@@ -247,62 +227,45 @@ class _Sound:
 
     def end(self) -> None:
         """Describe what is left; half a second is a second."""
-        for piece in self._resampler.resample(None):
-            self._add(piece.to_ndarray()[0])
-        if self._n_waiting >= max(RATE // 2, WINDOW):
-            self.rows.append(describe_second(np.concatenate(self._waiting)))
+        self.take(None, None)
+        if self._left.size >= max(RATE // 2, WINDOW):
+            self.rows.append(describe_second(self._left))
 
     def _add(self, samples: Samples) -> None:
         if not (np.abs(samples) < LOUDEST).all():  # nor if one is not a number
-            raise DataError(
-                f"{self.path}: sound after {counted(len(self.rows), 'second')} is not finite, or "
-                "far too loud: it is damaged"
-            )
-        self._waiting.append(samples)
-        self._n_waiting += samples.size
-        if self._n_waiting < RATE:
-            return
-        waiting = np.concatenate(self._waiting)
-        n_full = waiting.size // RATE
-        for second in range(n_full):
-            self.rows.append(describe_second(waiting[second * RATE : (second + 1) * RATE]))
-        self._waiting = [waiting[n_full * RATE :].copy()]
-        self._n_waiting = self._waiting[0].size
+            raise ValueError("sound that is not finite, or far too loud")
+        left = np.concatenate([self._left, samples])
+        n = left.size // RATE
+        self.rows += map(describe_second, left[: n * RATE].reshape(n, RATE))
+        self._left = left[n * RATE :]
 
 
 class _Pictures:
     """Describes up to :data:`PICTURES` pictures of each second; one without any is as the last."""
 
-    def __init__(self, path: Path, av: Any) -> None:
+    def __init__(self, av: Any) -> None:
         self.rows: list[Floats] = []
-        self._second = 0
-        self._due = 0.0
-        self._described: list[Floats] = []
         self._last = 0.0
+        self._part = -1
+        self._seconds: dict[int, tuple[Floats, int]] = {}
+        """The sum of what its pictures are described by, and how many they are."""
 
     def take(self, frame: Any, at: float | None) -> None:
         """Add a picture that appears ``at`` seconds."""
-        at = self._last if at is None else max(at, 0.0)
-        self._last = max(at, self._last)
-        if at >= self._second + 1:
-            self._close(int(at))
-        if at < self._due and self._described:
+        self._last = self._last if at is None else max(at, self._last)
+        if int(self._last * PICTURES) == self._part:
             return
-        self._due = (np.floor(at * PICTURES) + 1) / PICTURES
+        self._part = int(self._last * PICTURES)
         small = frame.reformat(width=SIZE, height=SIZE, format="rgb24", interpolation="AREA")
-        self._described.append(describe_picture(small.to_ndarray()))
+        total, n = self._seconds.get(int(self._last), (np.zeros(len(PICTURE)), 0))
+        self._seconds[int(self._last)] = total + describe_picture(small.to_ndarray()), n + 1
 
     def end(self) -> None:
-        """Describe the last second."""
-        if self._described:
-            self._close(self._second + 1)
-
-    def _close(self, second: int) -> None:
-        """End the seconds before this one."""
-        if self._described:
-            self.rows += [np.mean(self._described, axis=0)] * (self._second + 1 - len(self.rows))
-        self.rows += self.rows[-1:] * (second - len(self.rows))
-        self._second, self._described = second, []
+        """Describe every second."""
+        last = next(iter(self._seconds.values()), (np.empty(0), 1))
+        for second in range(max(self._seconds, default=-1) + 1):
+            last = self._seconds.get(second, last)
+            self.rows.append(last[0] / last[1])
 
 
 def describe_second(samples: Samples) -> Floats:
@@ -361,20 +324,15 @@ def describe_picture(pixels: Pixels) -> Floats:
     energies = filtered.reshape(-1, 2, half, 2, half).mean(axis=(2, 4)).ravel()
     color = require("skimage.color", "media", "describing pictures")
     hue, saturation, value = color.rgb2hsv(pixels).reshape(-1, 3).T
-    return np.concatenate(
-        [
-            np.log(np.maximum(energies, FLAT)),
-            _shares(hue, HUES, saturation),
-            _shares(saturation, LEVELS),
-            _shares(value, LEVELS),
-        ]
-    )
-
-
-def _shares(values: Floats, bins: int, weights: Floats | None = None) -> Floats:
-    """The part of the pixels in each of equal bins of [0, 1], all zero if no pixel counts."""
-    counts = np.histogram(values, bins, (0.0, 1.0), weights=weights)[0].astype(np.float64)
-    return counts / values.size
+    shares = [
+        np.histogram(values, bins, (0.0, 1.0), weights=weights)[0] / hue.size
+        for values, bins, weights in (
+            (hue, HUES, saturation),
+            (saturation, LEVELS, None),
+            (value, LEVELS, None),
+        )
+    ]
+    return np.concatenate([np.log(np.maximum(energies, FLAT)), *shares])
 
 
 @cache

@@ -354,7 +354,7 @@ def test_from_a_film_to_times(run, films, tmp_path):
     spoken = write_media(tmp_path / "spoken.mkv", tone(440, 9))
     code, _, err = run("predict", model, spoken)
     assert code == 1
-    assert "it has no video stream, only audio, but features that were learned from" in err
+    assert "it has no video stream, only audio; --set files.stream" in err
     table = tmp_path / "segments.csv"
     assert run("predict", model, films / "new.mkv", "-o", table)[0] == 0
     assert table.read_text().splitlines()[-1] == "new,5,42,50,42,50"
