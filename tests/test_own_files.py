@@ -171,13 +171,6 @@ class TestColumns:
         for name in ("har_spsw", "mocap6", "beedance", "skab", "hasc1", "tep"):
             assert self.told(*read_recordings(shared_data / name)) == []
 
-    def test_a_long_table_is_recognised(self, rng):
-        one = recording(
-            nr=np.repeat([4, 2, 7], 20), t=np.tile(np.arange(20), 3), x=rng.normal(size=60)
-        )
-        (said,) = self.told(one)
-        assert "recording_column='nr' and time_column='t'" in said
-
 
 class TestChanges:
     marks = np.zeros(100, dtype=int)

@@ -31,7 +31,6 @@ NOT_BETWEEN = (
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
-ROWS_OF_A_RECORDING = 5  # rows that the recordings of a long table have at least, on average
 FEWEST_ROWS = 10  # in fewer rows a measurement may rise throughout by chance
 IDENTIFIERS = {
     "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
@@ -178,26 +177,10 @@ def without_odd_columns(
         return list(recordings)
     recordings = list(without_counting(recordings, None))
     arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
-    names = recordings[0].features if arrays else ()
-    if names and _are_values(names):
-        warn(
-            f"{recordings[0].where}: its columns are called {listed(names, 3)}, which looks like a "
-            "row of values: if it has no header, write one, or a sample is lost",
-            DataWarning,
-        )
-    whole = _long_table(arrays[0], names) if len(arrays) == 1 else None
-    if whole is not None:
-        number, time = whole
-        warn(
-            f"column {time!r} begins again wherever column {number!r} changes, and both are "
-            f"features now: if every {number!r} is a recording of its own, give "
-            f"recording_column={number!r} and time_column={time!r}",
-            DataWarning,
-        )
     doubtful = [
         name
-        for j, name in enumerate(names)
-        if name not in (whole or ()) and all(_is_doubtful(name, X[:, j]) for X in arrays)
+        for j, name in enumerate(recordings[0].features if arrays else ())
+        if all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
         first = doubtful[0]
@@ -211,20 +194,6 @@ def without_odd_columns(
     return recordings
 
 
-def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, str] | None:
-    """A column that numbers stretches of rows, and one that begins again in each of them."""
-    for j, number in enumerate(features):
-        starts = np.flatnonzero(np.diff(X[:, j])) + 1
-        few = ROWS_OF_A_RECORDING * (starts.size + 1) <= len(X)
-        once = np.unique(X[:, j]).size == starts.size + 1
-        if not (starts.size and few and once and (X[:, j] == np.round(X[:, j])).all()):
-            continue
-        for k, time in enumerate(features):
-            if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
-                return number, time
-    return None
-
-
 def _is_doubtful(name: str, column: Floats) -> bool:
     """Whether a feature looks like time, an identifier or what predictions add to a table."""
     steps = np.diff(column)  # a step that is switched on once does not rise in most rows
@@ -235,12 +204,3 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     words = re.findall(r"[a-z]+", spaced.lower())
     return not IDENTIFIERS.isdisjoint(words) or name.removesuffix(AGAIN) in PREDICTED
-
-
-def _are_values(names: Sequence[str]) -> bool:
-    """Whether names are numbers, and none that count."""
-    try:
-        values = np.array(names, dtype=np.float64)
-    except ValueError:
-        return False
-    return bool((np.diff(values) <= 0).any()) if len(names) > 1 else values[0] != round(values[0])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -33,16 +34,8 @@ from structsvm.support.progress import stage
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
-OF_TIMES = {
-    "name": "U",
-    "written": "U",
-    "lasting": "f",
-    "day_first": "b",
-    "is_either": "b",
-    "clock": "b",
-    "offset": "m",
-}
-"""What a file says of its times besides the values, and the kind of each array."""
+ABOUT_TIME = ("name", "written", "lasting", "day_first", "is_either", "clock", "offset")
+"""What a file says of its times besides the values."""
 TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # kinds that are read; texts may be compressed
 KINDS = (*TABLES, *MEDIA)
 """And sound and moving pictures, where they are named, or where a folder holds no tables."""
@@ -66,7 +59,7 @@ def read_npz(
     path: Path, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
 ) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; anything else is left alone."""
-    read = ("X", "y", "bkps", "features", "time", *(f"time.{one}" for one in OF_TIMES))
+    read = ("X", "y", "bkps", "features", "time", "about_time")
     try:
         with path.open("rb") as file:
             arrays, present = storage.read_npz(file, read, options.max_bytes)
@@ -136,23 +129,15 @@ def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | 
     if "time" not in arrays:
         return None
     try:
-        time_axis(arrays["time"], n_samples)
-    except DataError as error:
+        about = {"name": "time"} | json.loads(str(arrays.get("about_time", "{}")))
+        if about.get("offset") is not None:
+            about["offset"] = np.timedelta64(about["offset"], "us")
+        return time_axis(TimeAxis(values=arrays["time"], **about), n_samples)
+    except (DataError, TypeError, ValueError) as error:
         warn(
             f"{path}: 'time' is not used, because {error}; samples are counted instead", DataWarning
         )
         return None
-    more: dict[str, Any] = {"name": "time"}
-    for name, kind in OF_TIMES.items():
-        if f"time.{name}" in arrays:
-            found, shape = arrays[f"time.{name}"], (n_samples,) if name == "written" else ()
-            if found.dtype.kind != kind or found.shape != shape:
-                raise DataError(
-                    f"{path}: 'time.{name}' holds {found.dtype} values of shape {found.shape}, and "
-                    "not what write_recording stores: leave it out"
-                )
-            more[name] = found[()] if kind == "m" else found.tolist()
-    return TimeAxis(values=arrays["time"], **more)
 
 
 def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
@@ -195,11 +180,10 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
                 "them all text, or all numbers"
             )
     if recording.time is not None:
-        axis = recording.time
-        usual = {one.name: one.default for one in fields(axis)} | {"name": "time"}
-        said = {name: getattr(axis, name) for name in OF_TIMES}
-        arrays["time"] = axis.values
-        arrays |= {f"time.{k}": np.asarray(v) for k, v in said.items() if v != usual[k]}
+        about = {name: value for name, value in vars(recording.time).items() if name in ABOUT_TIME}
+        if recording.time.offset is not None:
+            about["offset"] = int(recording.time.offset.astype("m8[us]").astype(np.int64))
+        arrays |= {"time": recording.time.values, "about_time": np.array(json.dumps(about))}
     write_atomically(path, storage.npz(arrays, compressed=True))
 
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import zip_longest
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,15 +17,9 @@ from xml.etree import ElementTree
 
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, printable
-from structsvm.io.recording import listed, spelled
-from structsvm.io.sniff import (
-    COMMA_NUMBER,
-    TextFormat,
-    decimal_of,
-    decoded,
-    refuse_thousands,
-    separator_in,
-)
+from structsvm.io.options import FileOptions
+from structsvm.io.recording import Origin, listed, spelled
+from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels.labels import region_from
 from structsvm.partitions.oracle import Region
@@ -62,7 +55,6 @@ STATUS = ("Behavior type", "Status")
 version 8 on, and before."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
 """How the columns of ELAN's text begin that are no tiers."""
-COMMENT = ("#", '"#')  # how the lines begin in which ELAN names the media, before its table
 OF_BORIS = {"Time", "Behavior", "Status"}
 """Columns of a table of BORIS, before which lines on the observation stand."""
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
@@ -95,7 +87,7 @@ class Row:
 
 @dataclass(frozen=True)
 class LabelFile:
-    """The text of a file of labels, and the table in it if there is one."""
+    """A file of labels."""
 
     path: Path
     columns: Mapping[str, str]
@@ -107,54 +99,32 @@ class LabelFile:
 
     @cached_property
     def text(self) -> str:
-        """The text of a file; that of a sheet has commas between columns."""
         if self.kind in EXCEL:
-            return str(read_frame(self.path, as_text=True)[0].to_csv(index=False))
+            return ""
         try:
             return decoded(self.path, self.path.read_bytes())[0].removeprefix("\ufeff")
         except (OSError, ValueError) as error:  # the latter for names that hold a zero
             raise DataError(f"{self.path}: cannot be read: {error}") from error
 
     @cached_property
-    def lines(self) -> list[str]:
-        """Those of a table from its header on, after what BORIS and ELAN say of the media."""
-        lines = self.text.splitlines()
-        heads = [k for k, line in enumerate(lines) if OF_BORIS <= set(_split(line))]
-        heads += [k for k, line in enumerate(lines) if not line.startswith(COMMENT)]
-        return lines[heads[0] :] if heads else []
+    def table(self) -> tuple[Any, Origin]:
+        """The frame of the table, after the lines that BORIS writes on the observation."""
+        heads = (set(re.split("[\t,;]", line.strip())) for line in self.text.splitlines())
+        before = next((k for k, names in enumerate(heads) if OF_BORIS <= names), 0)
+        options = FileOptions(skip_lines=range(1, before + 1))
+        return read_frame(self.path, options, as_text=True)
 
-    @cached_property
-    def table(self) -> list[tuple[int, list[str]]]:
-        """The lines of the rows of a table, the header among them, and their cells."""
-        text = "\n".join(self.lines)
-        separator = separator_in(text)
-        if separator not in text.partition("\n")[0]:
-            separator = ";"  # of one column, in which commas are decimal marks
-        written = TextFormat(separator, decimal_of(text, separator))
-        rows = list(written.rows(text))
-        if separator != "," and self.kind not in EXCEL:
-            refuse_thousands(self.path, (row for _, row in rows), written)
-        before = len(self.text.splitlines()) - len(self.lines)
-        return [(before + line, row) for line, row in rows]
-
-    @cached_property
+    @property
     def header(self) -> list[str]:
-        return [name.strip() for name in self.table[0][1]] if self.table else []
+        return [str(name) for name in self.table[0].columns]
 
     @property
     def rows(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """The line of each row and its values by column, blank where the row is short.
-
-        Rows longer than the header, as of decimal commas between commas, are refused.
-        """
-        for line, row in self.table[1:]:
-            if any(value.strip() for value in row[len(self.header) :]):
-                raise DataError(
-                    f"{self.path}: line {line} has {len(row)} columns, and the header "
-                    f"{len(self.header)}"
-                )
-            cells = zip_longest(self.header, map(uncell, row[: len(self.header)]), fillvalue="")
-            yield line, {name: value.strip() for name, value in cells}
+        """The line of each row and its values by column, blank where the row is short."""
+        frame, origin = self.table
+        for k, row in enumerate(frame.itertuples(index=False, name=None)):
+            cells = ("" if value is None or value != value else str(value).strip() for value in row)
+            yield origin.line(k), dict(zip(self.header, map(uncell, cells), strict=True))
 
     def time(self, line: int, text: str, column: str = "") -> float | str:
         """A time in seconds, in the form that it has or that its column says; or a date."""
@@ -170,10 +140,6 @@ class LabelFile:
                 f"{self.path}: line {line}: {text!r} is neither a number nor a date"
             ) from None
         return at / 1000 if column.endswith("- msec") else at
-
-
-def _split(line: str) -> list[str]:
-    return re.split("[\t,;]", line.strip())
 
 
 def _seconds(clock: str) -> float:
@@ -369,14 +335,13 @@ def _are_events(file: LabelFile) -> bool:
 def _of_events(file: LabelFile) -> Iterator[Row]:
     """BORIS's tabular events: rows in which a behaviour of a subject starts, and stops."""
     status = next(column for column in STATUS if column in file.header)
-    before = map(_split, file.text.splitlines())
-    of_all = next((values[1] for values in before if values[0] == "Observation id"), None)
+    of_all = re.search(r"^Observation id[\t,;]([^\t,;\n]*)", file.text)
     events: dict[str | None, list[Any]] = {}
     for line, row in file.rows:
         kind = row[status].upper()
         if kind in ("START", "STOP", "POINT"):
             event = (file.time(line, row["Time"]), row.get("Subject", ""), row["Behavior"], kind)
-            events.setdefault(row.get("Observation id") or of_all, []).append(event)
+            events.setdefault(row.get("Observation id") or (of_all and of_all[1]), []).append(event)
     for name, some in events.items():
         yield from _paired(file.path, name, some)
 
@@ -457,16 +422,21 @@ def _of_audacity(file: LabelFile) -> Iterator[Row]:
             yield Row(file.time(number, start), file.time(number, end), label.strip())
 
 
+def _elan_lines(file: LabelFile) -> Iterator[list[str]]:
+    for line in file.text.splitlines():
+        if line.strip() and not line.startswith(COMMENT):
+            yield line.split("\t")
+
+
 def _is_plain_elan(file: LabelFile) -> bool:
-    parts = next(iter(file.lines), "").split("\t")
+    parts = next(_elan_lines(file), [])
     clocks = any(CLOCK.fullmatch(part) for part in parts[:3])
     return not {"start", "end"} & file.columns.keys() and len(parts) >= 4 and clocks
 
 
 def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
     """ELAN's text without a header: tier, participant, times, duration, annotation."""
-    for line in filter(str.strip, file.lines):
-        parts = line.split("\t")
+    for parts in _elan_lines(file):
         clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
         who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
         start, end = (_seconds(parts[k]) for k in clocks[:2])

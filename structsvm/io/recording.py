@@ -33,13 +33,12 @@ class Origin:
 
     def place(self, start: int, end: int | None = None) -> str:
         """Samples start, ..., end - 1, or one, as rows and lines of the table."""
-        first = int(self.rows[start])
-        last = first if end is None else int(self.rows[end - 1])
-        rows = f"row {first}" if first == last else f"rows {first} to {last}"
-        if self.lines is None:
-            return rows
-        one, other = self.line(first), self.line(last)
-        return f"{rows} ({f'line {one}' if first == last else f'lines {one} to {other}'})"
+        first, last = int(self.rows[start]), int(self.rows[start if end is None else end - 1])
+        rows, lines = f"row {first}", f"line {self.line(first)}"
+        if first != last:
+            rows = f"rows {first} to {last}"
+            lines = f"lines {self.line(first)} to {self.line(last)}"
+        return rows if self.lines is None else f"{rows} ({lines})"
 
     def line(self, row: int) -> int:
         """The line of a row."""
@@ -110,19 +109,14 @@ class Recording:
         wanted = tuple(features)
         if wanted == self.features:
             return self
-        for names, whose in ((self.features, self.where), (wanted, owner)):
-            if twice := repeated_in(names):
-                raise DataError(
-                    f"{self.where} has other features than {owner}, or in another order, and two "
-                    f"of {whose} are called {twice[0]!r}: give each its own name"
-                )
-        here, there = set(self.features), set(wanted)
-        missing = [name for name in wanted if name not in here]
-        extra = [name for name in self.features if name not in there]
-        if missing or extra:
-            lines = [f"lacks {listed(missing)}"] if missing else []
-            lines += [f"has {listed(extra)} besides"] if extra else []
-            raise DataError(f"{self.where} has other features than {owner}: {' and '.join(lines)}")
+        missing = [name for name in wanted if name not in self.features]
+        extra = [name for name in self.features if name not in wanted]
+        twice = repeated_in(wanted) or repeated_in(self.features)
+        if missing or extra or twice:
+            raise DataError(
+                f"{self.where} has other features than {owner}: lacks {listed(missing)} and has "
+                f"{listed(extra)} besides{f', and {twice[0]!r} twice' if twice else ''}"
+            )
         return self.choosing(wanted)
 
     def choosing(self, features: Sequence[str]) -> Recording:

@@ -45,7 +45,7 @@ POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 WHOLE_NUMBER = re.compile(r"\s*[-+]?[1-9]\d*\s*")
 BELOW_THOUSAND = re.compile(r"\s*[-+]?[1-9]\d{0,2}\s*")
 THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
-COMMENT = "#"  # how a line begins that is none of the table
+COMMENT = ("#", '"#')  # how lines begin that are none of the table
 OF_EXCEL = re.compile(r'"?sep=."?\s*', re.IGNORECASE)
 """The first line of a text that tells Excel what separates its columns."""
 
@@ -139,7 +139,7 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> list[int]:
     if not above:
         return []
     last = lines[above[-1]]
-    header = last.removeprefix(f"{COMMENT} ").strip()  # numpy writes a blank behind the mark
+    header = last.removeprefix("# ").strip()  # numpy writes a blank behind the mark
     rest = "\n".join([header, *lines[above[-1] + 1 :]])
     rows = _head(rest, options.separator or separator_in(rest, options.decimal))[:2]
     for k in above:
@@ -202,7 +202,8 @@ def _head(text: str, separator: str) -> list[list[str]]:
 
 def separator_in(text: str, decimal: str | None = None) -> str:
     """The one that takes the header apart into most columns, and the rows into as many."""
-    best, most = ",", 1
+    lines = text[:CHUNK].splitlines()[1:ROWS]
+    best, most = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ",", 1
     for separator in SEPARATORS:
         if separator == decimal or (separator == SPACES and most > 1):
             continue

@@ -125,18 +125,15 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
     reading |= {"sep": written.separator, "skipinitialspace": True, "index_col": False}
     with warnings.catch_warnings():
         # longer rows: without index_col their first values are names and the others shift
-        action: Any = "ignore" if as_text else "error"
-        warnings.simplefilter(action, pandas.errors.ParserWarning)
+        warnings.simplefilter("error", pandas.errors.ParserWarning)
         frame = pandas.read_csv(io.StringIO(text), **reading)
     if len(names) == len(frame.columns):
         frame.columns = [
             name or ("" if as_text else f"Unnamed: {j}") for j, name in enumerate(names)
         ]
-    rows = np.arange(len(frame))
-    if as_text:
-        return frame, Origin(path, rows, written)
-    if label in frame.columns:
-        frame[label] = [cell[1:] for cell in frame[label]]
+    if options.decimal is None:
+        every = (row for _, row in written.rows(text))
+        refuse_thousands(path, every, written, f", or say decimal={written.decimal!r}")
     lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
     last = frame.iloc[:, -1]
     may_be_short = written.separator != SPACES and (last.isna() | (last.astype(str) == "")).any()
@@ -144,15 +141,18 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
         found = list(written.rows(text))
         lines = [line for line, _ in found]
         short = [line for line, row in found if len(row) < len(names)]
-        if short and written.separator != SPACES:
+        if short and written.separator != SPACES and not as_text:
             raise DataError(
                 f"{path}: cannot be read: line {short[0]} has fewer columns than the header"
             )
-    if options.decimal is None:
-        every = (row for _, row in written.rows(text))
-        refuse_thousands(path, every, written, f", or say decimal={written.decimal!r}")
+    rows = np.arange(len(frame))
     numbers = np.array(lines[1:]) if len(lines) == len(frame) + 1 else rows + 2
-    return _without_nothing(frame), Origin(path, rows, written, numbers, options.skip_lines)
+    origin = Origin(path, rows, written, numbers, options.skip_lines)
+    if as_text:
+        return frame.fillna(""), origin
+    if label in frame.columns:
+        frame[label] = [cell[1:] for cell in frame[label]]
+    return _without_nothing(frame), origin
 
 
 def _without_nothing(frame: Any) -> Any:
