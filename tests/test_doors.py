@@ -177,7 +177,7 @@ def test_times_that_come_again_are_a_sign_of_several_recordings(tmp_path):
     with pytest.warns(UserWarning, match="of several recordings, recording_column="):
         read_recordings(path, time_column="t")
     frame.assign(t=np.arange(30)[::-1]).to_csv(path, index=False)
-    with pytest.warns(UserWarning, match="samples are counted in it$"):
+    with pytest.warns(UserWarning, match="sorted by it, and samples are counted in that order"):
         read_recordings(path, time_column="t")
 
 

@@ -74,7 +74,13 @@ class InMetric:
 
     def __post_init__(self) -> None:
         """Look at the factor once."""
-        object.__setattr__(self, "picked", _picked(self.factor))
+        P, r = self.factor.shape
+        columns, picked = np.nonzero(self.factor)[1], None
+        if self.factor.size and np.unique(columns).size == columns.size:
+            feature = np.abs(self.factor).argmax(axis=0)
+            in_order = np.array_equal(feature, np.arange(P))
+            picked = (None if in_order else feature), self.factor[feature, np.arange(r)]
+        object.__setattr__(self, "picked", picked)
 
     def __call__(self, X: Floats) -> Floats:
         """The samples in the metric, (T, r)."""
@@ -95,32 +101,16 @@ class InMetric:
             return Stack.of([self(X) for X in Xs.arrays()])
         feature, scale = self.picked
         rows = Xs.rows if feature is None else Xs.rows.take(feature, axis=1)
-        _scale(rows, scale)
+        # numpy takes many short rows at a time for as long as one
+        whole = len(rows) // TOGETHER * TOGETHER
+        wide = rows[:whole].reshape(-1, TOGETHER * scale.size)
+        wide *= np.tile(scale, TOGETHER)
+        rows[whole:] *= scale
         return Stack(rows, Xs.first)
 
 
-def _picked(factor: Floats) -> tuple[Ints | None, Floats] | None:
-    P, r = factor.shape
-    columns = np.nonzero(factor)[1]
-    if not factor.size or np.unique(columns).size < columns.size:
-        return None
-    feature = np.abs(factor).argmax(axis=0)
-    scale = factor[feature, np.arange(r)]
-    return (None if np.array_equal(feature, np.arange(P)) else feature), scale
-
-
-def _scale(rows: Floats, scale: Floats) -> None:
-    """Multiply the columns (n, r); numpy takes many short rows at a time for as long as one."""
-    whole = len(rows) // TOGETHER * TOGETHER
-    wide = rows[:whole].reshape(-1, TOGETHER * scale.size)
-    wide *= np.tile(scale, TOGETHER)
-    rows[whole:] *= scale
-
-
 def filled(X: Floats, times: Floats | None = None) -> Floats:
-    """Missing values interpolated between samples (at ``times``), for what cannot leave them
-    out.
-    """
+    """Missing values interpolated between samples (at ``times``), for what needs all."""
     if not has_gaps(X):
         return X
     found, at = X.copy(), np.arange(len(X)) if times is None else times

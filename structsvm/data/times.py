@@ -7,22 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import time
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.errors import DataError, DataWarning, warn
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted
+from structsvm.support.plain import some_of
 from structsvm.support.quiet import without_warnings
-
-Unit = Literal["D", "m", "s", "ms", "us", "ns"]
 
 REGULAR = 1.5
 """Times their median, up to which steps are those of regular sampling with some jitter."""
-DATES = "dates"
-UNITS = {DATES: " s", "numbers": ""}
+UNITS = {"dates": " s", "numbers": ""}
 """What times are, and in what their steps are told."""
 ROUNDED = 1e-6
 """Of a step: times that differ by less are the same, written or computed in two ways."""
@@ -30,13 +27,10 @@ SECONDS = 1e7
 """Numbers from which on, such as 20240105, are dates and no seconds since the start."""
 HOUR = 3600.0
 """By which a clock is put back, in seconds."""
-NAMED = 3
-"""Recordings that a warning names."""
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
 """A time of a day: hours and minutes, and perhaps seconds."""
 MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
 """Minutes and seconds, where some seconds of a column have decimals."""
-HALF_A_DAY = np.timedelta64(12, "h")
 YEAR_FIRST = re.compile(r"\s*\d{4}")
 DAY_FIRST = re.compile(r"\s*\d{1,2}\.\d{1,2}\.")
 """Points between day and month, of those who write the day first."""
@@ -67,8 +61,7 @@ class TimeAxis:
     written: tuple[str, ...] | None = None
     """As the file has them, (T,)."""
     lasting: float = 0.0
-    """How long a sample lasts from its time on, where it is a stretch and no moment: 1 for samples
-    that each describe a second."""
+    """How long a sample lasts from its time on, where it is a stretch and no moment."""
     day_first: bool = False
     """Whether 1/2/2024 is written for the first of February."""
     is_either: bool = False
@@ -88,7 +81,6 @@ class TimeAxis:
 
     @property
     def _holds_dates(self) -> bool:
-        """Whether times are dates, and not numbers."""
         return self.values.dtype.kind == "M"
 
     @property
@@ -121,9 +113,9 @@ class TimeAxis:
         return str(np.datetime_as_string(value, unit=self._unit))
 
     @cached_property
-    def _unit(self) -> Unit:
+    def _unit(self) -> Any:
         """The coarsest unit of time in which all dates can be told."""
-        units: tuple[Unit, ...] = ("D", "m", "s", "ms", "us", "ns")
+        units = ("D", "m", "s", "ms", "us", "ns")
         exact = (u for u in units if (self.values == self.values.astype(f"datetime64[{u}]")).all())
         return next(exact)
 
@@ -178,46 +170,36 @@ class TimeAxis:
                 if np.isnan(value):
                     raise ValueError
                 return value
-            if self.clock:
-                return self._of_day(moment)
-            since = _since_start(moment)
-            if since is not None:
-                return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
             pandas = require("pandas", "files", "reading times")
+            try:
+                since = float(moment)  # of a date in digits alone, more than there are seconds
+            except (TypeError, ValueError):
+                since = -1.0
+            if self.clock:
+                return self._of_day(moment, since)
+            if 0 <= since < SECONDS:
+                return self.values[0] + np.timedelta64(round(1e9 * since), "ns")
             day_first = self.day_first and not YEAR_FIRST.match(str(moment))
-            return self._on_clock(pandas.to_datetime(str(moment), dayfirst=day_first), moment)
-        except DataError:
-            raise
+            stamp = pandas.to_datetime(str(moment), dayfirst=day_first)
         except (TypeError, ValueError):
             raise DataError(f"{moment!r} is no {kind}, as {self.name!r} is") from None
-
-    def _on_clock(self, stamp: Any, moment: Any) -> Any:
-        """A date as the values are; one without a time zone is on the clock of the recording."""
-        if stamp.tzinfo is None:
-            if self.offset is not None and np.isnat(self.offset):
-                raise DataError(
-                    f"{moment!r} has no time zone, and the clock of {self.name!r} is put forward "
-                    "or back: write it with its zone, as in 2024-03-31 12:00+02:00"
-                )
-            return stamp.to_datetime64()
-        if self.offset is None:
+        if stamp.tzinfo is not None and self.offset is not None:
+            return stamp.tz_convert(None).to_datetime64() + _ahead(self.offset)
+        if stamp.tzinfo is not None or (self.offset is not None and np.isnat(self.offset)):
             raise DataError(
-                f"{moment!r} has a time zone, and the times of {self.name!r} have none: write both "
-                "alike"
+                f"{moment!r} has another time zone than the times of {self.name!r}, whose clock "
+                "may be put back: write both with a zone, as in 2024-03-31 12:00+02:00, or without one"
             )
-        return stamp.tz_convert(None).to_datetime64() + _ahead(self.offset)
+        return stamp.to_datetime64()
 
-    def _of_day(self, moment: Any) -> Any:
-        """A time of day, or the seconds since midnight, on the day that is nearer to the
-        samples.
-        """
+    def _of_day(self, moment: Any, since: float) -> Any:
+        """A time of day, or seconds since midnight, on the day that is nearer to the samples."""
         pandas, first = require("pandas", "files", "reading times"), self.values[0]
-        try:
-            since = pandas.to_timedelta(float(moment), unit="s")
-        except ValueError:
+        passed = pandas.to_timedelta(since, unit="s")
+        if since < 0:
             stamp = pandas.to_datetime(str(moment).replace(",", "."))
-            since = stamp - stamp.normalize()
-        found = first.astype("datetime64[D]") + since.to_timedelta64()
+            passed = stamp - stamp.normalize()
+        found = first.astype("datetime64[D]") + passed.to_timedelta64()
         later = found + np.timedelta64(1, "D")
         return later if later - self.values[-1] < first - found else found
 
@@ -230,7 +212,7 @@ class TimeAxis:
             return self
         steps = np.diff(self.values)
         falls = steps < np.timedelta64(0, "us")
-        if not falls.any() or (steps[falls] >= -HALF_A_DAY).any():
+        if not falls.any() or (steps[falls] >= np.timedelta64(-12, "h")).any():
             return self
         days = np.concatenate([[0], np.cumsum(falls)])
         return replace(self, values=self.values + days * np.timedelta64(1, "D"))
@@ -265,8 +247,8 @@ class TimeAxis:
         half = np.diff(values) / 2
         if not half.size:
             half = np.array([np.timedelta64(500, "ms") if self._holds_dates else 0.5])
-        inner = values[:-1] + half[: len(values) - 1]
-        return np.concatenate([[values[0] - half[0]], inner, [values[-1] + half[-1]]])
+        ends = [values[:1] - half[0], values[:-1] + half[: len(values) - 1], values[-1:] + half[-1]]
+        return np.concatenate(ends)
 
     @property
     def is_regular(self) -> bool:
@@ -275,21 +257,11 @@ class TimeAxis:
         return usual == 0 or bool(0 < steps.min() and steps.max() <= REGULAR * usual)
 
 
-def _since_start(moment: Any) -> float | None:
-    """A number as seconds since the first sample, among dates; None of a date in digits alone."""
-    try:
-        since = float(moment)
-    except (TypeError, ValueError):
-        return None
-    return since if 0 <= since < SECONDS else None
-
-
-def put_back(axis: TimeAxis | None) -> str:
+def put_back(axis: TimeAxis) -> str:
     """What to say of local times that are an hour back once, as where the clock is put back."""
-    if axis is None or not axis._holds_dates or axis.offset is not None:
-        return ""
     usual, back = axis.usual_step, axis.steps[axis.steps <= 0]
-    if len(back) != 1 or len(axis) < 3 or usual > HOUR * REGULAR:
+    is_local = axis._holds_dates and axis.offset is None and len(axis) > 2
+    if not is_local or len(back) != 1 or usual > HOUR * REGULAR:
         return ""
     if abs(back[0] - usual + HOUR) > 0.5 * usual:
         return ""
@@ -308,10 +280,9 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
         if getattr(getattr(times, "dtype", None), "tz", None) is not None:
             offset = np.timedelta64(0, "us")  # of UTC, as all values of such an index are
             times = getattr(times, "dt", times).tz_convert(None)  # of a series, or an index
-        values = np.asarray(times)
-        if values.dtype.kind not in "iufM":
-            raise DataError(f"times must be numbers or dates, got {values.dtype} values")
-        found = TimeAxis(name, values, offset=offset)
+        found = TimeAxis(name, np.asarray(times), offset=offset)
+    if found.values.dtype.kind not in "iufM":
+        raise DataError(f"times must be numbers or dates, got {found.values.dtype} values")
     if found.values.shape != (n_samples,):
         raise DataError(f"{n_samples} samples but times of shape {found.values.shape}")
     missing = np.isnat(found.values) if found._holds_dates else np.isnan(found.values)
@@ -331,27 +302,26 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
-    there = column.dropna()
     is_object = getattr(column.dtype, "kind", "O") == "O"
-    if is_object and len(there) and all(isinstance(one, time) for one in there):  # of a day
+    if is_object and all(isinstance(one, time) for one in column.dropna()):  # of a day
         column = column.map(str, na_action="ignore")  # as they are written
-        there = column.dropna()
-    found, day_first, is_either, clock, offset = column, False, False, False, None
+    found, day_first, is_either, clock = column, False, False, False
     if getattr(column.dtype, "kind", "O") not in "iufbmM":
-        has_minutes = _all(MINUTES, there) and there.str.contains("[.,]").any()
-        clock = has_minutes or _all(OF_DAY, there)
+        texts = column.dropna().astype(str)
+        has_minutes = bool(texts.str.fullmatch(MINUTES).all() and texts.str.contains("[.,]").any())
+        clock = has_minutes or bool(len(texts) and texts.str.fullmatch(OF_DAY).all())
         if has_minutes:
             found = column.map(lambda text: _seconds(text, True), na_action="ignore")
         found = pandas.to_numeric(found, errors="coerce")
         if found[column.notna()].isna().any():
-            dates = _dates(column)
+            dates = _dates(column, texts)
             if dates is None:
                 return None
             found, day_first, is_either = dates
     missing = np.flatnonzero(found.isna().to_numpy())
     if missing.size:
         return missing
-    kind = getattr(found.dtype, "kind", "M")
+    kind, offset = getattr(found.dtype, "kind", "M"), None
     if kind == "m":
         found, kind = found.dt.total_seconds(), "f"
     if kind in "iufb":
@@ -385,10 +355,6 @@ def _ahead(offset: np.timedelta64 | None) -> np.timedelta64:
     return np.timedelta64(0, "us") if offset is None or np.isnat(offset) else offset
 
 
-def _all(pattern: re.Pattern[str], there: Any) -> bool:
-    return len(there) > 0 and all(pattern.fullmatch(str(value)) for value in there)
-
-
 def _seconds(text: str, whole: bool) -> float | None:
     """Minutes and seconds in seconds, None if they are none or, being whole, may be hours."""
     found = MINUTES.fullmatch(text)
@@ -406,23 +372,21 @@ def first_of_no_time(column: Any) -> int:
     return int((numbers.isna() & dates.isna() & column.notna()).to_numpy().argmax())
 
 
-def _dates(column: Any) -> tuple[Any, bool, bool] | None:
+def _dates(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     """A column as dates in UTC, and whether the day is first and may not be; None if it has others.
 
     Of several ways to read it, the one that spans the least time is taken.
     """
     pandas = require("pandas", "files", "reading tables")
-    texts = column.dropna().astype(str)
     has_points = texts.str.match(DAY_FIRST).all()
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
     if not texts.str.match(YEAR_FIRST).any():
         ways.insert(0 if has_points else len(ways), {"dayfirst": True})
+    if texts.str.match(MONTH).all():  # else known in the user's language alone
+        ways.append({"format": "mixed"})
     with without_warnings(Warning):  # pandas warns where it guesses how dates are written
         found = [pandas.to_datetime(column, errors="coerce", utc=True, **way) for way in ways]
-        found = [dates for dates in found if not dates[column.notna()].isna().any()]
-        if not found and texts.str.match(MONTH).all():  # else known in the user's language alone
-            dates = pandas.to_datetime(column, errors="coerce", utc=True, format="mixed")
-            found = [] if dates[column.notna()].isna().any() else [dates]
+    found = [dates for dates in found if not dates[column.notna()].isna().any()]
     if not found:
         return None
     dates = min(found, key=lambda one: one.max() - one.min())
@@ -438,104 +402,58 @@ def warn_about_times(
     learned: Mapping[str, Sequence[float]] | None = None,
 ) -> None:
     """Warn of recordings that were sampled irregularly or at several rates: samples count alike."""
-    _warn_about_dates(names, axes)
-    for kind, unit in UNITS.items():
-        usual = _usual(axes, kind)
-        if usual:
-            _warn_about_rates(names, axes, usual, unit, (learned or {}).get(kind))
-    odd = [
-        (name, axis)
-        for name, axis in zip(names, axes, strict=True)
-        if axis is not None and not axis.is_regular
-    ]
-    if not odd:
-        return
-    told = []
-    for name, axis in odd[:NAMED]:
-        steps, unit = axis.steps, UNITS[DATES if axis._holds_dates else "numbers"]
-        none = int((steps == 0).sum())
-        twice = f", and {none} {'is' if none == 1 else 'are'} 0, as where rows occur twice"
-        told.append(
-            f"{name} (steps of {axis.name!r} from {steps.min():.4g} to {steps.max():.4g}{unit}, "
-            f"the median is {axis.usual_step:.4g}{unit}{twice if none else ''})"
+    known = [(name, axis) for name, axis in zip(names, axes, strict=True) if axis is not None]
+    either = [(name, axis) for name, axis in known if axis.is_either]
+    if either:
+        name, axis = either[0]
+        days = np.datetime_as_string(axis.values, unit="D")
+        t = next(t for t, day in enumerate(days) if day[-2:] != day[-5:-3])
+        warn(
+            f"{name}: {axis.text(t)!r} of {axis.name!r} is taken for {days[t]}, the "
+            f"{'day' if axis.day_first else 'month'} first, though it could be the other way "
+            "round: write the year first if it is wrong",
+            DataWarning,
         )
-    more = f" and {len(odd) - NAMED} more" if len(odd) > NAMED else ""
-    warn(
-        f"sampled irregularly: {', '.join(told)}{more}. Every sample counts alike: resample to "
-        "equal steps if a second should",
-        DataWarning,
-    )
+    for kind, unit in UNITS.items():
+        # a step is 0 if a time stands for several samples
+        usual = [(step, name) for name, axis in known if (step := _usual(axis, kind))]
+        if not usual:
+            continue
+        short, first = min(usual)
+        low, high = (learned or {}).get(kind, (short, short))
+        others = [one for one in usual if not low / REGULAR <= one[0] <= REGULAR * high]
+        if others:
+            step, name = max(others)
+            there = "what the model was learned from" if kind in (learned or {}) else first
+            warn(
+                f"sampled at different rates: steps are {step:.4g}{unit} in {name}, by the median, "
+                f"and {low:.4g}{unit} in {there}. Every sample counts alike: resample to one step, "
+                "or the lengths of segments and the price of one mean something else in each",
+                DataWarning,
+            )
+    odd = [
+        f"{name} (from {axis.steps.min():.4g} to {axis.steps.max():.4g}, the median is "
+        f"{axis.usual_step:.4g})"
+        for name, axis in known
+        if not axis.is_regular
+    ]
+    if odd:
+        warn(
+            f"sampled irregularly, with steps of {some_of(odd, 3)}. Every sample counts alike: "
+            "resample to equal steps if a second should",
+            DataWarning,
+        )
 
 
 def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float]]:
     """The shortest and the longest of the usual steps of recordings, by the kind of their times."""
-    found = {kind: [step for step, _ in _usual(axes, kind)] for kind in UNITS}
+    found = {
+        kind: [step for axis in axes if axis is not None and (step := _usual(axis, kind))]
+        for kind in UNITS
+    }
     return {kind: (min(steps), max(steps)) for kind, steps in found.items() if steps}
 
 
-def _usual(axes: Sequence[TimeAxis | None], kind: str) -> list[tuple[float, int]]:
-    """The usual step of each recording whose times are of a kind, and its number."""
-    return [
-        (axis.usual_step, i)
-        for i, axis in enumerate(axes)
-        if axis is not None
-        and axis._holds_dates == (kind == DATES)
-        and axis.usual_step > 0  # 0 if a time stands for several samples
-    ]
-
-
-def _warn_about_rates(
-    names: Sequence[str],
-    axes: Sequence[TimeAxis | None],
-    usual: Sequence[tuple[float, int]],
-    unit: str,
-    learned: Sequence[float] | None,
-) -> None:
-    """Warn of steps that differ more than those of regular sampling do, here or from learning."""
-    (short, first), (long, last) = min(usual), max(usual)
-    if long > REGULAR * short:
-        warn(
-            f"sampled at different rates: the steps of {getattr(axes[first], 'name', 'time')!r} "
-            f"are {short:.4g}{unit} in {names[first]} and {long:.4g}{unit} in {names[last]}, by "
-            "the median. Every sample counts alike: resample to one step, or the lengths of "
-            "segments and the price of one mean something else in each recording",
-            DataWarning,
-        )
-    if learned is None:
-        return
-    short, long = learned
-    others = [one for one in usual if not short / REGULAR <= one[0] <= REGULAR * long]
-    if others:
-        step, i = others[0]
-        several = f"{short:.4g} to " if long > REGULAR * short else ""
-        more = f", and so are {len(others) - 1} more" if others[1:] else ""
-        warn(
-            "sampled at another rate than what the model was learned from: the steps of "
-            f"{getattr(axes[i], 'name', 'time')!r} are {step:.4g}{unit} in {names[i]}, by the "
-            f"median, and were {several}{long:.4g}{unit}{more}. Every sample counts alike: "
-            "resample to the step that was learned from, or the lengths of segments and the price "
-            "of one mean something else",
-            DataWarning,
-        )
-
-
-def _warn_about_dates(names: Sequence[str], axes: Sequence[TimeAxis | None]) -> None:
-    """Say how dates were read whose day and month may be taken for each other."""
-    for first in (True, False):
-        found = [
-            (name, axis)
-            for name, axis in zip(names, axes, strict=True)
-            if axis is not None and axis.is_either and axis.day_first == first
-        ]
-        if not found:
-            continue
-        name, axis = found[0]
-        days = np.datetime_as_string(axis.values, unit="D")
-        t = next(t for t, day in enumerate(days) if day[-2:] != day[-5:-3])
-        more = f" (and so in {counted(len(found) - 1, 'more recording')})" if found[1:] else ""
-        warn(
-            f"{name}: {axis.text(t)!r} of {axis.name!r} is taken for {days[t]}, the "
-            f"{'day' if first else 'month'} first{more}, though it could be the other way round: "
-            "write the year first if it is wrong",
-            DataWarning,
-        )
+def _usual(axis: TimeAxis, kind: str) -> float:
+    """The usual step of times of this kind, 0 of others."""
+    return axis.usual_step if axis._holds_dates == (kind == "dates") else 0.0

@@ -423,10 +423,6 @@ def test_regions_are_enough(run, half_labelled) -> None:
     for text, message in (
         ("recording,start,end\nr0,0,9\n", "no column 'changes'"),
         (
-            "recording start end changes\nr0 0 9 1\n",
-            "no column 'recording'; it needs recording, st",
-        ),
-        (
             "recording,start,end,changes\nr0,0,9,1\nr0,3,7,2\n",
             "region 0..9 with 1 change",
         ),
