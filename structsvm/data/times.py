@@ -188,7 +188,7 @@ class TimeAxis:
         if stamp.tzinfo is not None or (self.offset is not None and np.isnat(self.offset)):
             raise DataError(
                 f"{moment!r} has another time zone than the times of {self.name!r}, whose clock "
-                "may be put back: write both with a zone, as in 2024-03-31 12:00+02:00, or without one"
+                "may be put back: write both with a zone, as 2024-03-31 12:00+02:00, or without"
             )
         return stamp.to_datetime64()
 
