@@ -9,7 +9,6 @@ from structsvm.errors import DataError, SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
 from structsvm.modeling import StructuredHinge, segmentation_hinge
-from structsvm.modeling.closed_form import Graph, PathHinge
 from structsvm.oracles import all_segmentations
 from structsvm.partitions import EquivalenceMatrix, partition_loss
 from structsvm.problems import ChangePoint, Clustering
@@ -184,15 +183,6 @@ def test_sums_of_given_matrices_are_weights_too():
     diagonal = a.value[0] * np.array([1.0, 0, 0]) + a.value[1]
     same = segmentation_hinge(ChangePoint(), Xs, ys, diagonal)
     assert hinge.value == pytest.approx(same.value, rel=1e-9)
-
-
-def test_its_slope_is_that_of_the_best_path():
-    gains = cp.Variable(6)
-    starts, ends = np.triu_indices(4, 1)
-    path = PathHinge(gains, Graph.of(starts, ends, 3, None), np.array([0, 4]))
-    gains.value = np.array([1.0, 5.0, 0.0, 0.0, 2.0, 3.0])
-    assert path.value == 8.0 - 3.0  # from 0 to 2 and 3, where the given one goes over 1
-    np.testing.assert_array_equal(path.grad[gains].toarray().ravel(), [-1, 1, 0, 0, -1, 1])
 
 
 @pytest.mark.parametrize(

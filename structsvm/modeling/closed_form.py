@@ -13,7 +13,6 @@ T (T + 1) / 2 segments.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
@@ -21,11 +20,13 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy.atoms.atom import Atom
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
+from scipy.sparse.csgraph import bellman_ford
 
 from structsvm.data.gaps import has_gaps
 from structsvm.data.samples import centred
 from structsvm.errors import DataError, SettingsError
 from structsvm.learner.training_set import TrainingSet
+from structsvm.modeling.atoms import as_expressions
 from structsvm.oracles.allowed_segments import rule_says
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import SECOND_MOMENT
@@ -132,71 +133,34 @@ def _hinge(
         )
     slopes, flat = _slopes(X, starts, ends, diagonal=B.ndim == 1), cp.vec(B, order="F")
     gains = slopes @ flat + kappa * (1.0 - 2.0 * _overlaps(truth, starts, ends)) - price
-    ends_of = dict(zip(truth.boundaries[:-1].tolist(), truth.breakpoints, strict=True))
+    breaks = dict(zip(truth.boundaries[:-1].tolist(), truth.breakpoints, strict=True))
     is_true = [
-        ends_of.get(start) == end for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        breaks.get(start) == end for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
-    graph = Graph.of(starts, ends, T, K if problem.traits.given_k else None)
-    return PathHinge(gains / T, graph, np.flatnonzero(is_true))
-
-
-@dataclass(frozen=True, eq=False)
-class Graph:
-    """Boundaries as nodes and segments as edges, once or in a layer for each segment of a path."""
-
-    tails: Ints
-    """The node that each edge comes from, in the order of its end."""
-    heads: Ints
-    edges: Ints
-    """Which segment each edge is, (E,)."""
-    n_nodes: int
-    last: int
-    """The node at which a path ends; all begin at node 0."""
-
-    @classmethod
-    def of(cls, starts: Ints, ends: Ints, T: int, n_segments: int | None) -> Graph:
-        """Paths of any number of edges, or of ``n_segments``."""
-        segments = np.arange(starts.size)
-        if n_segments is None:
-            return cls(starts, ends, segments, T + 1, T)
-        layers = np.arange(n_segments)[:, None] * (T + 1)
-        return cls(
-            (layers + starts).ravel(),
-            (layers + T + 1 + ends).ravel(),
-            np.tile(segments, n_segments),
-            (n_segments + 1) * (T + 1),
-            n_segments * (T + 1) + T,
-        )
-
-    def longest(self, gains: Floats) -> tuple[float, Ints]:
-        """The largest sum of gains along a path, and how often it takes each segment."""
-        order = np.argsort(self.heads, kind="stable")
-        firsts = np.searchsorted(self.heads[order], np.arange(self.n_nodes + 1))
-        best, into = np.full(self.n_nodes, -np.inf), np.zeros(self.n_nodes, dtype=np.int64)
-        best[0] = 0.0
-        for node in range(1, self.n_nodes):
-            inner = order[firsts[node] : firsts[node + 1]]
-            if inner.size:
-                sums = best[self.tails[inner]] + gains[self.edges[inner]]
-                into[node], best[node] = inner[sums.argmax()], sums.max()
-        taken, node = np.zeros(gains.size, dtype=np.int64), self.last
-        while node > 0 and np.isfinite(best[node]):
-            taken[self.edges[into[node]]] += 1
-            node = int(self.tails[into[node]])
-        return float(best[self.last]), taken
+    # Boundaries are nodes and segments edges, in a layer for each segment if their number is known.
+    layers = np.arange(K if problem.traits.given_k else 1)[:, None] * (T + 1)
+    tails, heads = (layers + starts).ravel(), (layers + ends).ravel()
+    if problem.traits.given_k:
+        heads += T + 1
+    edges = np.tile(np.arange(starts.size), layers.size)
+    found: cp.Expression = PathHinge(gains / T, tails, heads, edges, np.flatnonzero(is_true))
+    return found
 
 
 class PathHinge(Atom):
-    """How much more the best path gains than a given one: an atom of cvxpy, with potentials."""
+    """How much more the best path gains than a given one: an atom of cvxpy, with potentials.
 
-    def __init__(self, gains: Any, graph: Graph, truth: Ints) -> None:
-        self.graph = graph
-        self.truth = truth
-        """Which of the gains are those of the given path."""
+    Paths lead from the first node to the last one.
+    """
+
+    def __init__(self, gains: Any, tails: Ints, heads: Ints, edges: Ints, truth: Ints) -> None:
+        self.tails, self.heads = tails, heads
+        self.edges, self.truth = edges, truth
+        """Of which gain each edge is, and which of the gains are those of the given path."""
         super().__init__(gains)
 
     def get_data(self) -> Any:
-        return [self.graph, self.truth]
+        return [self.tails, self.heads, self.edges, self.truth]
 
     def shape_from_args(self) -> tuple[int, ...]:
         return ()
@@ -219,22 +183,21 @@ class PathHinge(Atom):
         return False
 
     def numeric(self, values: Any) -> Any:
-        gains = np.asarray(values[0], dtype=float).ravel()
-        return np.asarray(max(0.0, self.graph.longest(gains)[0] - gains[self.truth].sum()))
+        gains, n = np.asarray(values[0], dtype=float).ravel(), int(self.heads.max()) + 1
+        lengths = sp.csr_array((-gains[self.edges], (self.tails, self.heads)), shape=(n, n))
+        best = -bellman_ford(lengths, indices=0)[-1]
+        return np.asarray(max(0.0, best - gains[self.truth].sum()))
 
     def _grad(self, values: Any) -> list[Any]:
-        taken = self.graph.longest(np.asarray(values[0], dtype=float).ravel())[1].astype(float)
-        taken[self.truth] -= 1.0
-        return [sp.csc_array(taken[:, None])]
+        return [None]
 
 
 def _with_potentials(expr: Any, args: Any, solver_context: Any = None) -> Any:  # noqa: ARG001
     """The epigraph: a potential for each node, which rises along an edge by its gain at least."""
-    graph, gains = expr.graph, args[0]
-    potentials = cp.Variable(graph.n_nodes)
-    rises = potentials[graph.heads] - potentials[graph.tails]
-    most = potentials[graph.last] - potentials[0]
-    return most - cp.sum(gains[expr.truth]), [rises >= gains[graph.edges]]
+    potentials = cp.Variable(int(expr.heads.max()) + 1)
+    rises = potentials[expr.heads] - potentials[expr.tails]
+    most = potentials[-1] - potentials[0]
+    return most - cp.sum(args[0][expr.truth]), [rises >= args[0][expr.edges]]
 
 
 CANON_METHODS[PathHinge] = _with_potentials
@@ -242,15 +205,10 @@ CANON_METHODS[PathHinge] = _with_potentials
 
 def _read_weight(problem: Any, weight: Any, P: int) -> tuple[cp.Expression, Any]:
     """``B``, and the price of a segment, which is 0 if their number is known and 1 if not given."""
-    traits = problem.traits
-    parts = [
-        Atom.cast_to_const(part)
-        for part in (weight if isinstance(weight, list | tuple) else [weight])
-    ]
+    traits, parts = problem.traits, as_expressions(weight, "segmentation_hinge")
     learned = traits.learns_price and not traits.given_k
     prices = [part.size for part in parts[1:]]
-    is_metric = bool(parts) and parts[0].shape in {(P,), (P, P)}
-    if not is_metric or prices not in ([], [1] if learned else []):
+    if parts[0].shape not in {(P,), (P, P)} or prices not in ([], [1] if learned else []):
         raise SettingsError(
             f"weight has parts of shape {[part.shape for part in parts]}: give the metric B, of "
             f"shape ({P},) or ({P}, {P}) for {P} features"
@@ -258,7 +216,7 @@ def _read_weight(problem: Any, weight: Any, P: int) -> tuple[cp.Expression, Any]
         )
     if not all(part.is_affine() for part in parts):
         raise SettingsError("the weight must be affine: it takes part with both signs")
-    if len(parts) == 2:
+    if prices:
         return parts[0], cp.sum(parts[1])
     return parts[0], 0.0 if traits.given_k else 1.0
 
