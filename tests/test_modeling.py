@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import MasterError, OracleError, PluginError, SettingsError
+from structsvm.errors import LearningError, MasterError, OracleError, PluginError, SettingsError
 from structsvm.modeling import OracleMax
 
 
@@ -683,12 +683,10 @@ def test_a_plain_solve_is_refused_with_the_call_to_make():
 def test_a_concave_use_is_named():
     x = cp.Variable(3)
     h = OracleMax(x, highest, label="risk")
-    with pytest.raises(SettingsError, match=r"the objective, .*risk is convex, so that it may be"):
-        solve(cp.Problem(cp.Maximize(h)))
-    with pytest.raises(SettingsError, match=r"constraint 1, .*risk is convex"):
-        solve(cp.Problem(cp.Minimize(h), [x <= 1, h >= 1]))
-    with pytest.raises(SettingsError, match=r"constraint 0, .*is not convex by the rules"):
-        solve(cp.Problem(cp.Minimize(h), [cp.norm(x) >= 1]))
+    words = r"is not convex .*what oracles know \(risk\) is convex, so that it may be"
+    for problem in (cp.Problem(cp.Maximize(h)), cp.Problem(cp.Minimize(cp.sum(x)), [h >= 1])):
+        with pytest.raises(SettingsError, match=words):
+            solve(problem)
 
 
 def test_problems_that_are_none_of_this_method_are_refused():
@@ -751,11 +749,8 @@ def test_an_infeasible_problem_names_the_constraints_that_have_to_give_way():
     assert all(said.startswith(("constraint 0, ", "constraint 1, ")) for said in stats.conflict)
 
 
-def test_a_problem_without_a_minimum_is_found_out():
-    x, y = cp.Variable(3), cp.Variable()
-    free = cp.Problem(cp.Minimize(y + OracleMax(x, highest) + cp.sum_squares(x)))
-    assert solve(free) == -np.inf
-    assert free.status == cp.UNBOUNDED
+def test_a_problem_without_a_minimum_asks_for_bounds():
+    x = cp.Variable(3)
     only_one_plane = OracleMax(x, lambda x: (x.sum(), np.ones(3)))
     with pytest.raises(MasterError, match=r"add bounds of its variables, such as cp.norm_inf"):
         solve(cp.Problem(cp.Minimize(only_one_plane)))
@@ -794,10 +789,9 @@ def test_a_run_that_found_no_point_says_so():
 
     problem = cp.Problem(cp.Minimize(cp.sum(x)), [OracleMax(x, ball) <= 1, cp.norm_inf(x) <= 50])
     x.value = np.full(3, 40.0)
-    with pytest.warns(ConvergenceWarning, match="no point that keeps the constraints was found"):
-        assert solve(problem, max_iter=2, tol=1e-9) == np.inf
-    assert problem.status == cp.USER_LIMIT
-    assert problem.solver_stats.extra_stats.lower <= -np.sqrt(3)
+    with pytest.raises(LearningError, match=r"max_iter.* no weight that satisfies the constraints"):
+        solve(problem, max_iter=2, tol=1e-9)
+    np.testing.assert_array_equal(x.value, 40.0)
 
 
 def test_ctrl_c_gives_the_best_point_so_far():

@@ -10,7 +10,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
-from enumerated import Listed, Relaxed, Sample, listed_risk, optimum
+from enumerated import Listed, Relaxed, listed_risk, optimum
 from recording_cases import recordings
 
 from structsvm import MetricLearner
@@ -19,7 +19,6 @@ from structsvm.errors import MasterError, OracleError, SettingsError
 from structsvm.io import arrays_and_labels
 from structsvm.masters.auto import AutoMaster
 from structsvm.modeling import OracleMax, StructuredHinge, segmentation_hinge
-from structsvm.modeling.hinge import SlackRescaled
 from structsvm.problem import Separation
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Separable, SquaredNorm, Trace
@@ -98,45 +97,9 @@ def test_a_weight_of_several_cones_is_a_list():
     value = cp.Problem(cp.Minimize(0.3 * half + hinge)).solve(method="cutting-plane", tol=1e-6)
     assert value == pytest.approx(optimum(risk), abs=2e-6)
     assert (w.value >= 0).all(), "the atom keeps its weight in the cone"
-    with pytest.raises(SettingsError, match="list of 2 expressions"):
-        StructuredHinge(*parts_of(risk), w)
-    with pytest.raises(SettingsError, match=r"weight 0 has shape \(1,\), where \(2,\) is due"):
-        StructuredHinge(*parts_of(risk), [cp.Variable(1), b])
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_slack_rescaling_multiplies_and_its_bounds_hold(seed):
-    rng = np.random.default_rng(seed)
-    xs = [Sample(rng.normal(size=(6, 3))) for _ in range(5)]
-    problem, ys = Listed(Free(3)), [0] * 5
-    w = cp.Variable(3)
-    hinge = StructuredHinge(problem, xs, ys, w, rescaling="slack")
-    ours = cp.Problem(cp.Minimize(0.1 * cp.sum_squares(w) + hinge))
-    value = ours.solve(method="cutting-plane", tol=1e-6)
-    losses = []
-    for x in xs:
-        scores = (x.features - x.features[0]) @ w
-        costs = np.array([problem.loss(0, k) for k in range(6)])
-        losses.append(cp.max(cp.multiply(costs, 1 + scores)))
-    full = cp.Problem(cp.Minimize(0.1 * cp.sum_squares(w) + sum(losses) / 5))
-    best = full.solve(solver=cp.CLARABEL)
-    stats = ours.solver_stats.extra_stats
-    assert stats.lower <= best + 1e-6
-    assert best <= stats.upper + 1e-6
-    assert value == pytest.approx(best, rel=0.05)
-
-
-def test_slack_rescaling_is_no_surer_than_the_least_sure_of_the_answers_it_is_made_of():
-    class Unsure(Listed):
-        def separate(self, w, x, y):
-            large = np.abs(w).max() > 1.0
-            quality = Quality.HEURISTIC if large else Quality.RELAXATION
-            return replace(super().separate(w, x, y), quality=quality)
-
-    x = Sample(np.random.default_rng(0).normal(size=(6, 3)))
-    for w in np.random.default_rng(1).normal(size=(5, 3)):
-        answer = SlackRescaled(Unsure(Free(3))).separate(1.5 * w / np.abs(w).max(), (x, 0), 0)
-        assert answer.quality is Quality.HEURISTIC
+    for wrong in (w, [cp.Variable(1), b]):
+        with pytest.raises(SettingsError, match=r"give expressions of shape \[\(2,\), \(1,\)\]"):
+            StructuredHinge(*parts_of(risk), wrong)
 
 
 def test_the_hinge_of_change_points_is_that_of_the_learner():

@@ -159,6 +159,14 @@ class OracleAtom(Atom):
     def is_atom_concave(self) -> bool:
         return False
 
+    @hook
+    def is_incr(self, idx: int) -> bool:
+        return False
+
+    @hook
+    def is_decr(self, idx: int) -> bool:
+        return False
+
     def _answer(self, values: Sequence[Any]) -> Planes:
         """What all oracles find, called one after another."""
         point = np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])

@@ -16,26 +16,15 @@ from structsvm.learner.training_set import TrainingSet
 from structsvm.modeling.atoms import OracleAtom, Part, Pool, as_expressions
 from structsvm.partitions.learning import MetricObjective
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.problem import Problem, RegularizedRisk, Separation
+from structsvm.problem import Problem, RegularizedRisk
 from structsvm.regularizers import SquaredNorm
-from structsvm.solvers.planes import Planes, weakest
+from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
-from structsvm.status import Quality
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import refuse_unlisted
-from structsvm.support.plain import shown
 from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
-
-RESCALINGS = ("margin", "slack")
 
 MOST_PARTS = 8
 """Parts that the samples are dealt into, however many workers there are."""
-
-MOST_CALLS = 40
-CLOSE = 1e-7
-"""Relative distance of the bounds at which the search of slack rescaling ends."""
-WIDEST = 30.0
-"""The logarithm of the largest weight of the loss that is tried; the least is its inverse."""
 
 
 class StructuredHinge(OracleAtom):
@@ -59,17 +48,13 @@ class StructuredHinge(OracleAtom):
         a cluster too, which is 1 otherwise. For a product of cones a list, one for each. Where the
         rules of cvxpy cannot tell that it is in its cone, the atom adds that as a constraint.
     sample_weight : array of shape (N,), optional
-    rescaling : {"margin", "slack"}
-        "slack" multiplies instead of adding: ``max_y loss(y_i, y) (1 + <w, phi(x_i, y) -
-        phi(x_i, y_i)>)``. The oracle of the problem is called for several weights of the loss then;
-        what it cannot decide is in the upper bound.
     label : str
         What messages call it.
 
     Raises
     ------
     SettingsError
-        When the weight does not fit, or a setting is none of those above.
+        When the weight does not fit.
     DataError
         When samples or labels cannot be used.
 
@@ -103,14 +88,10 @@ class StructuredHinge(OracleAtom):
         weight: Any,
         *,
         sample_weight: Any = None,
-        rescaling: str = "margin",
         label: str = "StructuredHinge",
     ) -> None:
-        refuse_unlisted("rescaling", rescaling, RESCALINGS)
         weights = as_expressions(weight, label)
         risk = _risk(problem, Xs, ys, weights, sample_weight, label)
-        if rescaling == "slack":
-            risk = SlackRescaled.risk(risk)
         self.risk, self.called, self.pool, self.n_terms = risk, label, Pool(), risk.n_samples
         # Planes are all that is asked of them.
         self.blocks = [replace(block, keeps_labellings=False) for block in blocks_of(risk)]
@@ -122,12 +103,6 @@ class StructuredHinge(OracleAtom):
     def sign_from_args(self) -> tuple[bool, bool]:
         """Return that it is nonnegative: the true labelling costs nothing."""
         return True, False
-
-    def is_incr(self, idx: int) -> bool:
-        return False
-
-    def is_decr(self, idx: int) -> bool:
-        return False
 
     def parts(self, atom: int) -> Sequence[Part]:
         """The samples in blocks, several to a part, because many are separated at once."""
@@ -167,31 +142,22 @@ class HingePart(Part):
 def _risk(
     problem: Any, Xs: Any, ys: Any, weights: list[cp.Expression], sample_weight: Any, label: str
 ) -> RegularizedRisk:
-    if isinstance(problem, PartitionProblem):
-        data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
-        kind = "full" if weights[0].ndim == 2 else "diagonal"
-        objective = problem.learning.objective(kind, data.n_features)
-        found = objective.risk(data.samples, data.truths, SquaredNorm(), None, data.weights)
-        if not isinstance(found, RegularizedRisk):
-            raise SettingsError(
-                f"{label}: the losses of {type(problem).__name__} are not convex in the metric"
-            )
-        return found
-    if not isinstance(problem, Problem):
-        raise SettingsError(
-            f"{label}: problem is {shown(problem)}: give a PartitionProblem such as ChangePoint(), "
-            "or an instance of a class derived from structsvm.problem.Problem"
+    if not isinstance(problem, PartitionProblem):
+        labelled = read_labelled(Xs, ys, sample_weight)
+        sized = problem.sized(labelled.xs, labelled.ys)
+        null = np.zeros(sized.weight_space().dim)
+        return RegularizedRisk(
+            sized, labelled.xs, labelled.ys, SquaredNorm(), labelled.weights, null
         )
-    labelled = read_labelled(Xs, ys, sample_weight)
-    sized = problem.sized(labelled.xs, labelled.ys)
-    return RegularizedRisk(
-        problem=sized,
-        xs=labelled.xs,
-        ys=labelled.ys,
-        regularizer=SquaredNorm(),
-        sample_weight=labelled.weights,
-        null=np.zeros(sized.weight_space().dim),
-    )
+    data = TrainingSet.of(problem, Xs, ys, sample_weight=sample_weight)
+    kind = "full" if weights[0].ndim == 2 else "diagonal"
+    objective = problem.learning.objective(kind, data.n_features)
+    found = objective.risk(data.samples, data.truths, SquaredNorm(), None, data.weights)
+    if not isinstance(found, RegularizedRisk):
+        raise SettingsError(
+            f"{label}: the losses of {type(problem).__name__} are not convex in the metric"
+        )
+    return found
 
 
 def _fitting(
@@ -199,23 +165,19 @@ def _fitting(
 ) -> list[cp.Expression]:
     """The weight, one expression for each factor of its cone."""
     factors = factors_of(risk.space)
-    objective = risk.problem
-    if isinstance(objective, SlackRescaled):
-        objective = objective.problem
-    if len(weights) == 1 and len(factors) == 2 and isinstance(objective, MetricObjective):
+    if len(weights) == 1 and len(factors) == 2 and isinstance(risk.problem, MetricObjective):
         weights = [*weights, cp.Constant(1.0)]
-    if len(weights) != len(factors):
+    due = [(f.order, f.order) if isinstance(f, PSD) else (f.dim,) for f in factors]
+    shapes = [weight.shape for weight in weights]
+    fits = len(shapes) == len(due) and all(
+        shape == other or (w.size == 1 and f.dim == 1)
+        for w, f, shape, other in zip(weights, factors, shapes, due, strict=True)
+    )
+    if not fits:
         raise SettingsError(
-            f"{label}: weight has {len(weights)} parts, where the cone is {risk.space}: give a "
-            f"list of {len(factors)} expressions"
+            f"{label}: weight has parts of shape {shapes}, where the cone is {risk.space}: give "
+            f"expressions of shape {due}"
         )
-    for k, (weight, factor) in enumerate(zip(weights, factors, strict=True)):
-        shape = (factor.order, factor.order) if isinstance(factor, PSD) else (factor.dim,)
-        if weight.shape != shape and not (weight.size == 1 and factor.dim == 1):
-            which = "" if len(factors) == 1 else f" {k}"
-            raise SettingsError(
-                f"{label}: weight{which} has shape {weight.shape}, where {shape} is due"
-            )
     return weights
 
 
@@ -229,80 +191,16 @@ def basis_of(space: WeightSpace) -> Any:
 
     Sparse, with orthonormal columns.
     """
-    return sp.block_diag([_basis(factor) for factor in factors_of(space)], format="csr")
-
-
-def _basis(factor: WeightSpace) -> Any:
-    if not isinstance(factor, PSD):
-        return sp.eye_array(factor.dim, format="csr")
-    P = factor.order
-    rows, cols = np.triu_indices(P)
-    k, off = np.arange(rows.size), rows != cols
-    places = np.concatenate([rows + P * cols, (cols + P * rows)[off]])
-    weights = np.where(off, np.sqrt(0.5), 1.0)
-    values = np.concatenate([weights, weights[off]])
-    return sp.csr_array((values, (places, np.concatenate([k, k[off]]))), shape=(P * P, k.size))
-
-
-@dataclass(frozen=True)
-class SlackRescaled(Problem):
-    """``max_y loss(y_i, y) (1 + <w, phi(x, y) - phi(x, y_i)>)``, by the oracle of another problem.
-
-    With ``a`` the loss of a labelling and ``c = 1 + <w, phi(x, y) - phi(x, y_i)>``, every ``l > 0``
-    has ``a c <= (l a + c)^2 / (4 l)`` where ``c >= 0``, and the oracle knows ``max l a + c``: that
-    of margin rescaling at the weight ``w / l``. The least of these upper bounds is looked for by
-    bisection over ``log l``, in which their square roots are convex; the best labelling on the way
-    is the answer, and what lies between is its slack.
-    """
-
-    problem: Problem
-
-    @classmethod
-    def risk(cls, risk: RegularizedRisk) -> RegularizedRisk:
-        problem = risk.problem
-        if problem.signed_losses:
-            raise SettingsError(
-                "rescaling='slack' multiplies by the loss, and that of this problem may be "
-                "negative: use rescaling='margin'"
-            )
-        pairs = list(zip(risk.xs, risk.ys, strict=True))
-        return replace(risk, problem=cls(problem), xs=pairs, start=None)
-
-    def weight_space(self) -> WeightSpace:
-        return self.problem.weight_space()
-
-    def joint_feature(self, x: Any, y: Any) -> Floats:
-        """Return the loss times how the features differ from those of the truth, (d,)."""
-        sample, truth = x
-        return self.loss(truth, y) * self._away(sample, truth, y)
-
-    def loss(self, y: Any, y_hat: Any) -> float:
-        return float(self.problem.loss(y, y_hat))
-
-    def predict(self, w: Floats, x: Any) -> Any:
-        return self.problem.predict(w, x[0])
-
-    def separate(self, w: Floats, x: Any, y: Any) -> Separation:
-        """Search for the labelling whose loss times margin is largest."""
-        sample, _ = x
-        best, most, upper, quality = y, 0.0, np.inf, Quality.EXACT
-        low, high = -WIDEST, WIDEST
-        for _ in range(MOST_CALLS):
-            middle = 0.5 * (low + high)
-            weight = float(np.exp(middle))
-            answer = self.problem.separate(w / weight, sample, y)
-            quality = weakest([quality, answer.quality])
-            a = self.loss(y, answer.y)
-            c = 1.0 + float(self._away(sample, y, answer.y) @ w)
-            if a * c > most:
-                best, most = answer.y, a * c
-            highest = max(weight * (a + answer.slack) + c, 1.0)
-            upper = min(upper, highest**2 / (4.0 * weight))
-            if upper - most <= CLOSE * max(most, 1e-12):
-                break
-            low, high = (low, middle) if weight * a > c else (middle, high)
-        return Separation(best, max(0.0, upper - most), quality)
-
-    def _away(self, sample: Any, truth: Any, y: Any) -> Floats:
-        found = self.problem.joint_feature(sample, y) - self.problem.joint_feature(sample, truth)
-        return np.asarray(found)
+    blocks = []
+    for factor in factors_of(space):
+        if not isinstance(factor, PSD):
+            blocks.append(sp.eye_array(factor.dim, format="csr"))
+            continue
+        P = factor.order
+        rows, cols = np.triu_indices(P)
+        k, off = np.arange(rows.size), rows != cols
+        places = np.concatenate([rows + P * cols, (cols + P * rows)[off]])
+        weights = np.where(off, np.sqrt(0.5), 1.0)
+        values, at = np.concatenate([weights, weights[off]]), np.concatenate([k, k[off]])
+        blocks.append(sp.csr_array((values, (places, at)), shape=(P * P, k.size)))
+    return sp.block_diag(blocks, format="csr")

@@ -13,9 +13,8 @@ import numpy as np
 from cvxpy.problems.problem import SolverStats
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import LearningError, SettingsError, warn
+from structsvm.errors import SettingsError, warn
 from structsvm.masters.bounds import CONIC
-from structsvm.modeling.atoms import OracleAtom
 from structsvm.modeling.program import ProgramRun
 from structsvm.modeling.restricted import (
     Box,
@@ -25,7 +24,6 @@ from structsvm.modeling.restricted import (
     InfeasibleError,
     Restricted,
     Restriction,
-    UnboundedError,
     form_of,
 )
 from structsvm.modeling.rewriting import Rewritten, atoms_of, oracle_atoms
@@ -40,18 +38,15 @@ from structsvm.support.plain import counted
 Callback = Callable[[HistoryEntry], None]
 
 INFEASIBLE = "infeasible: no point keeps the constraints"
-UNBOUNDED = "unbounded: there is no minimum"
 STALLED = "stalled: no new plane was found, and the restricted problem has no more digits"
 OPTIMAL = "optimal within the tolerance: the bounds differ by at most tol of the size of the terms"
 INEXACT = "as good as the oracles: no new plane was found, and their upper bounds leave this gap"
 BY_ORACLES = ", and on the upper bounds that the oracles gave"
 
-METHOD = "cutting-plane"
-
 
 def register() -> None:
     """Let ``cvxpy.Problem.solve`` know of the method."""
-    cp.Problem.register_solve(METHOD, solve)
+    cp.Problem.register_solve("cutting-plane", solve)
 
 
 @dataclass(frozen=True)
@@ -169,8 +164,7 @@ def solve(
     Returns
     -------
     float
-        The objective at the point that was found; infinite for a problem without a point, or
-        without a minimum.
+        The objective at the point that was found; infinite for a problem without a point.
 
     Raises
     ------
@@ -179,8 +173,10 @@ def solve(
     OracleError, PluginError
         When an oracle fails, or its answer cannot be that of a maximum of planes.
     MasterError
-        When a restricted problem has no answer before there is a point with bounds; an
-        UnboundedError when it has no minimum.
+        When a restricted problem has no answer before there is a point with bounds, as where it
+        has no minimum.
+    LearningError
+        When the run ends before there is a point that keeps the constraints.
     """
     started = time.perf_counter()
     _check(problem)
@@ -265,34 +261,19 @@ def _solved(
     except InfeasibleError:
         with interrupts.released():
             conflict = run.conflicts(problem)
-        _give_nothing(problem)
-        found = _certified(run, np.inf, np.inf, INFEASIBLE, gap=0.0, conflict=conflict)
+        duals = [dual for c in problem.constraints for dual in c.dual_variables]
+        for leaf in (*problem.variables(), *duals):
+            leaf.save_value(None)
+        found = _certified(run, np.inf, np.inf, INFEASIBLE, conflict=conflict)
         return cp.INFEASIBLE, sign * np.inf, found
-    except UnboundedError:
-        with interrupts.released():
-            has_none = run.is_unbounded()
-        if not has_none:
-            raise
-        _give_nothing(problem)
-        return cp.UNBOUNDED, -sign * np.inf, _certified(run, -np.inf, -np.inf, UNBOUNDED, gap=0.0)
-    except LearningError as error:
-        if error.status is None or run.w is None:
-            raise
-        run.rewritten.put(run.w)
-        warn(
-            f"{error.status.value}, and no point that keeps the constraints was found: the "
-            "variables have the values of the last restricted problem, which break some",
-            ConvergenceWarning,
-        )
-        found = _certified(run, run.certificate.lower, np.inf, error.status.value)
-        return cp.USER_LIMIT, sign * np.inf, found
     run.give(solution.w, problem)
     status, scale = solution.status, run.best_scale
+    words = {Status.OPTIMAL: OPTIMAL, Status.STALLED: STALLED if run.exact else INEXACT}
     certified = _certified(
         run,
         solution.lower,
         solution.upper,
-        _in_words(status, run.exact),
+        words.get(status, status.value),
         gap=(solution.upper - solution.lower) / scale if scale > 0 else 0.0,
         scale=scale,
         violation=run.best_violation,
@@ -301,57 +282,50 @@ def _solved(
     is_short = not status.converged and status is not Status.INTERRUPTED
     if is_short and (status is not Status.STALLED or run.exact):
         warn(certified.summary(), ConvergenceWarning)
-    return _word(status), sign * run.best_value, certified
+    word = cp.OPTIMAL if status.converged else cp.USER_LIMIT
+    if status in (Status.STALLED, Status.MASTER_FAILED, Status.HEURISTIC):
+        word = cp.OPTIMAL_INACCURATE
+    return word, sign * run.best_value, certified
 
 
-def _certified(run: ProgramRun, lower: float, upper: float, status: str, **more: Any) -> Certified:
+def _certified(
+    run: ProgramRun,
+    lower: float,
+    upper: float,
+    status: str,
+    *,
+    gap: float = 0.0,
+    scale: float = np.nan,
+    violation: float = np.nan,
+    bound: str = CONIC,
+    conflict: tuple[str, ...] = (),
+) -> Certified:
     """The certificate, for the direction of the user's objective."""
-    unknown: dict[str, Any] = {"gap": np.inf, "scale": np.nan, "violation": np.nan, "bound": CONIC}
     sign = run.rewritten.sign
     entries = tuple(_signed(entry, sign) for entry in run.certificate.entries)
     low, high = sorted((sign * lower, sign * upper))
     return Certified(
         lower=low,
         upper=high,
+        gap=gap,
+        scale=scale,
+        violation=violation,
         status=status,
+        bound=bound,
         rounds=len(entries),
         oracle_calls=run.oracle_calls,
         n_cuts=entries[-1].n_cuts if entries else 0,
         seconds=0.0,
         oracle_seconds=run.oracle_seconds,
         master_seconds=run.master_seconds,
+        conflict=conflict,
         history=History(entries),
-        **unknown | more,
     )
 
 
 def _signed(entry: HistoryEntry, sign: float) -> HistoryEntry:
     """A round, in the direction of the user's objective."""
     return entry if sign > 0 else replace(entry, lower=-entry.upper, upper=-entry.lower)
-
-
-def _give_nothing(problem: cp.Problem) -> None:
-    """Without a solution variables have no values, nor constraints duals."""
-    for variable in problem.variables():
-        variable.save_value(None)
-    for constraint in problem.constraints:
-        for dual in constraint.dual_variables:
-            dual.save_value(None)
-
-
-def _in_words(status: Status, exact: bool) -> str:
-    if status is Status.OPTIMAL:
-        return OPTIMAL
-    if status is Status.STALLED:
-        return STALLED if exact else INEXACT
-    return str(status.value)
-
-
-def _word(status: Status) -> str:
-    """The status as cvxpy names it."""
-    if status in (Status.STALLED, Status.MASTER_FAILED, Status.HEURISTIC):
-        return cp.OPTIMAL_INACCURATE
-    return cp.OPTIMAL if status.converged else cp.USER_LIMIT
 
 
 def _check(problem: cp.Problem) -> None:
@@ -372,18 +346,11 @@ def _check(problem: cp.Problem) -> None:
     for parameter in (*problem.parameters(), *theirs):
         if parameter.value is None:
             raise SettingsError(f"parameter {parameter.name()} has no value: give it one")
-    parts: list[tuple[str, Any]] = [("the objective", problem.objective)]
-    parts += [(f"constraint {k}", part) for k, part in enumerate(problem.constraints)]
-    for where, part in parts:
+    for part in (problem.objective, *problem.constraints):
         if not part.is_dcp():
+            inside = ", ".join({atom.called for atom in oracle_atoms(part)})
             raise SettingsError(
-                f"{where}, {part}, is not convex by the rules of cvxpy (DCP)"
-                + "".join(map(_where_it_may_stand, [*oracle_atoms(part)][:1]))
+                f"{part} is not convex by the rules of cvxpy (DCP): what oracles know ({inside}) "
+                "is convex, so that it may be minimised and bounded from above, and stand in what "
+                "is convex and increasing in it; declare its sign if that is what the rules lack"
             )
-
-
-def _where_it_may_stand(atom: OracleAtom) -> str:
-    return (
-        f": {atom.called} is convex, so that it may be minimised and bounded from above, and stand "
-        "in what is convex and increasing in it; declare its sign if that is what the rules lack"
-    )

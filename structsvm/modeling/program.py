@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.constraints import PSD, Equality, Inequality, NonNeg, NonPos, Zero
+from cvxpy.constraints import PSD, Equality, Inequality
 
 from structsvm.errors import OracleError
 from structsvm.masters.base import Master, MasterSolution, Request
@@ -69,13 +69,9 @@ class ProgramRun(CutRun):
         self.solver: Restricted | None = None
         """Of the last restricted problem."""
         self.master_seconds = self.oracle_seconds = 0.0
-        self.w: Floats | None = None
-        """Where the minimum of the last restricted problem is."""
         self.cuts: WorkingSet | None = None
         self.exact = True
         """Whether no oracle has given an upper bound above its value."""
-        self.first: tuple[Floats, Floats] | None = None
-        """The point where the oracles were asked first, and upper bounds of the groups there."""
         self.best_value = self.best_scale = self.best_violation = np.nan
         """At the best point: the objective, the size of its terms, and the largest violation."""
         self._maps = rewritten.maps()
@@ -143,7 +139,7 @@ class ProgramRun(CutRun):
             answer = self.solver.solve(cuts, request.tol)
         finally:
             self.master_seconds += time.perf_counter() - started
-        self.w, self._is_minimum = answer.w, answer.is_minimum
+        self._is_minimum = answer.is_minimum
         self._active = cuts.active(answer.multipliers)
         if answer.bound is not None:
             self.certificate.update_lower(*answer.bound)
@@ -236,7 +232,6 @@ class ProgramRun(CutRun):
         self._heights = np.maximum(np.abs(found.intercepts), np.abs(found.slopes) @ np.abs(w))
         self._largest = np.maximum(self._largest, self._heights)
         self.exact = self.exact and bool((found.slacks <= EXACT * self._heights).all())
-        self.first = self.first or (w, found.values + found.slacks)
         self.oracle_calls += found.calls
         self.certificate.qualities.add(found.quality)
         return found
@@ -322,19 +317,6 @@ class ProgramRun(CutRun):
         for held, planes in zip(self.held, found, strict=True):
             held.atom.planes = tuple(sorted(planes, key=lambda p: -p.multiplier))
 
-    def is_unbounded(self) -> bool:
-        """Whether the objective falls for ever where oracles were asked first, as they said."""
-        assert self.first is not None
-        assert self.solver is not None
-        restriction = self.solver.restriction
-        restriction.put(*self.first)
-        fixed = [heights == heights.value for heights in restriction.heights]
-        for held in self.held:
-            fixed += [arg == arg.value for arg in held.arguments if not arg.is_constant()]
-        bare = restriction.problem
-        problem = cp.Problem(bare.objective, [*bare.constraints, *fixed])
-        return _status(problem) == cp.UNBOUNDED
-
     def conflicts(self, problem: cp.Problem) -> tuple[str, ...]:
         """The constraints of the user that have to give way, in words, by an elastic program."""
         assert self.solver is not None
@@ -342,15 +324,23 @@ class ProgramRun(CutRun):
         slacks: dict[int, cp.Variable] = {}
         kept: list[cp.Constraint] = list(restriction.links)
         for k, constraint in enumerate(restriction.constraints):
-            slack = cp.Variable(nonneg=True)
-            relaxed = _relaxed(constraint, slack) if k < len(problem.constraints) else None
-            if relaxed is not None:
-                slacks[k] = slack
-            kept.append(constraint if relaxed is None else relaxed)
+            args = constraint.args
+            if k < len(problem.constraints) and isinstance(constraint, Inequality | Equality | PSD):
+                slacks[k] = slack = cp.Variable(nonneg=True)
+                if isinstance(constraint, PSD):
+                    constraint = args[0] + slack * np.eye(args[0].shape[0]) >> 0
+                elif isinstance(constraint, Inequality):
+                    constraint = args[0] <= args[1] + slack
+                else:
+                    constraint = cp.abs(args[0] - args[1]) <= slack
+            kept.append(constraint)
         if self.cuts:
             kept.append(restriction.rows(self.cuts))
         elastic = cp.Problem(cp.Minimize(sum(slacks.values())), kept)
-        if not slacks or _status(elastic) not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        try:
+            with without_warnings(Warning):
+                elastic.solve(solver=None if elastic.is_mixed_integer() else "CLARABEL")
+        except cp.error.SolverError:
             return ()
         units = [float(np.max(unit)) for unit in restriction.units.constraints]
         return tuple(
@@ -358,31 +348,3 @@ class ProgramRun(CutRun):
             for k, slack in slacks.items()
             if slack.value is not None and float(slack.value) > SEEN
         )
-
-
-def _status(problem: cp.Problem) -> str:
-    """How a plain solution ends."""
-    try:
-        with without_warnings(Warning):
-            problem.solve(solver=None if problem.is_mixed_integer() else "CLARABEL")
-    except cp.error.SolverError:
-        return cp.SOLVER_ERROR
-    return str(problem.status)
-
-
-def _relaxed(constraint: cp.Constraint, slack: cp.Variable) -> cp.Constraint | None:
-    """The constraint with a slack; None for a kind that has no place for one."""
-    args, found = constraint.args, None
-    if isinstance(constraint, Inequality):
-        found = args[0] <= args[1] + slack
-    elif isinstance(constraint, Equality):
-        found = cp.abs(args[0] - args[1]) <= slack
-    elif isinstance(constraint, Zero):
-        found = cp.abs(args[0]) <= slack
-    elif isinstance(constraint, NonPos):
-        found = args[0] <= slack
-    elif isinstance(constraint, NonNeg):
-        found = args[0] >= -slack
-    elif isinstance(constraint, PSD):
-        found = args[0] + slack * np.eye(args[0].shape[0]) >> 0
-    return found
