@@ -348,9 +348,10 @@ def _check(problem: cp.Problem) -> None:
             raise SettingsError(f"parameter {parameter.name()} has no value: give it one")
     for part in (problem.objective, *problem.constraints):
         if not part.is_dcp():
-            inside = ", ".join({atom.called for atom in oracle_atoms(part)})
-            raise SettingsError(
-                f"{part} is not convex by the rules of cvxpy (DCP): what oracles know ({inside}) "
-                "is convex, so that it may be minimised and bounded from above, and stand in what "
-                "is convex and increasing in it; declare its sign if that is what the rules lack"
+            advice = "".join(
+                f": {atom.called} is convex, so that it may be minimised and bounded from above, "
+                "and stand in what is convex and increasing in it; declare its sign if that is "
+                "what the rules lack"
+                for atom in [*oracle_atoms(part)][:1]
             )
+            raise SettingsError(f"{part} is not convex by the rules of cvxpy (DCP){advice}")

@@ -97,15 +97,6 @@ class Restriction:
                 self.links.append(plain == cp.vec(v, order="F")[entries])
         self.problem = cp.Problem(cp.Minimize(objective), [*self.constraints, *self.links])
 
-    def put(self, w: Floats, heights: Floats) -> None:
-        """Give all variables their values, from those in the units of the user."""
-        self.rewritten.put(w, heights)
-        for v, piece in zip(self.variables, self.rewritten.split(w / self.units.w), strict=True):
-            v.save_value(piece.reshape(v.shape, order="F"))
-        pieces = self.rewritten.split_heights(heights / self.units.heights)
-        for v, piece in zip(self.heights, pieces, strict=True):
-            v.save_value(piece)
-
     def in_units(self, cuts: WorkingSet) -> tuple[Floats, Floats]:
         """Intercepts and slopes of cuts below the heights."""
         units = self.units.heights[cuts.groups]
@@ -138,10 +129,9 @@ def _scaled(constraint: Any, original: cp.Constraint, unit: Any) -> cp.Constrain
     found: cp.Constraint
     if np.all(unit == 1.0):
         found = original.copy(list(args))
-    elif isinstance(original, Inequality):
-        found = cp.multiply(1.0 / unit, args[0] - args[1]) <= 0
-    elif isinstance(original, Equality):
-        found = cp.multiply(1.0 / unit, args[0] - args[1]) == 0
+    elif isinstance(original, Inequality | Equality):
+        away = cp.multiply(1.0 / unit, args[0] - args[1])
+        found = away <= 0 if isinstance(original, Inequality) else away == 0
     else:
         found = original.copy([arg / float(unit) for arg in args])
     return found
@@ -170,9 +160,7 @@ class Restricted(ABC):
 
     @hook
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """The point nearest to another at which the objective is at most ``level``, if it is
-        known.
-        """
+        """The point nearest to another at which the objective is at most ``level``, if known."""
         return None
 
     @hook
@@ -240,16 +228,13 @@ class Conic(Restricted):
 
     def _within_a_box(self, cuts: WorkingSet, rows: Any, right: Floats) -> MasterSolution:
         lower, upper = (end / self.restriction.units.w for end in self._box.grown(len(cuts)))
-        d = self._columns.size
+        d, raw = self._columns.size, self._raw
         sides = sp.csr_array((np.ones(d), (np.arange(d), self._columns)), shape=(d, self._size))
         boxed, ends = sp.vstack([rows, sides, -sides]), np.concatenate([right, upper, -lower])
-        raw = self._raw
         try:
             x, alpha, _ = self._solved(boxed, ends, 1e-7)
-        except UnboundedError:
-            raise MasterError(
-                f"Clarabel calls the restricted problem unbounded, even in a box: {SCALES}"
-            ) from None
+        except UnboundedError as error:
+            raise MasterError(f"{error}, even in a box: {SCALES}") from None
         self._raw = raw
         multipliers = self.restriction.multipliers(cuts, alpha[: len(cuts)])
         return MasterSolution(self._w(x), multipliers, "clarabel in a box", is_minimum=False)
@@ -337,9 +322,7 @@ class Conic(Restricted):
             try:
                 raw = self._clarabel(data, {**attempt, **self.options})
             except TypeError as error:  # a setting that there is none of, or of another type
-                raise SettingsError(
-                    f"Clarabel does not take {sorted(self.options)}: {error}"
-                ) from error
+                raise SettingsError(f"Clarabel does not take its options: {error}") from error
             status = str(raw.status)
             if status in DECIDED:
                 break
