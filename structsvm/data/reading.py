@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -57,7 +57,7 @@ class Rows:
     order: Ints | None = None
     """The number of each row in what was given; None where they came in this order."""
     given: Any = None
-    """What was given."""
+    """The same with its rows as they came."""
     places: Ints | None = None
     """The numbers of these rows in a panel, as they were given."""
 
@@ -69,13 +69,23 @@ class Rows:
 
     def labels(self, y: Any, called: str) -> Any:
         """Labels (T,) of the rows as they were given, or by the index of a frame, in this order."""
-        by_interval = _by_interval(y, self)
-        if by_interval is not None:
-            return by_interval
+        if hasattr(getattr(y, "index", None), "mid"):
+            return self._labels_of_intervals(y)
         y = in_order_of_rows(y, self.given, called)
         if self.order is None or np.ndim(y) != 1 or len(y) != len(self.order):
             return y  # breakpoints, which count samples, are as they are
         return taken(y, self.order)
+
+    def _labels_of_intervals(self, y: Any) -> Any:
+        """Labels of stretches as one of each row; what is in no stretch has no label, -1."""
+        moments: Any = np.arange(self.n_samples)
+        if self.axis is not None:
+            by_number = y.index.dtype.subtype.kind in "iuf" and self.axis.values.dtype.kind == "M"
+            moments = moments if by_number else self.axis.values
+        places = y.index.get_indexer(moments)
+        labels = np.empty(places.size, dtype=object)
+        labels[:] = [-1 if place < 0 else y.iloc[place] for place in places.tolist()]
+        return np.array(labels.tolist()) if (places >= 0).all() else labels
 
 
 def taken(y: Any, rows: Ints | None) -> Any:
@@ -123,8 +133,7 @@ def panel(X: Any) -> dict[Hashable, Rows] | None:
     index: Any = getattr(X, "index", None)
     if getattr(index, "nlevels", 1) < 2 or not hasattr(X, "columns"):
         return None
-    instances = index.droplevel(-1)
-    numbers, keys = instances.factorize()
+    numbers, keys = index.droplevel(-1).factorize()
     found = {}
     for number, key in enumerate(keys):
         places = np.flatnonzero(numbers == number)
@@ -135,34 +144,23 @@ def panel(X: Any) -> dict[Hashable, Rows] | None:
 
 def rows_in_time(X: Any, called: str) -> Rows:
     """A sample with its rows in the order of time, if known; a column of times is left out."""
-    if is_recording(X) and hasattr(X, "time"):
-        return _sorted(X, X, X.time, called, X.at)
-    if hasattr(X, "dims") and hasattr(X, "isel"):
-        index = X.indexes.get(X.dims[0]) if len(X.dims) == 2 else None
-        return _sorted(X, X, _axis(index, called), called, _taker(X))
-    if not is_frame(X):
-        return Rows(X, given=X)
-    name = _column_of_times(X)
-    if name is not None:
-        warn(f"{called}: column {name!r} is taken for the time of the rows", DataWarning)
-    if name is None or hasattr(X, "iloc"):
-        X = X if name is None else X.set_index(name)
-        return _sorted(X, X, _axis(getattr(X, "index", None), called), called, _taker(X))
-    axis = _axis(X[name].to_pandas().rename(name), called)
-    return _sorted(X, X.drop(name), axis, called, _taker(X.drop(name)))
-
-
-def _taker(X: Any) -> Callable[[Ints], Any]:
-    if hasattr(X, "isel"):
-        return lambda rows: X.isel({X.dims[0]: rows})
-    return lambda rows: X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-def _sorted(
-    given: Any, X: Any, axis: TimeAxis | None, called: str, take: Callable[[Ints], Any]
-) -> Rows:
+    axis = None
+    if is_recording(X):
+        axis = getattr(X, "time", None)
+    elif hasattr(X, "isel"):
+        axis = _axis(X.indexes.get(X.dims[0]) if len(X.dims) == 2 else None, called)
+    elif is_frame(X):
+        name = _column_of_times(X)
+        if name is not None:
+            warn(f"{called}: column {name!r} is taken for the time of the rows", DataWarning)
+        if hasattr(X, "iloc"):
+            X = X if name is None else X.set_index(name)
+            axis = _axis(X.index, called)
+        elif name is not None:
+            axis = _axis(X[name].to_pandas().rename(name), called)
+            X = X.drop(name)
     if axis is None or not (axis.values[1:] < axis.values[:-1]).any():
-        return Rows(X, axis, given=given)
+        return Rows(X, axis, given=X)
     values = axis.values
     if values.dtype.kind in "iu" and len(np.unique(values)) < len(values):
         row = int((values[1:] < values[:-1]).argmax())
@@ -172,12 +170,20 @@ def _sorted(
             "the rows are one"
         )
     order = np.argsort(values, kind="stable")
-    return Rows(take(order), axis.at(order), order, given)
+    return Rows(_rows_of(X, order), axis.at(order), order, X)
+
+
+def _rows_of(X: Any, rows: Ints) -> Any:
+    if is_recording(X):
+        return X.at(rows)
+    if hasattr(X, "isel"):
+        return X.isel({X.dims[0]: rows})
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _axis(index: Any, called: str) -> TimeAxis | None:
     """The times that an index holds; None of one that counts rows, or holds names."""
-    if index is None or getattr(index, "nlevels", 1) > 1 or not hasattr(index, "isna"):
+    if index is None or getattr(index, "nlevels", 1) > 1:
         return None
     kind = "M" if hasattr(index, "to_timestamp") else getattr(index.dtype, "kind", "M")
     if kind not in "iufmM" or hasattr(index, "mid"):
@@ -204,7 +210,8 @@ def _column_of_times(X: Any) -> Any:
             is_time = bool(dtype.is_temporal())
         else:
             is_time = getattr(dtype, "kind", "O") in "mM" or hasattr(dtype, "freq")
-        names += [name] if is_time else []
+        if is_time:
+            names.append(name)
     return names[0] if len(names) == 1 else None
 
 
@@ -218,24 +225,6 @@ def warn_about_order(moved: Sequence[str]) -> None:
         )
 
 
-def _by_interval(y: Any, rows: Rows) -> Any:
-    """Labels of stretches, a series with an index of intervals, as one of each row; None of others.
-
-    What is in no stretch has no label, -1.
-    """
-    index: Any = getattr(y, "index", None)
-    if not (hasattr(index, "mid") and hasattr(index, "get_indexer")):
-        return None
-    T = rows.n_samples
-    moments: Any = np.arange(T) if rows.axis is None else rows.axis.values
-    if rows.axis is not None and index.dtype.subtype.kind in "iuf" and moments.dtype.kind == "M":
-        moments = np.arange(T)
-    places = index.get_indexer(moments)
-    labels = np.empty(T, dtype=object)
-    labels[:] = [-1 if place < 0 else y.iloc[place] for place in places.tolist()]
-    return np.array(labels.tolist()) if (places >= 0).all() else labels
-
-
 def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> Sequence[Any]:
     """Frames and recordings without columns that only count rows or tell the time, with a warning.
 
@@ -244,25 +233,21 @@ def without_counting(samples: Sequence[Any], features: Sequence[Any] | None) -> 
     names = [names_of(x) for x in samples]
     if not samples or names[0] is None or any(other != names[0] for other in names[1:]):
         return samples
-    known = None if features is None else {str(name) for name in features}
-    fewest = 2 if known is not None else FEWEST_ROWS
+    known = set() if features is None else {str(name) for name in features}
+    fewest = FEWEST_ROWS if features is None else 2
     found = []
     for j, name in enumerate(names[0]):
-        if known is not None and str(name) in known:
-            continue
-        long = [column for x in samples if len(column := _column(x, j, name)) >= fewest]
+        columns = [] if str(name) in known else [_column(x, j, name) for x in samples]
+        long = [column for column in columns if len(column) >= fewest]
         if long and all(_counts(np.asarray(column, dtype=np.float64)) for column in long):
             found.append(name)
     if not found or len(found) == len(names[0]):
         return samples
-    if known is None:
-        it, rise, was = (
-            ("it", "rises", "it was") if len(found) == 1 else ("they", "rise", "they were")
-        )
+    if features is None:
         warn(
-            f"the samples: {counted(len(found), 'column')} left out, because {it} {rise} by one "
-            "step from row to row, as time and row numbers do: "
-            f"{some_of([str(name) for name in found], 3)}. Name it among the features if {was} "
+            f"the samples: {counted(len(found), 'column')} left out that rise by one step from row "
+            "to row, as time and row numbers do: "
+            f"{some_of([str(name) for name in found], 3)}. Name among the features what was "
             "measured",
             DataWarning,
         )
@@ -304,9 +289,9 @@ def warn_about_marks(labels: Sequence[Any], sizes: Sequence[int]) -> None:
     if look_like_changes(marks):
         n = sum(int(found.sum()) for found in marks if found is not None)
         warn(
-            f"the labels are 0 but for {n} single {'sample' if n == 1 else 'samples'} with 1, each "
-            "of which is taken for a segment of its own. If a 1 marks the first sample of a new "
-            "segment, give np.cumsum(y) (labels_are='changes' where files are read)",
+            f"the labels are 0 but for {n} single samples with 1, each of which is taken for a "
+            "segment of its own. If a 1 marks the first sample of a new segment, give np.cumsum(y) "
+            "(labels_are='changes' where files are read)",
             DataWarning,
         )
 
@@ -314,20 +299,17 @@ def warn_about_marks(labels: Sequence[Any], sizes: Sequence[int]) -> None:
 def marks_of(y: Any) -> Bools | None:
     """Where labels are 1 or yes, all others being 0 or no; None if they are anything else."""
     try:
-        texts: NDArray[Any] = np.asarray(y)
+        values: NDArray[Any] = np.asarray(y)
     except ValueError:
         return None
-    if texts.ndim != 1 or not texts.size or texts.dtype.kind not in "biufUO":
+    if values.ndim != 1 or not values.size or values.dtype.kind not in "biufUO":
         return None
-    if texts.dtype.kind == "b":
-        return texts
-    words = {str(value).lower() for value in texts.tolist()} if texts.dtype.kind in "UO" else set()
-    if words and words <= {*YES, *NO}:
-        return np.array([str(value).lower() in YES for value in texts.tolist()])
-    values: Any = texts
-    if texts.dtype.kind not in "iuf":
+    if values.dtype.kind in "UO":
+        words = np.char.lower(values.astype(str))
+        if np.isin(words, (*YES, *NO)).all():
+            return np.isin(words, YES)
         try:
-            values = texts.astype(np.float64)
+            values = values.astype(np.float64)
         except (TypeError, ValueError):
             return None
     return np.asarray(values == 1) if bool(np.isin(values, (0, 1)).all()) else None
@@ -365,10 +347,14 @@ def read_arrays(
     source = source_of(Xs)
     if source is not None:
         return _read_later(source, feature_names, n_features, words, missing)
-    pairs = [_with_side(x) for x in as_list(Xs)]
-    arrays, names = check_samples([X for X, _ in pairs], feature_names, n_features, words, missing)
-    sides = [side for _, side in pairs]
-    return [Sample(X, side) for X, side in zip(arrays, sides, strict=True)], names
+    arrays, sides = [], []
+    for x in as_list(Xs):
+        # A sample may come with its side information.
+        is_pair = isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2
+        arrays.append(x[0] if is_pair else x)
+        sides.append(x[1] if is_pair else None)
+    read, names = check_samples(arrays, feature_names, n_features, words, missing)
+    return [Sample(X, side) for X, side in zip(read, sides, strict=True)], names
 
 
 def labels_that_came(samples: Sequence[Sample], words: Words = RECORDINGS) -> list[Any] | None:
@@ -393,19 +379,6 @@ def content_of(X: Floats) -> str:
 # ---- recordings that are read one at a time, whatever holds them
 
 
-@dataclass(frozen=True)
-class Item:
-    """A recording as it was found: nothing of it is checked."""
-
-    X: Any
-    y: Any = None
-    """Its labels, if they came with it."""
-    features: tuple[str, ...] | None = None
-    """The names of its columns."""
-    recording: Any = None
-    """Where it came as a recording with names, which can put its columns in order."""
-
-
 @dataclass(frozen=True, eq=False)
 class Source:
     """Recordings that are read one at a time, by their number, in any process."""
@@ -421,11 +394,6 @@ class Source:
             return len(self.keys)
         return int(self.held.shape[0]) if hasattr(self.held, "shape") else len(self.held)
 
-    def __getitem__(self, i: int) -> Any:
-        """Return the recording as whoever holds it gives it."""
-        found = self.held[i if self.keys is None else self.keys[i]]
-        return _of_file(Path(found)) if self.are_files else found
-
     def called(self, i: int, words: Words) -> str:
         """The number of a recording, and where it is."""
         if self.are_files:
@@ -435,9 +403,11 @@ class Source:
     def read(self, i: int, words: Words) -> tuple[Item, Any]:
         """The recording, and the size of its file and when that was written; errors name it."""
         try:
-            item = _taken_apart(self[i])
-            found = os.stat(self.held[i]) if self.are_files else None
-            return item, None if found is None else (found.st_size, found.st_mtime_ns)
+            found = self.held[i if self.keys is None else self.keys[i]]
+            if not self.are_files:
+                return _taken_apart(found), None
+            item, status = _taken_apart(_of_file(Path(found))), os.stat(found)
+            return item, (status.st_size, status.st_mtime_ns)
         except StructSVMError as error:
             raise DataError(f"{self.called(i, words)}: {error}") from error
         except Exception as error:
@@ -451,7 +421,14 @@ def source_of(Xs: Any) -> Source | None:
     if isinstance(Xs, Source):
         return Xs
     if isinstance(Xs, list | tuple) and Xs and all(isinstance(x, str | PathLike) for x in Xs):
-        return Source(tuple(map(_checked, map(os.fspath, Xs))), are_files=True)
+        paths = tuple(os.path.abspath(x) for x in Xs)  # processes may work in other folders
+        for x, path in zip(Xs, paths, strict=True):
+            if Path(path).suffix.lower() not in KINDS:
+                raise DataError(
+                    f"{os.fspath(x)!r} is not a kind of file that is read when it is needed: give "
+                    f"{', '.join(KINDS)}; structsvm.io.RecordingFiles(paths) reads others"
+                )
+        return Source(paths, are_files=True)
     if callable(Xs) and not hasattr(Xs, "__getitem__"):
         raise DataError(
             f"recordings are read again in every round, and {getattr(Xs, '__name__', Xs)!r} makes "
@@ -474,23 +451,40 @@ def is_group(Xs: Any) -> bool:
     return by_name and not isinstance(Xs, dict)
 
 
-def _checked(path: str) -> str:
-    if Path(path).suffix.lower() not in KINDS:
-        raise DataError(
-            f"{path!r} is not a kind of file that is read when it is needed: give "
-            f"{', '.join(KINDS)}; structsvm.io.RecordingFiles(paths) reads others"
-        )
-    return os.path.abspath(path)  # processes may work in other folders
-
-
 @dataclass(frozen=True)
-class _How:
-    """How every recording of a source is read."""
+class _Reader:
+    """How every recording of a source is read and checked."""
 
+    source: Source = field(metadata={"fingerprint": False})
     words: Words
     missing: str | None
-    names: tuple[str, ...] | None
+    names: tuple[str, ...] | None = None
     """Of the features; None if they have none."""
+
+    def rows(self, item: Item, called: str) -> Rows:
+        """A recording as it was found, in the order of time."""
+        held = as_frame(item.X)
+        return rows_in_time(held, called) if self.words is RECORDINGS else Rows(held, given=held)
+
+    def read(self, i: int) -> tuple[Floats, Any, Any, Rows]:
+        """A recording; the labels that came with it, its stamp and its rows."""
+        (item, stamp), called = self.source.read(i, self.words), self.called(i)
+        names = None if self.names is None else list(self.names)
+        rows = self.rows(item, called)
+        (held,) = without_counting([rows.X], names)
+        if is_recording(held):
+            X = held.X if names is None else held.with_features(names, "the others").X
+            labels = held.y
+        else:
+            X, labels = held, rows.labels(item.y, called)
+            columns = item.features if held is item.X else names_of(held)
+            if columns is not None and names is not None:
+                refuse_other_columns(called, list(map(str, columns)), names)
+        X = np.array(as_floats(X, called, names, self.missing))  # a source may reuse its array
+        return X, labels, stamp, rows
+
+    def called(self, i: int) -> str:
+        return self.source.called(i, self.words)
 
 
 @dataclass(frozen=True, eq=False)
@@ -498,31 +492,19 @@ class _Place(Origin):
     """A recording of a source."""
 
     stamp: Any = field(metadata={"fingerprint": False})
-    source: Source = field(metadata={"fingerprint": False})
     index: int = field(metadata={"fingerprint": False})
-    how: _How
+    reader: _Reader
 
     def read(self) -> Floats:
         """The values, as they were when they were first read."""
-        X, _, stamp, _ = _read(self.source, self.index, self.how)
+        X, _, stamp, _ = self.reader.read(self.index)
         if X.shape != self.shape or stamp != self.stamp or has_gaps(X) != self.has_gaps:
             raise DataError(
-                f"{self.source.called(self.index, self.how.words)} has changed since it was "
+                f"{self.reader.called(self.index)} has changed since it was "
                 f"first read (shape {self.shape} then, {X.shape} now): recordings that are read "
                 "when they are needed must stay as they are"
             )
         return X
-
-
-@dataclass(frozen=True, eq=False)
-class _Look:
-    """What is to be known of a recording once it was read."""
-
-    seen: tuple[tuple[int, int], bool, str, Any, Any]
-    """The first fields of :class:`_Place`."""
-    labels: Any
-    axis: TimeAxis | None
-    was_sorted: bool
 
 
 def _read_later(
@@ -536,99 +518,77 @@ def _read_later(
     if not len(source):
         raise DataError(f"no {words.whole}s were given: the sequence is empty")
     names = None if feature_names is None else checked_names(feature_names)
+    reader = _Reader(source, words, missing)
     if names is None:
         first = source.read(0, words)[0]
-        found = names_of(without_counting([_rows(first, "", words).X], None)[0])
+        found = names_of(without_counting([reader.rows(first, "").X], None)[0])
         found = list(first.features or ()) if found is None else found
         names = [str(name) for name in found] or None
-    how = _How(words, missing, None if names is None else tuple(names))
+    reader = replace(reader, names=None if names is None else tuple(names))
     numbers = np.array_split(np.arange(len(source)), min(len(source), PARTS))
-    parts = [(source, some.tolist()) for some in numbers]
-    looks: list[_Look]
-    looks = [look for part in spread("reading", _look_at, parts, how) for look in part]
-    shapes = [look.seen[0] for look in looks]
-    expected = shapes[0][1] if n_features is None else n_features
-    samples = []
-    for i, (look, (_, P)) in enumerate(zip(looks, shapes, strict=True)):
+    parts = spread("reading", _first_look, [(reader, some.tolist()) for some in numbers], None)
+    seen, labels, axes, moved = zip(*(look for part in parts for look in part), strict=True)
+    sizes, widths = zip(*(shape for shape, *_ in seen), strict=True)
+    expected = widths[0] if n_features is None else n_features
+    for i, P in enumerate(widths):
         check_width(P, expected, f"{words.whole} {i}", words, n_features is not None)
-        samples.append(Sample(Deferred(_Place(*look.seen, source, i, how), (), P, look.labels)))
     check_names(names, expected, words)
-    called = [source.called(i, words) for i in range(len(source))]
-    warn_about_order([name for name, look in zip(called, looks, strict=True) if look.was_sorted])
-    warn_about_times(called, [look.axis for look in looks])
+    called = [reader.called(i) for i in range(len(source))]
+    warn_about_order([name for name, is_moved in zip(called, moved, strict=True) if is_moved])
+    warn_about_times(called, axes)
     if words is RECORDINGS:
-        warn_about_marks([look.labels for look in looks], [T for T, _ in shapes])
-    return samples, names
+        warn_about_marks(labels, sizes)
+    places = [_Place(*some, i, reader) for i, some in enumerate(seen)]
+    pairs = zip(places, labels, strict=True)
+    return [Sample(Deferred(place, (), expected, y)) for place, y in pairs], names
 
 
-def _look_at(part: tuple[Source, list[int]], how: _How) -> list[_Look]:
-    """Read some recordings, one at a time, and note what is to be known of each."""
-    source, numbers = part
-    found = []
+def _first_look(part: tuple[_Reader, list[int]], _: None) -> list[tuple[Any, ...]]:
+    """Of each recording: fields of its :class:`_Place`, labels, times, and whether rows moved."""
+    reader, numbers = part
+    found: list[tuple[Any, ...]] = []
     for i in numbers:
-        X, labels, stamp, rows = _read(source, i, how)
-        seen = (len(X), X.shape[1]), has_gaps(X), content_of(X), is_constant(X), stamp
-        found.append(_Look(seen, _small(labels), rows.axis, rows.order is not None))
+        X, labels, stamp, rows = reader.read(i)
+        seen = X.shape, has_gaps(X), content_of(X), is_constant(X), stamp
+        if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" and labels.size:
+            # Labels are the only part of a recording that stays in memory.
+            ends = map(np.min_scalar_type, (int(labels.min()), int(labels.max())))
+            labels = labels.astype(np.promote_types(*ends))
+        found.append((seen, labels, rows.axis, rows.order is not None))
     return found
 
 
-def _read(source: Source, i: int, how: _How) -> tuple[Floats, Any, Any, Rows]:
-    """A recording, checked; the labels that came with it, its stamp and its rows."""
-    (item, stamp), called = source.read(i, how.words), source.called(i, how.words)
-    names = None if how.names is None else list(how.names)
-    rows = _rows(item, called, how.words)
-    (held,) = without_counting([rows.X], names)
-    if item.recording is not None:
-        X = held.X if names is None else held.with_features(names, "the others").X
-        labels = held.y
-    else:
-        X, labels = held, rows.labels(item.y, called)
-        columns = item.features if held is item.X else names_of(held)
-        if columns is not None and names is not None:
-            refuse_other_columns(called, list(map(str, columns)), names)
-    X = np.array(as_floats(X, called, names, how.missing))  # a source may reuse its array
-    return X, labels, stamp, rows
+@dataclass(frozen=True)
+class Item:
+    """A recording as it was found: nothing of it is checked."""
 
-
-def _rows(item: Item, called: str, words: Words) -> Rows:
-    """A recording as it was found, in the order of time."""
-    held = as_frame(item.X) if item.recording is None else item.recording
-    return rows_in_time(held, called) if words is RECORDINGS else Rows(held, given=held)
-
-
-def _small(labels: Any) -> Any:
-    """Labels in few bytes: they are the only part of a recording that stays in memory."""
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" and labels.size:
-        least, most = int(labels.min()), int(labels.max())
-        return labels.astype(np.promote_types(np.min_scalar_type(least), np.min_scalar_type(most)))
-    return labels
-
-
-def _with_side(x: Any) -> tuple[Any, Any]:
-    """A sample and its side information: ``(X, side)`` with a two-dimensional X, or X alone."""
-    if isinstance(x, tuple) and len(x) == 2 and len(getattr(x[0], "shape", ())) == 2:
-        return x
-    return x, None
+    X: Any
+    y: Any = None
+    """Its labels, if they came with it."""
+    features: tuple[str, ...] | None = None
+    """The names of its columns."""
 
 
 def _taken_apart(found: Any) -> Item:
     """A recording in any of its forms, and the labels that came with it."""
     if is_recording(found):
-        return Item(found.X, found.y, tuple(found.features), found)
+        return Item(found, found.y, tuple(found.features))
     if isinstance(found, tuple) and len(found) == 2:
-        return Item(_array(found[0]), found[1], _columns(found[0]))
+        X, y = found
+        return Item(_array(X), y, _columns(X))
     columns = _columns(found)
-    if columns is None and callable(getattr(found, "keys", None)) and "X" in found:
-        arrays = {name: found[name] for name in found.keys()}  # noqa: SIM118 (groups)
-        y, names = arrays.get("y", arrays.get("bkps")), arrays.get("features")
-        if names is not None:  # which HDF5 holds as bytes
-            texts = np.asarray(names).tolist()
-            columns = tuple(x.decode() if isinstance(x, bytes) else str(x) for x in texts)
-        return Item(_array(arrays["X"]), None if y is None else np.asarray(y), columns)
-    return Item(_array(found), None, columns)
+    if columns is not None or not callable(getattr(found, "keys", None)) or "X" not in found:
+        return Item(_array(found), None, columns)
+    arrays = {name: found[name] for name in found.keys()}  # noqa: SIM118 (groups)
+    y, names = arrays.get("y", arrays.get("bkps")), arrays.get("features")
+    if names is not None:  # which HDF5 holds as bytes
+        texts = np.asarray(names).tolist()
+        columns = tuple(x.decode() if isinstance(x, bytes) else str(x) for x in texts)
+    return Item(_array(arrays["X"]), None if y is None else np.asarray(y), columns)
 
 
 def _array(X: Any) -> Any:
+    """An array of zarr, h5py or another library as one of numpy; frames as they are."""
     if isinstance(X, np.ndarray) or hasattr(X, "isel") or not hasattr(X, "__array__"):
         return X
     if hasattr(type(X), "columns") or hasattr(type(X), "column_names") or hasattr(X, "to_frame"):

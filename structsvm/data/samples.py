@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from structsvm.data.gaps import blocks, filled, has_gaps, magnitudes, means, scales
+from structsvm.data.gaps import blocks, filled, magnitudes, means, scales
 from structsvm.data.sample import LARGEST, RECORDINGS, Data, Deferred, Words, of_each
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
-from structsvm.support.arrays import Bools, Floats, Ints, all_within, largest
-from structsvm.support.checks import is_number, refuse_unlisted
+from structsvm.support.arrays import Bools, Floats, Ints, all_within
+from structsvm.support.checks import is_number, is_whole, refuse_unlisted
 from structsvm.support.plain import counted, read_only, some_of
 from structsvm.support.stack import Stack
 from structsvm.support.tables import column_names, refuse_other_columns
@@ -29,21 +29,21 @@ UNKNOWN = -1
 
 def refuse_no_array(X: Any, which: str) -> None:
     """Refuse what is no array or data frame."""
-    if type(X) is np.ndarray:
+    kind = type(X)
+    if kind is np.ndarray:
         return
-    reason = ""
     if sp.issparse(X):
-        reason = "a sparse matrix: give X.toarray()"
-    elif hasattr(type(X), "collect") and hasattr(type(X), "columns"):  # asking one for them warns
-        reason = f"a {type(X).__name__}, which has not been read yet: give X.collect()"
-    elif hasattr(type(X), "column_names"):  # whose columns are values
-        reason = f"a {type(X).__name__} of arrow: give X.to_pandas()"
-    elif isinstance(X, str | bytes | PathLike):
-        reason = f"{X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
-    elif isinstance(X, Mapping | Set):
-        reason = f"a {type(X).__name__}: give arrays or data frames"
-    if reason:
-        raise DataError(f"{which} is {reason}")
+        raise DataError(f"{which} is a sparse matrix: give X.toarray()")
+    if isinstance(X, str | bytes | PathLike):
+        raise DataError(
+            f"{which} is {X!r}, a text: give arrays; structsvm.io.read_recordings(path) reads files"
+        )
+    is_lazy = hasattr(kind, "collect") and hasattr(kind, "columns")  # asking one for them warns
+    if is_lazy or hasattr(kind, "column_names") or isinstance(X, Mapping | Set):
+        raise DataError(
+            f"{which} is a {kind.__name__}: give arrays, or frames of pandas or polars, such as "
+            "X.collect() or X.to_pandas()"
+        )
 
 
 def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
@@ -92,8 +92,7 @@ def label_values(y: Any) -> NDArray[Any]:
     except (TypeError, ValueError) as error:
         raise DataError(f"labels must be a vector, one label per sample: {error}") from None
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
-        place = _place(np.ma.getmaskarray(values), None)
-        place = place.replace("row", "sample") if values.ndim == 1 else place
+        place = _place(np.ma.getmaskarray(values), None).replace("row", "sample")
         raise DataError(
             f"the label of {place} is masked: give -1, or PartialLabels, where a label is not known"
         )
@@ -104,14 +103,11 @@ def label_values(y: Any) -> NDArray[Any]:
 
 def check_vector(values: NDArray[Any], name: str = "labels") -> None:
     """Refuse labels that are no vector, or an empty one, and say how some of them become one."""
-    if values.ndim == 1 and values.size:
-        return
-    way_out = ""
-    if values.ndim == 2 and values.size and values.shape[1] == 1:
-        way_out = "; give its column, y.ravel()"
-    elif values.ndim == 2 and values.size:
-        way_out = "; if there is a column for each state, y.argmax(axis=1) says which it is"
-    raise DataError(f"{name} must be a non-empty vector, got shape {values.shape}{way_out}")
+    if values.ndim != 1 or not values.size:
+        raise DataError(
+            f"{name} must be a non-empty vector, got shape {values.shape}: of a single column give "
+            "y.ravel(), of a column for each state y.argmax(axis=1)"
+        )
 
 
 def full_labels(y: Any) -> NDArray[Any]:
@@ -119,12 +115,7 @@ def full_labels(y: Any) -> NDArray[Any]:
     whole = type(y) is np.ndarray and y.dtype.kind in "iu"
     values: NDArray[Any] = y if whole else label_values(y)
     check_vector(values)
-    missing = np.flatnonzero(missing_labels(values))
-    if missing.size:
-        raise DataError(
-            f"the label of sample {missing[0]} is missing ({missing.size} in all): a partition has "
-            "a label for each sample; PartialLabels holds those that are known"
-        )
+    refuse_missing(values, "sample")
     return values
 
 
@@ -157,16 +148,12 @@ def of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
 
 def refuse_missing(values: NDArray[Any], item: str) -> None:
     """Refuse labels of which some are missing."""
-    missing = missing_labels(values)
-    if missing.any():
-        where = int(np.flatnonzero(missing)[0])
-        n = int(missing.sum())
-        value = values.ravel()[where]
-        shown = "NaN" if isinstance(value, float) else repr(value)
+    missing = np.flatnonzero(missing_labels(values))
+    if missing.size:
         raise DataError(
-            f"the label of {item} {where} is missing ({shown}, {n} in all): "
-            "where a label is not known, give -1 among numbers, or PartialLabels(labels=...), "
-            "which takes None among names"
+            f"the label of {item} {missing[0]} is missing ({missing.size} in all): where a label "
+            "is not known, give -1 among numbers, or PartialLabels(labels=...), which takes None "
+            "among names"
         )
 
 
@@ -182,10 +169,8 @@ def _is_missing(value: Any) -> bool:
 
 def _place(there: Bools, names: Any) -> str:
     """The first true entry in words."""
-    first = np.argwhere(there)[0].tolist() if there.ndim else []
-    if len(first) != 2:
-        return f"row {first[0]}" if first else "its value"
-    return cell(first[0], first[1], names)
+    first = np.argwhere(np.atleast_1d(there))[0].tolist()
+    return cell(first[0], first[1], names) if len(first) == 2 else f"row {first[0]}"
 
 
 def cell(row: int, column: int, names: Sequence[str] | None) -> str:
@@ -308,17 +293,28 @@ class Standardizer:
         if self.kind is None:
             return X
         if self.kind == "recording":
-            return _standardized(X)
+            return self.of_stack(Stack.of([X])).rows
         assert self.mean is not None
         assert self.scale is not None
         return (X - self.mean) * self.scale
 
     def of_stack(self, Xs: Stack) -> Stack:
         """Standardise recordings that are side by side, as each by itself; they may change."""
-        if self.kind == "recording":
-            _standardize(Xs)
-            return Xs
-        return Stack(self(Xs.rows), Xs.first)
+        if self.kind != "recording":
+            return Stack(self(Xs.rows), Xs.first)
+        from structsvm.support.compiled import moments  # numba takes long to import
+
+        means_, deviations = moments(Xs)
+        # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
+        vary = deviations > 2.0 * ROUNDING * np.abs(means_)
+        for X, mean, deviation, clearly in zip(Xs.arrays(), means_, deviations, vary, strict=True):
+            if clearly.all():
+                scale = 1.0 / deviation
+            else:
+                mean, scale = means(X), _inverse(scales(X), magnitudes(X))
+            X -= mean
+            X *= scale
+        return Xs
 
 
 def centred(X: Floats) -> Floats:
@@ -331,8 +327,8 @@ def centred(X: Floats) -> Floats:
     """
     if not far_from_zero(Stack.around(X)):
         return X
-    mean, spread = _moments(X)
-    far = np.abs(mean) > spread
+    mean = means(X)
+    far = np.abs(mean) > scales(X)
     if not far.any():
         return X
     return np.asarray(X - np.where(far, mean, 0.0))
@@ -369,22 +365,18 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
     if sample_weight is None:
         return np.ones(n)
     refuse_hidden(sample_weight, "sample_weight")
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(f"sample_weight must be {n} numbers, got {sample_weight!r}") from None
+    weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise DataError(
             f"{words.wholes(n)} but sample_weight of shape {weights.shape}: give one for each"
         )
     wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
-    if wrong.size:
+    if wrong.size or not weights.any():
+        i = wrong[0] if wrong.size else 0
         raise DataError(
-            f"sample_weight of {words.whole} {wrong[0]} is {weights[wrong[0]]}: give a finite "
-            "number, 0 to leave it out"
+            f"sample_weight of {words.whole} {i} is {weights[i]}: give finite numbers, 0 for those "
+            "to leave out, but not for all"
         )
-    if not weights.any():
-        raise DataError(f"every sample_weight is 0: no {words.whole} is left to learn from")
     return np.asarray(weights / weights.max())
 
 
@@ -437,15 +429,14 @@ def cluster_counts(
         found = counted(len(counts), "number")
         raise DataError(f"{words.wholes(len(sizes))} but {found} of {words.part}s")
     for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
-        if isinstance(K, bool) or not isinstance(K, (int, np.integer)):
+        if not is_whole(K):
             raise DataError(
                 f"number of {words.part}s for {words.whole} {i} must be an integer, got {K!r}"
             )
         if not 1 <= K <= T:
             finer = f" ({words.finer})" if words.finer else ""
             raise DataError(
-                f"{words.whole} {i} has {words.items(T)}: it cannot have {words.parts(int(K))}"
-                f"{finer}"
+                f"{words.whole} {i} has {words.items(T)}: it cannot have {words.parts(K)}{finer}"
             )
     return [int(K) for K in counts]
 
@@ -465,43 +456,12 @@ def is_constant(X: Floats) -> NDArray[np.bool_]:
     mean, deviation = moments(Stack.around(X))
     if (deviation**2 > CLEARLY * mean**2).all():
         return np.zeros(X.shape[1], dtype=np.bool_)
-    return np.asarray(_inverse(_moments(X)[1], magnitudes(X)) == 0)
+    return np.asarray(_inverse(scales(X), magnitudes(X)) == 0)
 
 
 def _spread_of(X: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    mean, deviation = _moments(X)
-    n = np.full(X.shape[1], float(len(X)))
-    if has_gaps(X):
-        n -= np.isnan(X).sum(axis=0)
-    return n, mean, deviation**2, magnitudes(X)
-
-
-def _moments(X: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each column."""
-    return means(X), scales(X)
-
-
-def _standardized(X: Floats) -> Floats:
-    """A recording centred, and scaled to a standard deviation of 1 in every column that varies."""
-    alone = Stack.of([X])
-    _standardize(alone)
-    return alone.rows
-
-
-def _standardize(Xs: Stack) -> None:
-    from structsvm.support.compiled import moments  # numba takes long to import
-
-    means_, deviations = moments(Xs)
-    # No sample is further from the mean than sqrt(T) deviations: most features clearly vary.
-    vary = deviations > 2.0 * ROUNDING * np.abs(means_)
-    for X, mean, deviation, clearly in zip(Xs.arrays(), means_, deviations, vary, strict=True):
-        if clearly.all():
-            scale = 1.0 / deviation
-        else:
-            mean, deviation = _moments(X)
-            scale = _inverse(deviation, magnitudes(X))
-        X -= mean
-        X *= scale
+    n = np.full(X.shape[1], float(len(X))) - np.isnan(X).sum(axis=0)
+    return n, means(X), scales(X) ** 2, magnitudes(X)
 
 
 def _inverse(deviation: Floats, largest_of_each: Floats) -> Floats:
@@ -526,12 +486,7 @@ def as_list(Xs: Any, words: Words = RECORDINGS) -> list[Any]:
                 "Reshape your data: one recording of a single feature is X[:, None], a single row "
                 "X[None, :]"
             )
-    try:
-        return list(Xs)
-    except TypeError:
-        raise DataError(
-            f"expected a list of arrays of shape (T, P), got {type(Xs).__name__}"
-        ) from None
+    return list(Xs)
 
 
 def checked_names(feature_names: Any) -> list[str]:
@@ -555,29 +510,19 @@ def as_floats(X: Any, which: str, names: Sequence[str] | None, missing: str | No
         raise DataError(
             f"{which} has shape {array.shape}, expected (T, P): give a single feature as X[:, None]"
         )
-    if array.shape[0] == 0:
-        raise DataError(f"{which} is empty: shape {array.shape}")
-    if array.shape[1] == 0:
+    if not array.size:
+        axis = "feature" if array.shape[0] else "sample"
         raise DataError(
-            f"{which} is empty: 0 feature(s) (shape={array.shape}) while a minimum of 1 is "
-            "required."
+            f"{which} is empty: 0 {axis}(s) (shape={array.shape}) while a minimum of 1 is required."
         )
     if all_within(array, LARGEST):  # there is no NaN either
         return array
-    patient = missing in ("interpolate", "mask")
-    if not np.isfinite(largest(array)).all():
-        wrong = np.isinf(array) if patient else ~np.isfinite(array)
-        if wrong.any():
-            raise DataError(f"{which} {_not_finite(array, wrong, names, missing)}")
-        array = filled(array) if missing == "interpolate" else np.array(array)
-    if magnitudes(array).max() > LARGEST:
-        size = np.nan_to_num(np.abs(array), copy=False)
-        row, column = divmod(int(size.argmax()), array.shape[1])
-        raise DataError(
-            f"{which} has {array[row, column]} in {cell(row, column, names)}: beyond {LARGEST:g} "
-            "squares overflow; scale the data, or mark what is not a measurement as missing"
-        )
-    return array
+    wrong = np.abs(array) > LARGEST
+    if missing not in ("interpolate", "mask"):
+        wrong |= np.isnan(array)
+    if wrong.any():
+        raise DataError(f"{which} {_no_measurement(array, wrong, names, missing)}")
+    return filled(array) if missing == "interpolate" else np.array(array)
 
 
 def _with_gaps(X: Any) -> Any:
@@ -591,24 +536,29 @@ def _with_gaps(X: Any) -> Any:
     return X
 
 
-def _not_finite(
-    array: Floats, wrong: NDArray[np.bool_], names: Sequence[str] | None, missing: str | None
+def _no_measurement(
+    array: Floats, wrong: Bools, names: Sequence[str] | None, missing: str | None
 ) -> str:
     row, column = np.argwhere(wrong)[0].tolist()
     found = f"has {array[row, column]} in {cell(row, column, names)}"
-    if np.isinf(array[row, column]):
-        return f"{found}: give a number there, or NaN where nothing was measured"
-    n = int(np.isnan(array).sum())
-    more = f"; {n} are missing in {counted(len(blocks(array)), 'block')}" if n > 1 else ""
+    if not np.isnan(array[row, column]):
+        return (
+            f"{found}: give a number there, or NaN where nothing was measured; beyond {LARGEST:g} "
+            "squares overflow"
+        )
+    n, n_blocks = int(np.isnan(array).sum()), counted(len(blocks(array)), "block")
     way_out = "" if missing != "error" else ", or give missing='mask' (or 'interpolate')"
-    return f"{found}{more}: interpolate or drop missing values (NaN) first{way_out}"
+    return (
+        f"{found}; {n} are missing in {n_blocks}: interpolate or drop missing values (NaN) first"
+        f"{way_out}"
+    )
 
 
 def _not_a_number(X: Any, names: Sequence[str] | None) -> str:
     try:
         rows = np.atleast_1d(np.asarray(X, dtype=object))
-    except ValueError:
-        return "is not a numeric array of shape (T, P): its rows have several lengths"
+    except ValueError:  # rows of several lengths
+        rows = np.empty(0)
     for row, values in enumerate(rows):
         for column, value in enumerate(np.atleast_1d(values)):
             try:
