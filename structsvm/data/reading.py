@@ -538,9 +538,13 @@ def _read_later(
     warn_about_times(called, axes)
     if words is RECORDINGS:
         warn_about_marks(labels, sizes)
-    places = [_Place(*some, i, reader) for i, some in enumerate(seen)]
-    pairs = zip(places, labels, strict=True)
-    return [Sample(Deferred(place, (), expected, y)) for place, y in pairs], names
+    samples = []
+    for i, ((shape, gaps, content, constant, stamp), y) in enumerate(
+        zip(seen, labels, strict=True)
+    ):
+        place = _Place(shape, gaps, content, constant, stamp, i, reader)
+        samples.append(Sample(Deferred(place, (), expected, y)))
+    return samples, names
 
 
 def _first_look(part: tuple[_Reader, list[int]], _: None) -> list[tuple[Any, ...]]:

@@ -19,7 +19,7 @@ from structsvm.partitions.metric import Metric
 from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Oracle, TraceObjective
 from structsvm.problem import Separation
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number
+from structsvm.support.checks import is_number, refuse_unlisted
 from structsvm.support.contract import Contract, raise_wrong
 
 Loss = Callable[[Projector, Projector], float]
@@ -41,11 +41,9 @@ class SecondMoment:
     """``phi(X, M) = X^T M X / T``: the scatter between clusters (Lajugie et al., eq. (5))."""
 
     def full(self, x: LabelledSample, y: Any) -> Floats:
-        """Return ``X^T M X``, (P, P)."""
         return x.gram(y)
 
     def diagonal(self, x: LabelledSample, y: Any) -> Floats:
-        """Return the diagonal of ``X^T M X``, (P,)."""
         return x.gram_diagonal(y)
 
 
@@ -81,16 +79,6 @@ class LabelledSample(Contract):
 
     Made once per fit. Its labellings are projectors of one type, known by ``n_clusters`` and
     ``inner``; only the sample knows what more there is to them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles import SequentialOracle
-    >>> from structsvm.partitions import EquivalenceMatrix, LabelledSample, SearchedSample
-    >>> X, M = np.array([[0.0], [0.0], [3.0]]), EquivalenceMatrix.from_breakpoints([2, 3])
-    >>> sample = SearchedSample(X, M, SequentialOracle())
-    >>> isinstance(sample, LabelledSample), sample.n_samples
-    (True, 3)
     """
 
     losses: ClassVar[tuple[Loss, ...]] = (partition_loss,)
@@ -200,10 +188,7 @@ class Traits:
 
     Examples
     --------
-    >>> from structsvm.partitions import Traits
     >>> from structsvm.problems import ChangePoint
-    >>> Traits(contiguous=True, given_k=True).learns_price
-    True
     >>> ChangePoint().traits.contiguous, ChangePoint().traits.given_k
     (True, False)
     """
@@ -238,22 +223,16 @@ class Traits:
         refuse_kappa(self.kappa, 1.0 if self.convex else np.inf)
         if self.shrinkage is not None and not 0 <= self.shrinkage <= 1:
             raise SettingsError(f"shrinkage must be None or from 0 to 1, got {self.shrinkage!r}")
-        if self.standardize not in STANDARDIZE:
-            raise SettingsError(
-                f"standardize must be one of {STANDARDIZE}, got {self.standardize!r}"
-            )
+        refuse_unlisted("standardize", self.standardize, STANDARDIZE)
         object.__setattr__(self, "kappa", float(self.kappa))
 
 
 def refuse_kappa(kappa: Any, most: float = 1.0) -> None:
     """Refuse a weight of the loss that is no number from 1e-12 to ``most``."""
     if not (is_number(kappa) and LEAST_KAPPA <= kappa <= most and kappa < np.inf):
-        limits = (
-            f"at least {LEAST_KAPPA:g}" if most == np.inf else f"from {LEAST_KAPPA:g} to {most:g}"
-        )
         raise SettingsError(
-            f"kappa must be {limits}, got {kappa!r}: a smaller one drowns in rounding, and with "
-            "one above 1 a loss may reward a cluster by more than it costs"
+            f"kappa must be from {LEAST_KAPPA:g} to {most:g}, got {kappa!r}: a smaller one drowns "
+            "in rounding, and with one above 1 a loss may reward a cluster by more than it costs"
         )
 
 

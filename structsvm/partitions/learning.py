@@ -28,10 +28,8 @@ from structsvm.partitions.metric import (
     Calibration,
     Metric,
     calibrate,
-    calibrate_by,
     in_metric,
     metric_factor,
-    penalties_for,
 )
 from structsvm.partitions.oracle import Argmax, Oracle
 from structsvm.problem import Problem, RegularizedRisk, Risk, Separation
@@ -104,7 +102,10 @@ class MetricObjective(Objective, Problem):
     ('MetricObjective', 4)
     """
 
-    needs: ClassVar[Mapping[str, str]] = {"separate": "separate_all"}
+    needs: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("separate", "loss", "joint_feature"), "separate_all"
+    )
+    """Another loss or joint feature is not what :meth:`separate_all` maximises with."""
 
     partition: Family
     metric: str
@@ -144,7 +145,6 @@ class MetricObjective(Objective, Problem):
         return w
 
     def start(self) -> Floats:
-        """Return the weight, (d,), of ``B = I`` and ``beta = 1``."""
         return self.weight_space().identity()
 
     def null_weight(self) -> Floats:
@@ -195,30 +195,24 @@ class MetricObjective(Objective, Problem):
         traits = self.partition.traits
         scoring = Scoring(B, InMetric(metric_factor(B)), 2 * traits.kappa, traits.kappa - beta)
         for oracle, xs in _neighbours((x for x, _ in samples), traits.given_k):
-            at_once, answers = AtOnce(), None
+            at_once, found = AtOnce(), []
             if oracle is not None:
                 with at_once, asked(self, "separate"):
                     xs = [x.read() for x in xs]
-                    found = oracle.ask_all([x.scored(scoring) for x in xs])
-                    answers = self._separations(xs, found)
-            yield from answers or (_alone(x, scoring, traits.given_k) for x in xs)
+                    answers = oracle.ask_all([x.scored(scoring) for x in xs])
+                    found = [self._separation(x, a) for x, a in zip(xs, answers, strict=True)]
+            yield from found
+            for x in [] if found else xs:
+                answer = x.separate(scoring, traits.given_k)
+                yield replace(answer, slack=answer.slack / x.n_samples)
             at_once.raise_fault()
 
-    def _separations(
-        self, xs: Sequence[SearchedSample], answers: Sequence[Argmax]
-    ) -> list[Separation]:
-        """The answers of an oracle to samples that are in memory."""
+    def _separation(self, x: SearchedSample, answer: Argmax) -> Separation:
+        """The answer of an oracle to a sample that is in memory."""
+        slack = max(0.0, answer.upper_bound - answer.value) / x.n_samples
         is_usual = self.partition.feature_map is SECOND_MOMENT  # a plugin's is asked by the solver
-        is_usual = is_usual and all(answer.y.is_contiguous for answer in answers)
-        return [
-            Separation(
-                answer.y,
-                max(0.0, answer.upper_bound - answer.value) / x.n_samples,
-                answer.quality,
-                self.joint_feature(x, answer.y) if is_usual else None,
-            )
-            for x, answer in zip(xs, answers, strict=True)
-        ]
+        feature = self.joint_feature(x, answer.y) if is_usual and answer.y.is_contiguous else None
+        return Separation(answer.y, slack, answer.quality, feature)
 
     def predict(self, w: Floats, x: Any) -> Any:
         """The best partition of a Sample in the metric, the number of clusters being priced."""
@@ -250,7 +244,6 @@ class MetricObjective(Objective, Problem):
 
         Where labels are completed to nothing but single clusters, that loss is 0 and the unit 1.
         """
-        self._refuse_another_score()
         weights = np.ones(len(truths)) if weights is None else weights
         changes = float(weights @ [(y.n_clusters - 1) / y.n_samples for y in truths]) or 1.0
         ready = zip(all_made_by(samples, _ready), truths, strict=True)
@@ -266,17 +259,6 @@ class MetricObjective(Objective, Problem):
             start=self.start(),
         )
 
-    def _refuse_another_score(self) -> None:
-        """Refuse a loss or joint features that :meth:`separate_all` does not maximise."""
-        cls = type(self)
-        changed = [m for m in ("loss", "joint_feature") if overrides(cls, m, MetricObjective)]
-        if changed and not overrides(cls, "separate_all", MetricObjective):
-            raise PluginError(
-                f"{cls.__name__}.{changed[0]} is its own, and MetricObjective.separate_all "
-                f"maximises with MetricObjective.{changed[0]}: its answers would bound another "
-                f"objective. Leave {changed[0]} as it is, or define separate_all"
-            )
-
     def _labelled(self, i: int, x: Sample, y: EquivalenceMatrix) -> LabelledSample:
         """The ``i``-th training sample, which maximises with the loss and map of the problem."""
         problem, where = self.partition, f"{self.partition.traits.words.whole} {i}"
@@ -286,34 +268,24 @@ class MetricObjective(Objective, Problem):
         ):
             sample = problem.training_sample(x, y)
         pairs = {
-            "loss": (problem.loss, sample.losses, "losses"),
-            "feature_map": (problem.feature_map, sample.feature_maps, "feature_maps"),
+            "losses": ("loss", problem.loss, sample.losses),
+            "feature_maps": ("feature_map", problem.feature_map, sample.feature_maps),
         }
-        for what, (declared, known, attribute) in pairs.items():
+        for attribute, (what, declared, known) in pairs.items():
             if declared not in known:
+                name = getattr(declared, "__name__", type(declared).__name__)
                 raise PluginError(
-                    f"{type(problem).__name__}.{what} is {_called(declared)}, and "
-                    f"{type(sample).__name__} maximises with {' or '.join(map(_called, known))}: "
-                    f"its answers would bound another objective. Leave {what} as it is, or have "
-                    "training_sample return a LabelledSample of your own that maximises with it, "
-                    f"and that declares it in {attribute}"
+                    f"{type(problem).__name__}.{what} is {name}, and {type(sample).__name__} does "
+                    "not maximise with it: its answers would bound another objective. Leave "
+                    f"{what} as it is, or have training_sample return a LabelledSample of your own "
+                    f"that maximises with it, and that declares it in {attribute}"
                 )
         return sample
-
-
-def _called(value: Any) -> str:
-    return str(getattr(value, "__name__", None) or type(value).__name__)
 
 
 def _ready(X: Floats) -> Floats:
     """Features that rounding does little harm to, and that nobody writes to."""
     return read_only(centred(X))
-
-
-def _alone(x: LabelledSample, scoring: Scoring, given_k: bool) -> Separation:
-    """The answer for one sample; the loss is that of one of its items."""
-    answer = x.separate(scoring, given_k)
-    return replace(answer, slack=answer.slack / x.n_samples)
 
 
 def _neighbours(
@@ -323,7 +295,9 @@ def _neighbours(
     some: list[LabelledSample] = []
     oracle, n_items = None, 0
     for x in samples:
-        own = None if given_k else _oracle_of_many(x)
+        own = None
+        if isinstance(x, SearchedSample) and not given_k and x.oracle.answers_many:
+            own = None if overrides(type(x), "separate", SearchedSample) else x.oracle
         if some and (own is None or own != oracle or n_items >= MOMENT):
             yield oracle, some
             some, n_items = [], 0
@@ -333,13 +307,6 @@ def _neighbours(
             some, oracle, n_items = [*some, x], own, n_items + x.n_samples
     if some:
         yield oracle, some
-
-
-def _oracle_of_many(x: LabelledSample) -> Oracle | None:
-    """The oracle that may be asked about this sample and others at once."""
-    if not isinstance(x, SearchedSample) or overrides(type(x), "separate", SearchedSample):
-        return None
-    return x.oracle if x.oracle.answers_many else None
 
 
 def metric_space(metric: str, n_features: int) -> WeightSpace:
@@ -355,21 +322,9 @@ def metric_space(metric: str, n_features: int) -> WeightSpace:
 # ---- what learning makes of samples and labels: checks, units, the objective and the price
 
 
-def _are_labels(found: Any, *_: Any) -> str:
-    return "the labels, one for each item, or labels in part" if found is None else ""
-
-
 def _is_unit(found: Any, *_: Any) -> str:
     fits = found is None or (is_number(found) and 0.0 < found < np.inf)
     return "" if fits else "None or a number > 0"
-
-
-def _is_factor(found: Any, samples: Sequence[Sample], *_: Any) -> str:
-    P = samples[0].n_features
-    fits = isinstance(found, np.ndarray) and found.dtype.kind in "fiu" and found.ndim == 2
-    if fits and found.shape[0] == P and np.isfinite(found).all():
-        return ""
-    return f"a finite array of shape ({P}, r), as many rows as there are features"
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,20 +349,11 @@ class LearningUnits:
 
 @dataclass(frozen=True)
 class Learning(Contract):
-    """How a problem is learned; subclasses replace what is different.
-
-    Examples
-    --------
-    >>> from structsvm.partitions import Learning
-    >>> from structsvm.problems import ChangePoint
-    >>> objective = Learning(ChangePoint()).objective("diagonal", 3)
-    >>> type(objective).__name__, objective.weight_space().dim
-    ('MetricObjective', 4)
-    """
+    """How a problem is learned; subclasses replace what is different."""
 
     problem: Family
 
-    @promises(_are_labels)
+    @hook
     def known_labels(self, y: Any, sample: Sample) -> Any:
         """Labels as users write them, one for each item if they are labels of something else."""
         return y
@@ -440,7 +386,7 @@ class Learning(Contract):
                 "least one that has two"
             )
 
-    @promises(_is_factor)
+    @promises(np.ndarray)
     def untrained_factor(self, samples: Sequence[Sample], weights: Floats | None = None) -> Floats:
         """The metric without learning, ``L`` (P, r); the identity by default."""
         return np.eye(samples[0].n_features)
@@ -512,16 +458,9 @@ class Learning(Contract):
         for i, sample in enumerate(samples):
             with asked(problem, "decoder", f"{problem.traits.words.whole} {i}"):
                 oracles.append(problem.decoder(sample))
-        Zs = in_metric(samples, factor)
-        if problem.loss is partition_loss:
-            return calibrate(oracles, Zs, truths, weights)
-        losses = [partial(loss_of, problem, truth) for truth in truths]
-        penalties = penalties_for(Zs, truths, weights)
-        if penalties is None:
-            ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in truths]
-            found = [loss(one) for loss, one in zip(losses, ones, strict=True)]
-            return Calibration.of_one_cluster(found, weights)
-        return calibrate_by(oracles, Zs, losses, penalties, weights)
+        is_usual = problem.loss is partition_loss
+        loss = partition_loss if is_usual else partial(loss_of, problem)
+        return calibrate(oracles, in_metric(samples, factor), truths, weights, loss)
 
 
 def within_whitening(

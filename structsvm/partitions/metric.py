@@ -155,12 +155,12 @@ def in_metric(samples: Sequence[Sample], factor: Floats) -> list[Data]:
     return all_derived([sample.data for sample in samples], InMetric(factor), factor.shape[1])
 
 
-@single_threaded()
 def calibrate(
     oracles: Sequence[Oracle],
     Zs: Sequence[Data],
     truths: Sequence[EquivalenceMatrix],
     weights: Floats | None = None,
+    loss: Callable[[EquivalenceMatrix, EquivalenceMatrix], float] = partition_loss,
 ) -> Calibration:
     """Decode the training samples for every penalty of a geometric grid, exactly.
 
@@ -168,11 +168,13 @@ def calibrate(
     is a maximum of functions affine in the penalty), so that most of the grid needs no decoding.
     """
     penalties = penalties_for(Zs, truths, weights)
+    losses = [partial(loss, truth) for truth in truths]
     if penalties is None:
-        return Calibration.of_one_cluster([M.n_clusters - 1.0 for M in truths], weights)
-    batches = _batches(oracles, Zs, truths)
-    curves = spread("calibrating the penalty", _loss_curves, batches, penalties)
-    return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))
+        ones = [EquivalenceMatrix.from_breakpoints([M.n_samples]) for M in truths]
+        found = [of_truth(one) for of_truth, one in zip(losses, ones, strict=True)]
+        return Calibration.of_one_cluster(found, weights)
+    is_usual = loss is partition_loss
+    return calibrate_by(oracles, Zs, losses, penalties, weights, truths if is_usual else None)
 
 
 def penalties_for(
@@ -205,55 +207,40 @@ def calibrate_by(
     losses: Sequence[Callable[[EquivalenceMatrix], float]],
     penalties: Floats,
     weights: Floats | None = None,
+    truths: Sequence[EquivalenceMatrix] | None = None,
 ) -> Calibration:
-    """As :func:`calibrate`, by any loss of the partition that is found for each sample."""
-    tasks = list(zip(range(len(Zs)), oracles, Zs, losses, strict=True))
-    curves = spread("calibrating the penalty", _loss_curve, tasks, penalties)
-    return Calibration(penalties, np.average(curves, axis=0, weights=weights))
+    """As :func:`calibrate`, by any loss of the partition that is found for each sample.
 
-
-def _loss_curve(
-    sample: tuple[int, Oracle, Data, Callable[[EquivalenceMatrix], float]], penalties: Floats
-) -> Floats:
-    """Loss of the optimal partition of one sample at every penalty."""
-    i, oracle, data, loss = sample
-    Z = in_memory(data)
-    with asked(oracle, "maximize", f"sample {i}"):
-        return np.array([loss(M) for M in oracle.price_path(Z, penalties)])
-
-
-_Batch = tuple[int, Oracle, Sequence[Data], Sequence[EquivalenceMatrix]]
-"""Neighbouring samples with the same oracle: the number of the first, data and truths."""
-
-
-def _loss_curves(batch: _Batch, penalties: Floats) -> Floats:
-    """The loss of each sample of a batch at every penalty, (n, n_penalties)."""
-    first, oracle, data, truths = batch
-    Zs = [in_memory(Z) for Z in data]
-    at_once = AtOnce()
-    if oracle.answers_many:
-        with at_once, asked(oracle, "loss_curves"):
-            return oracle.loss_curves(Zs, truths, penalties)
-    curves = []
-    for i, (Z, truth) in enumerate(zip(Zs, truths, strict=True), start=first):
-        curves.append(_loss_curve((i, oracle, Z, partial(partition_loss, truth)), penalties))
-    at_once.raise_fault()
-    return np.array(curves)
-
-
-def _batches(
-    oracles: Sequence[Oracle], Zs: Sequence[Data], truths: Sequence[EquivalenceMatrix]
-) -> list[_Batch]:
-    """The samples in their order, as many at a time as make a moment's work."""
-    batches: list[_Batch] = []
+    ``truths`` where that is the usual one, of which an oracle may know that of many at once.
+    """
+    batches = []
     for begin, end in batches_of([Z.shape[0] for Z in Zs]):
         first = begin
         for i in range(begin, end):
-            oracle = oracles[i]
-            if i + 1 == end or not oracle.answers_many or oracles[i + 1] != oracle:
-                batches.append((first, oracle, Zs[first : i + 1], truths[first : i + 1]))
+            many = truths is not None and oracles[i].answers_many
+            if i + 1 == end or not many or oracles[i + 1] != oracles[i]:
+                some = slice(first, i + 1)
+                known = truths[some] if truths is not None and many else None
+                batches.append((first, oracles[i], Zs[some], losses[some], known))
                 first = i + 1
-    return batches
+    curves = spread("calibrating the penalty", _loss_curves, batches, penalties)
+    return Calibration(penalties, np.average(np.vstack(curves), axis=0, weights=weights))
+
+
+def _loss_curves(batch: tuple[int, Oracle, Any, Any, Any], penalties: Floats) -> Floats:
+    """The loss of neighbours with one oracle at every penalty, (n, n_penalties)."""
+    first, oracle, data, losses, truths = batch
+    Zs = [in_memory(Z) for Z in data]
+    at_once = AtOnce()
+    if truths is not None:
+        with at_once, asked(oracle, "loss_curves"):
+            return oracle.loss_curves(Zs, truths, penalties)
+    curves = []
+    for i, (Z, loss) in enumerate(zip(Zs, losses, strict=True), start=first):
+        with asked(oracle, "maximize", f"sample {i}"):
+            curves.append([loss(M) for M in oracle.price_path(Z, penalties)])
+    at_once.raise_fault()
+    return np.array(curves)
 
 
 def metric_factor(B: Floats) -> Floats:

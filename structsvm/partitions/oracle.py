@@ -16,7 +16,7 @@ from structsvm.data.sample import LARGEST
 from structsvm.errors import OracleError, PluginError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.losses import partition_loss
-from structsvm.status import Quality
+from structsvm.status import Quality as Quality
 from structsvm.support.arrays import Floats, all_within, largest_of_all
 from structsvm.support.contract import Contract, asked, hook, overrides
 from structsvm.support.plain import read_only, shown
@@ -70,10 +70,16 @@ class TraceObjective:
         within = all_within(self.Z, LARGEST)
         if self.gaps:
             object.__setattr__(self, "gaps", not within and has_gaps(self.Z))
-        if not within:
-            self._refuse_beyond()
-        if not (math.isfinite(self.truth_weight) and math.isfinite(self.shift)):
+        size = 0.0 if within else largest_of_all(self.Z)
+        if self.gaps:
+            size = float(magnitudes(self.Z).max(initial=0.0))
+        if not (math.isfinite(size + self.truth_weight + self.shift)):
             raise OracleError(NOT_FINITE)
+        if size > LARGEST:
+            raise OracleError(
+                f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
+                "overflow: scale the data as those that were learned from"
+            )
         if self.truth is not None and self.truth.n_samples != self.n_samples:
             raise OracleError(
                 f"the truth labels {self.truth.n_samples} samples, Z has {self.n_samples}"
@@ -87,17 +93,6 @@ class TraceObjective:
         object.__setattr__(self, "Z", read_only(self.Z))
         if self.signs is not None:
             object.__setattr__(self, "signs", read_only(self.signs))
-
-    def _refuse_beyond(self) -> None:
-        """Refuse what is infinite or has no finite square, and what is missing without ``gaps``."""
-        size = float(magnitudes(self.Z).max(initial=0.0)) if self.gaps else largest_of_all(self.Z)
-        if not math.isfinite(size):
-            raise OracleError(NOT_FINITE)
-        if size > LARGEST:
-            raise OracleError(
-                f"the samples reach {size:g} in the metric, and beyond {LARGEST:g} squares "
-                "overflow: scale the data as those that were learned from"
-            )
 
     @property
     def n_samples(self) -> int:
@@ -170,17 +165,6 @@ class TraceObjective:
 
 
 # ---- what a separation oracle promises
-
-
-__all__ = [
-    "UNCONSTRAINED",
-    "Argmax",
-    "Constraint",
-    "ConstraintKind",
-    "Oracle",
-    "Quality",
-    "Region",
-]
 
 
 ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
@@ -314,13 +298,17 @@ class Constraint:
                     f"{name} boundary {outside[0]} is outside 1..{n_samples - 1} "
                     f"(a recording of {n_samples} samples)"
                 )
-        if self.has_links:
-            _links_fit(self, n_samples)
+        self._check_links(n_samples)
         clash = sorted(set(self.forced) & set(self.forbidden))
         if clash:
             raise OracleError(f"boundary {clash[0]} is both forced and forbidden")
         for region in self.regions:
-            _region_fits(region, n_samples)
+            if not 0 <= region.start < region.end <= n_samples:
+                raise OracleError(f"{region} is not part of a recording of {n_samples} samples")
+            if region.changes < 0 or (region.or_more and region.changes > 1):
+                raise OracleError(f"{region}: count 0, exactly k, or at least 1")
+            if region.changes > region.end - region.first:
+                raise OracleError(f"{region}: so many changes have no room there")
         n_forced, n_forbidden = len(set(self.forced)), len(set(self.forbidden))
         if K is not None and K < n_forced + 1:
             raise OracleError(f"{n_forced} forced boundaries make more than {K} segments")
@@ -329,6 +317,15 @@ class Constraint:
                 f"{n_forbidden} forbidden boundaries of {n_samples - 1} leave fewer than {K} "
                 "segments"
             )
+
+    def _check_links(self, n_samples: int) -> None:
+        """Check that links are about samples there are, and that no sample is in two groups."""
+        together = [i for group in self.together for i in group]
+        for i in (*together, *(i for pair in self.apart for i in pair)):
+            if not 0 <= i < n_samples:
+                raise OracleError(f"link of sample {i}, and there are samples 0..{n_samples - 1}")
+        if len(set(together)) < len(together):
+            raise OracleError("a sample is in two groups that are to be together: join them")
 
     def boundary_masks(self, n_samples: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """``(allowed, forced)`` over positions ``0..T``; both ends always are boundaries.
@@ -350,53 +347,26 @@ class Constraint:
             return f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
         if M.labels is None or not (self.has_boundaries or self.has_links):
             return None
-        return self._boundary_violation(M.labels) or self._link_violation(M.labels)
-
-    def _boundary_violation(self, labels: NDArray[np.int64]) -> str | None:
+        labels = M.labels
         ends = np.zeros(labels.size + 1, dtype=np.bool_)
         ends[1:-1] = labels[1:] != labels[:-1]
-        missing = next((t for t in self.forced if not ends[t]), None)
-        if missing is not None:
-            return f"it has no boundary at {missing}, where one is forced"
-        wrong = next((t for t in self.forbidden if ends[t]), None)
-        if wrong is not None:
-            return f"it has a boundary at {wrong}, where none may be"
+        wrong = [t for t in self.forced if not ends[t]]
+        if wrong:
+            return f"it has no boundary at {wrong[0]}, where one is forced"
+        wrong = [t for t in self.forbidden if ends[t]]
+        if wrong:
+            return f"it has a boundary at {wrong[0]}, where none may be"
         at = np.flatnonzero(ends)
         for region in self.regions:
             if not region.holds(at):
                 return f"it has {region.count(at)} changes in the {region}"
-        return None
-
-    def _link_violation(self, labels: NDArray[np.int64]) -> str | None:
         for group in self.together:
-            away = [i for i in group if labels[i] != labels[group[0]]]
-            if away:
-                return f"it separates samples {group[0]} and {away[0]}, which are to be together"
+            if (labels[list(group)] != labels[group[0]]).any():
+                return f"it separates samples of {group}, which are to be together"
         for i, j in self.apart:
             if labels[i] == labels[j]:
                 return f"it puts samples {i} and {j} together, which are to be apart"
         return None
-
-
-def _region_fits(region: Region, n_samples: int) -> None:
-    """Check that some segmentation of ``n_samples`` samples has so many changes in the region."""
-    if not 0 <= region.start < region.end <= n_samples:
-        raise OracleError(f"{region} is not part of a recording of {n_samples} samples")
-    if region.changes < 0 or (region.or_more and region.changes > 1):
-        raise OracleError(f"{region}: count 0, exactly k, or at least 1")
-    if region.changes > region.end - region.first:
-        raise OracleError(f"{region}: so many changes have no room there")
-
-
-def _links_fit(constraint: Constraint, n_samples: int) -> None:
-    """Check that links are about samples there are, and that no sample is in two groups."""
-    together = [i for group in constraint.together for i in group]
-    for i in (*together, *(i for pair in constraint.apart for i in pair)):
-        if not 0 <= i < n_samples:
-            raise OracleError(f"link of sample {i}, and there are samples 0..{n_samples - 1}")
-    if len(set(together)) < len(together):
-        twice = next(i for k, i in enumerate(together) if i in together[:k])
-        raise OracleError(f"sample {twice} is twice among those that are to be together: join them")
 
 
 UNCONSTRAINED = Constraint()
@@ -482,10 +452,52 @@ class Oracle(Contract):
             constraint.
         """
         self.refuse(constraint, objective.n_samples)
-        _refuse_gaps(self, objective)
+        self._refuse_gaps(objective)
         with asked(self, "maximize"), nothing_written(f"{type(self).__name__}.maximize"):
             answer = self.maximize(objective, constraint)
-        return _verified(self, "maximize", answer, objective, constraint)
+        self._verify("maximize", answer, objective, constraint)
+        return answer
+
+    def _refuse_gaps(self, objective: TraceObjective) -> None:
+        if objective.gaps and not self.takes_gaps:
+            raise OracleError(
+                f"{type(self).__name__} does not take missing values: interpolate them first"
+            )
+
+    def _verify(
+        self, method: str, answer: Any, objective: TraceObjective, constraint: Constraint
+    ) -> None:
+        """Refuse what is no answer to a question."""
+        called = f"{type(self).__name__}.{method}"
+        if not (
+            isinstance(answer, Argmax)
+            and isinstance(answer.y, EquivalenceMatrix)
+            and isinstance(answer.quality, Quality)
+        ):
+            found = shown(answer)
+            if isinstance(answer, Argmax):
+                found = f"an Argmax of {shown(answer.y)} and {shown(answer.quality)}"
+            raise PluginError(
+                f"{called} returned {found}: return Argmax(y, value, upper_bound, quality) of an "
+                "EquivalenceMatrix and a Quality"
+            )
+        if answer.y.n_samples != objective.n_samples:
+            raise PluginError(
+                f"{called} answered for {answer.y.n_samples} samples, the objective has "
+                f"{objective.n_samples}"
+            )
+        if math.isnan(answer.value) or math.isnan(answer.upper_bound):
+            raise PluginError(
+                f"{called} returned the value {answer.value} and the upper bound "
+                f"{answer.upper_bound}: return objective.value(y), and math.inf where no bound is "
+                "known"
+            )
+        broken = constraint.violation(answer.y)
+        if broken is not None:
+            raise PluginError(
+                f"{called} breaks its constraint: {broken}. Keep what the constraint says, or "
+                "leave that kind out of takes"
+            )
 
     def refuse(self, constraint: Constraint, n_samples: int) -> None:
         """Refuse, before any work, a constraint that cannot be kept.
@@ -537,7 +549,7 @@ class Oracle(Contract):
             As :meth:`ask`, and when they are not as many as the questions.
         """
         for objective in objectives:
-            _refuse_gaps(self, objective)
+            self._refuse_gaps(objective)
         with asked(self, "maximize_all"), nothing_written(f"{type(self).__name__}.maximize_all"):
             answers = self.maximize_all(objectives)
         if len(answers) != len(objectives):
@@ -545,8 +557,9 @@ class Oracle(Contract):
                 f"{type(self).__name__}.maximize_all returned {len(answers)} answers to "
                 f"{len(objectives)} questions"
             )
-        pairs = zip(answers, objectives, strict=True)
-        return [_verified(self, "maximize_all", a, A, UNCONSTRAINED) for a, A in pairs]
+        for answer, objective in zip(answers, objectives, strict=True):
+            self._verify("maximize_all", answer, objective, UNCONSTRAINED)
+        return answers
 
     @hook
     def at_price(self, Zs: Stack, price: float) -> list[EquivalenceMatrix | None]:
@@ -619,48 +632,3 @@ MANY = ("maximize_all", "at_price", "price_path", "loss_curves")
 def _place(cls: type, method: str) -> int:
     """Where in the order of its bases a class has the definition of a method."""
     return next(i for i, base in enumerate(cls.__mro__) if method in vars(base))
-
-
-def _refuse_gaps(oracle: Oracle, objective: TraceObjective) -> None:
-    """Check that values are missing only where the oracle takes that."""
-    if objective.gaps and not oracle.takes_gaps:
-        raise OracleError(
-            f"{type(oracle).__name__} does not take missing values: interpolate them first"
-        )
-
-
-def _verified(
-    oracle: Oracle, method: str, answer: Argmax, objective: TraceObjective, constraint: Constraint
-) -> Argmax:
-    """An answer, unless it is none."""
-    wrong = _fault(answer, objective.n_samples, constraint)
-    if wrong:
-        raise PluginError(f"{type(oracle).__name__}.{method} {wrong}")
-    return answer
-
-
-def _fault(answer: Any, T: int, constraint: Constraint) -> str:
-    """What is wrong with the answer to a question about T samples; empty if nothing is."""
-    if not isinstance(answer, Argmax):
-        return f"returned {shown(answer)}: return Argmax(y, value, upper_bound, quality)"
-    M: Any = answer.y
-    quality: Any = answer.quality
-    if not (isinstance(M, EquivalenceMatrix) and isinstance(quality, Quality)):
-        return (
-            f"returned an Argmax of {shown(M)} and {shown(quality)}: return one of an "
-            "EquivalenceMatrix and Quality.EXACT, Quality.RELAXATION or Quality.HEURISTIC"
-        )
-    if M.n_samples != T:
-        return f"answered for {M.n_samples} samples, the objective has {T}"
-    if math.isnan(answer.value) or math.isnan(answer.upper_bound):
-        return (
-            f"returned the value {answer.value} and the upper bound {answer.upper_bound}: return "
-            "objective.value(y), and math.inf where no bound is known"
-        )
-    broken = constraint.violation(M)
-    if broken is None:
-        return ""
-    return (
-        f"breaks its constraint: {broken}. Keep what the constraint says, or leave that kind out "
-        "of takes"
-    )

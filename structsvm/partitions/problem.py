@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +39,6 @@ from structsvm.partitions.oracle import (
 )
 from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract, asked, hook, hooks_of, promises, raise_wrong
-from structsvm.support.plain import shown
 
 # ---- what the metric of a problem is compared with and chosen from, and by which scores
 
@@ -155,25 +153,9 @@ def _is_number(found: Any, *_: Any) -> str:
     return "" if isinstance(found, NUMBERS) and found == found else "a number"
 
 
-def _are(kind: type, found: Any, *_: Any) -> str:
-    fits = isinstance(found, list | tuple) and all(isinstance(one, kind) for one in found)
-    return "" if fits else f"a list of {kind.__name__}"
-
-
 @dataclass(frozen=True)
 class Comparison(Contract):
-    """How metrics of a problem are compared; subclasses replace what is different.
-
-    Examples
-    --------
-    >>> from structsvm import EquivalenceMatrix
-    >>> from structsvm.partitions import Comparison
-    >>> from structsvm.problems import ChangePoint
-    >>> truth = EquivalenceMatrix.from_breakpoints([2, 4])
-    >>> found = EquivalenceMatrix.from_breakpoints([4])
-    >>> Comparison(ChangePoint()).agreement(truth, found)
-    -1.0
-    """
+    """How metrics of a problem are compared; subclasses replace what is different."""
 
     problem: Family
 
@@ -188,7 +170,7 @@ class Comparison(Contract):
         """A metric of this problem's own to compare with, by name; None if there is none."""
         return None
 
-    @promises(partial(_are, Baseline))
+    @hook
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
@@ -199,7 +181,7 @@ class Comparison(Contract):
         """
         return ()
 
-    @promises(partial(_are, Candidate))
+    @hook
     def candidates(
         self,
         samples: Sequence[Sample],
@@ -440,18 +422,14 @@ def read_samples(
     with asked(problem, "read"):
         found: Any = problem.read(Xs, names, n_features)
     fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
-    if not (fits and all(isinstance(sample, Sample) for sample in found[0])):
-        wanted = "a list of Sample(X, side), and the names of the features or None"
+    for sample in found[0] if fits else ():
+        X = getattr(sample, "data", None)
+        is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64
+        fits = fits and isinstance(sample, Sample) and (is_table or sample.is_deferred)
+    if not fits:
+        wanted = "a list of Sample(X, side), X of float64, and the names of the features or None"
         raise_wrong(problem, "read", found, wanted)
     read: tuple[list[Sample], list[str] | None] = found
-    for i, sample in enumerate(read[0]):
-        X = sample.data
-        is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float64
-        if not (is_table or sample.is_deferred):
-            raise PluginError(
-                f"{type(problem).__name__}.read made X of {problem.traits.words.whole} {i} "
-                f"{shown(X)}: give an array (T, P) of float64"
-            )
     return read
 
 
