@@ -70,22 +70,22 @@ class HeldOut:
         """Try every candidate on every fold."""
         single = [candidate for candidate in candidates if not candidate.joins]
         joint = [candidate for candidate in candidates if candidate.joins]
-        parts = [
+        folds = [
             Fold(k, data.counted(), split.test(k), _aligned(data, split.folds, k), bool(joint))
             for k, data in enumerate(split.training)
         ]
         asked = {c: settings(c) for c in single if c.estimator is None}
-        trials = trials_of(asked, single, parts, n_jobs)
+        trials = trials_of(asked, single, folds, n_jobs)
         found = cls(split, single, trials, judge_with_k, choose_with_k, rule)
         more = [
-            [*row, *(found._tried_together(c, part) for c in joint)]
-            for row, part in zip(trials, parts, strict=True)
+            [*row, *(found._tried_together(c, fold) for c in joint)]
+            for row, fold in zip(trials, folds, strict=True)
         ]
         losses = {one.name: np.empty(len(split.held_out)) for one in blind}
-        for part in parts:
+        for fold in folds:
             for one in blind:
-                of_part = try_baseline(one, part).losses[:, int(judge_with_k)]
-                losses[one.name][split.folds.test(part.number)] = of_part
+                of_fold = try_baseline(one, fold).losses[:, int(judge_with_k)]
+                losses[one.name][split.folds.test(fold.number)] = of_fold
         return replace(found, candidates=[*single, *joint], trials=more, blind=losses)
 
     @cached_property
@@ -185,20 +185,20 @@ class HeldOut:
         others = [best_metric(kind) for kind in kinds if kind and best not in kind]
         return [best, *others, *(min(group, key=lambda j: float(means[j])) for group in baselines)]
 
-    def _tried_together(self, consensus: Candidate, part: Fold) -> Trial:
+    def _tried_together(self, consensus: Candidate, fold: Fold) -> Trial:
         """The trial of a consensus in a fold, of what the other folds choose."""
         start = time.perf_counter()
-        members = self._members(consensus, self.split.folds.train(part.number))
-        trials = [self.trials[part.number][j] for j in members]
+        members = self._members(consensus, self.split.folds.train(fold.number))
+        trials = [self.trials[fold.number][j] for j in members]
         if not members:
-            return part.failed("what it joins could not learn", refused=False)
+            return fold.failed("what it joins could not learn", start, refused=False)
         guesses = []
-        for which, asked in ((0, [None] * len(part.counts)), (1, part.counts)):
+        for which, asked in ((0, [None] * len(fold.counts)), (1, fold.counts)):
             found = [[ends.tolist() for ends in trial.ends[which]] for trial in trials]
             nearest = nearest_segmentations(found, np.ones(len(trials)), asked)
             guesses.append([EquivalenceMatrix.from_breakpoints(ends) for ends in nearest])
         seconds = sum(trial.seconds for trial in trials) + time.perf_counter() - start
-        return part.trial(guesses, seconds, converged=all(trial.converged for trial in trials))
+        return fold.trial(guesses, seconds, converged=all(trial.converged for trial in trials))
 
     @property
     def verdict(self) -> Verdict:
@@ -358,8 +358,19 @@ class Fold:
                 pass
         return fit(self.train)
 
-    def failed(self, why: object, seconds: float = 0.0, refused: bool = True) -> Trial:
-        """The trial of a candidate that gives nothing to try."""
+    def trial_of(
+        self, metric: Metric, samples: Sequence[Sample], seconds: float, **about: Any
+    ) -> Trial:
+        """The trial of a metric, which sees the held-out samples so."""
+        problem, pairs = self.test.problem, list(zip(samples, self.counts, strict=True))
+        counted = [problem.partition(x, metric, K) for x, K in pairs]
+        priced = counted
+        if metric.price is not None and not problem.traits.given_k:
+            priced = [problem.partition(x, metric, None) for x in samples]
+        return self.trial([priced, counted], seconds, **about)
+
+    def failed(self, why: object, start: float, refused: bool = True) -> Trial:
+        """The trial of a candidate that gives nothing to try, and has been tried from ``start``."""
         where = ""
         if isinstance(why, AloneError):  # of those that were labelled, for the fold holds some out
             what = self.test.problem.traits.words.wholes(len(self.test))
@@ -368,126 +379,108 @@ class Fold:
             where = f"with {what} held out to choose, "
         nothing = np.full((len(self.test), 2), np.nan)
         failure = f"{where}{why} (fold {self.number})"
-        return Trial(nothing, seconds, failure=failure, refused=refused)
-
-
-@dataclass(frozen=True, eq=False)
-class SeenFold:
-    """A fold as the metrics of some candidates see it, which share their features."""
-
-    fold: Fold
-    train: TrainingSet
-    test: Sequence[Sample]
-    untrained: Metric
-
-    def trial(self, metric: Metric, seconds: float, **about: Any) -> Trial:
-        """The trial of a metric."""
-        problem, pairs = self.fold.test.problem, list(zip(self.test, self.fold.counts, strict=True))
-        counted = [problem.partition(x, metric, K) for x, K in pairs]
-        priced = counted
-        if metric.price is not None and not problem.traits.given_k:
-            priced = [problem.partition(x, metric, None) for x in self.test]
-        return self.fold.trial([priced, counted], seconds, **about)
-
-
-Seen = SeenFold | DataError | LearningError
-"""A fold as some metrics see it, or why they cannot see it."""
-Sight = tuple[int, str | None]
-
-
-def sight(settings: Settings) -> Sight:
-    """The same for settings of metrics that see the same."""
-    return id(settings.features), settings.standardize
+        return Trial(nothing, time.perf_counter() - start, failure=failure, refused=refused)
 
 
 def trials_of(
-    asked: dict[Candidate, Settings],
+    asked: Mapping[Candidate, Settings],
     candidates: Sequence[Candidate],
-    parts: Sequence[Fold],
+    folds: Sequence[Fold],
     n_jobs: int | None,
 ) -> list[list[Trial]]:
     """A trial for each candidate in each fold; ``asked`` are the settings of all metrics.
 
-    First the features are made, once for all candidates that share them, and what is not learned
-    is tried, because learning starts from the untrained metric and its penalty; then there is a job
-    for each fold and each kind of learned metric, which goes along all ``lam``.
+    There is a job for each fold and each set of features, which are made once for all metrics that
+    see them, and one for each fold and classifier.
     """
-    sights = {sight(settings): settings for settings in asked.values()}
-    kinds: dict[str, list[Candidate]] = {}
-    for candidate in asked:
-        if candidate.is_learned:
-            kinds.setdefault(candidate.name, []).append(candidate)
+    seeing: dict[Any, dict[Candidate, Settings]] = {}
+    for c, settings in asked.items():
+        seeing.setdefault((id(settings.features), settings.standardize), {})[c] = settings
+    fitted = [c for c in candidates if c.estimator is not None]
+    metrics = [(some, fold) for fold in folds for some in seeing.values()]
+    classifiers = [(c.estimator, fold) for fold in folds for c in fitted]
     found: dict[tuple[int, Candidate], Trial] = {}
     with Parallel(n_jobs=n_jobs) as parallel:
-
-        def done(
-            function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], what: str
-        ) -> list[Any]:
-            return list(parallel(delayed(function)(*job) for job in stage(what, jobs)))
-
-        # Parts of their own, so that what is told of the progress never falls.
-        with share("tuning what is not learned", 0.0, 0.2):
-            folds = done(_see, [(s, part) for part in parts for s in sights.values()], "features")
-        keys = [(part.number, s) for part in parts for s in sights]
-        seen: dict[tuple[int, Sight], Seen] = dict(zip(keys, folds, strict=True))
-        _refuse_unseen(seen, sight(next(iter(asked.values()))))
-        with share("tuning what is not learned", 0.2, 0.3):
-            tuned = [(part, c) for part in parts for c in asked if c.tuned is not None]
-            seen_by = [(c, seen[part.number, sight(asked[c])], part) for part, c in tuned]
-            trials = done(_try_tuned, seen_by, "metrics")
-        with share("tuning what is not learned", 0.3, 0.5):
-            fitted = [(part, c) for part in parts for c in candidates if c.estimator is not None]
-            trials += done(try_baseline, [(c.estimator, part) for part, c in fitted], "classifiers")
-        with share("learning", 0.5, 1.0):
-            paths = [(part, kind) for part in parts for kind in kinds.values()]
-            jobs = [
-                ([asked[c] for c in kind], seen[part.number, sight(asked[kind[0]])], part)
-                for part, kind in paths
-            ]
-            trials += [trial for row in done(_try_path, jobs, "folds") for trial in row]
-    learned = [(part, c) for part, kind in paths for c in kind]
-    for (part, c), trial in zip([*tuned, *fitted, *learned], trials, strict=True):
-        found[part.number, c] = trial
-    return [[found[part.number, c] for c in candidates] for part in parts]
+        with share("metrics", 0.0, 0.7 if fitted else 1.0):
+            tried = parallel(delayed(_try_metrics)(*job) for job in stage("folds", metrics))
+        for (some, fold), trials in zip(metrics, tried, strict=True):
+            found |= zip([(fold.number, c) for c in some], trials, strict=True)
+        with share("classifiers", 0.7, 1.0):
+            tried = parallel(delayed(try_baseline)(*job) for job in stage("folds", classifiers))
+        keys = [(fold.number, c) for fold in folds for c in fitted]
+        found |= zip(keys, tried, strict=True)
+    return [[found[fold.number, c] for c in candidates] for fold in folds]
 
 
-def _refuse_unseen(seen: dict[tuple[int, Sight], Seen], untrained: Sight) -> None:
-    """Refuse features that the untrained metric, which the others have to beat, cannot see."""
-    for (fold, its_sight), found in seen.items():
-        if its_sight == untrained and not isinstance(found, SeenFold):
-            found.add_note(f"in fold {fold}")
-            raise found
-
-
-def _see(settings: Settings, fold: Fold) -> Seen:
-    """The fold as metrics with these features see it, or why they cannot see it."""
+def _try_metrics(asked: Mapping[Candidate, Settings], fold: Fold) -> list[Trial]:
+    """Metrics that see the same features: those that are tuned only, and those that are learned."""
+    start, settings = time.perf_counter(), next(iter(asked.values()))
     try:
         with without_warnings(DataWarning):
-            inputs, data = fold.cross_fitted(
-                partial(Inputs.fit, settings.features, settings.standardize)
-            )
-            test = inputs(fold.test.samples)
-            data = data.parts  # features see what has no labels, and metrics do not
+            fit = partial(Inputs.fit, settings.features, settings.standardize)
+            inputs, train = fold.cross_fitted(fit)
+            samples = inputs(fold.test.samples)
+            train = train.parts  # features see what has no labels, and metrics do not
     except (DataError, LearningError) as error:
-        return error
-    return SeenFold(fold, data, test, tuned_metric("untrained", data))
+        if any(c.name == "untrained" for c in asked):  # which the others have to beat
+            error.add_note(f"in fold {fold.number}")
+            raise
+        return [fold.failed(error, start) for _ in asked]
+    untrained = tuned_metric("untrained", train)
+    found: dict[Candidate, Trial] = {}
+    paths: dict[str, list[Candidate]] = {}
+    for c in asked:
+        start = time.perf_counter()
+        if c.tuned is None:
+            paths.setdefault(c.name, []).append(c)
+            continue
+        metric = untrained if c.tuned == "untrained" else candidate_metric(c, train)
+        found[c] = fold.trial_of(metric, samples, time.perf_counter() - start)
+    for path in stage("metrics", list(paths.values())):
+        trials = _try_path([asked[c] for c in path], train, untrained, samples, fold)
+        found |= zip(path, trials, strict=True)
+    return [found[c] for c in asked]
+
+
+def _try_path(
+    path: Sequence[Settings],
+    train: TrainingSet,
+    untrained: Metric,
+    samples: Sequence[Sample],
+    fold: Fold,
+) -> list[Trial]:
+    """One kind of learned metric along a path of ``lam``, the largest first.
+
+    Each step begins with the cuts of the one before.
+    """
+    trials = []
+    # One recording in a fold, or a feature that is constant there, is told once for all.
+    with without_warnings(DataWarning, ConvergenceWarning):
+        train.problem.learning.check(train.truths)
+        path[0].check(train.n_features, len(train))
+        state = FitState.of(path[0], train, untrained)
+        memory = Memory() if train.problem.traits.convex else None
+        for settings in stage("lam", path):
+            start = time.perf_counter()
+            try:
+                with share("the metric", 0.0, 0.5):
+                    solution = settings.solver.solve(state.risk_of(settings), memory=memory)
+                if solution.status is Status.INTERRUPTED:
+                    raise KeyboardInterrupt("while choosing a metric")
+                with share("its price", 0.5, 1.0):
+                    metric = state.result(settings, solution).metric
+            except (LearningError, MasterError) as error:
+                trials.append(fold.failed(error, start, refused=False))
+                continue
+            about = {"converged": solution.status.converged, "oracle_calls": solution.oracle_calls}
+            trials.append(fold.trial_of(metric, samples, time.perf_counter() - start, **about))
+    return trials
 
 
 def candidate_metric(candidate: Candidate, data: TrainingSet) -> Metric:
     """A candidate that is tuned only, on samples as its metric sees them."""
     options = {k: v for k, v in candidate.settings.items() if k not in SEEING}
     return tuned_metric(str(candidate.tuned), data, **options)
-
-
-def _try_tuned(candidate: Candidate, seen: Seen, fold: Fold) -> Trial:
-    """A candidate that is tuned only."""
-    if not isinstance(seen, SeenFold):
-        return fold.failed(seen)
-    start = time.perf_counter()
-    metric = seen.untrained
-    if candidate.tuned != "untrained":
-        metric = candidate_metric(candidate, seen.train)
-    return seen.trial(metric, time.perf_counter() - start)
 
 
 def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
@@ -503,40 +496,5 @@ def try_baseline(baseline: Baseline, fold: Fold) -> Trial:
             for asked in (None, fold.counts)
         ]
     except (DataError, LearningError) as error:
-        return fold.failed(error, time.perf_counter() - start)
+        return fold.failed(error, start)
     return fold.trial(found, seconds)
-
-
-def _try_path(path: Sequence[Settings], seen: Seen, fold: Fold) -> list[Trial]:
-    """One kind of learned metric along a path of ``lam``, the largest first."""
-    if not isinstance(seen, SeenFold):
-        return [fold.failed(seen) for _ in path]
-    # One recording in a fold, or a feature that is constant there, is told once for all.
-    with without_warnings(DataWarning, ConvergenceWarning):
-        data = seen.train
-        data.problem.learning.check(data.truths)
-        path[0].check(data.n_features, len(data))
-        state = FitState.of(path[0], data, seen.untrained)
-        memory = Memory() if data.problem.traits.convex else None
-        return [_tried(settings, state, memory, seen) for settings in stage("lam", path)]
-
-
-def _tried(settings: Settings, state: FitState, memory: Memory | None, seen: SeenFold) -> Trial:
-    """One step of a path."""
-    start = time.perf_counter()
-    risk = state.risk_of(settings)
-    try:
-        with share("the metric", 0.0, 0.5):
-            solution = settings.solver.solve(risk, memory=memory)
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("while choosing a metric")
-        with share("its price", 0.5, 1.0):
-            result = state.result(settings, solution)
-    except (LearningError, MasterError) as error:
-        return seen.fold.failed(error, time.perf_counter() - start, refused=False)
-    return seen.trial(
-        result.metric,
-        time.perf_counter() - start,
-        converged=solution.status.converged,
-        oracle_calls=solution.oracle_calls,
-    )
