@@ -402,28 +402,24 @@ class MetricLearnerCV(ProblemParameters):
         chosen = {c.name: c.estimator for c in self.candidates_ if c.estimator is not None}
         others = [baseline for baseline in others if baseline.name not in chosen]
         learned = 0.5 if chosen or others else 1.0
-        first = 0.3 if self._joined else learned
 
         def keep(learner: MetricLearner) -> None:
             self.best_estimator_ = self.best_learner_ = learner
             if when_learned is not None:
                 when_learned(learner)
 
-        with share("the choice", 0.0, first):
+        with share("the choice", 0.0, learned):
             self._learn_best(learner, data, tuned, keep)
-        beside: dict[str, MetricBaseline] = {}
-        with share("the consensus", first, learned):
-            for candidate in stage("metrics", [c for c in self._joined if c.is_learned]):
+            learner.metrics_beside_ = {}
+            for candidate in [c for c in self._joined if c.is_learned]:
                 other = MetricLearner(**self._parameters(candidate))
                 self._learn_best(other, data, [], None)
-                own = (other.metric_, other.problem_, other.inputs_)
-                beside[candidate.name] = MetricBaseline.of(*own)
-        learner.metrics_beside_ = beside
+                beside = MetricBaseline.of(other.metric_, other.problem_, other.inputs_)
+                learner.metrics_beside_[candidate.name] = beside
         folded = self._folded(data, FEWEST_INNER + 1).counted()
-        with share("baselines", learned, (1.0 + learned) / 2):
+        with share("baselines", learned, 1.0):
             for name in stage("classifiers", list(chosen)):
                 learner.baselines_[name] = fit_baseline(chosen[name], folded)
-        with share("baselines", (1.0 + learned) / 2, 1.0):
             learner.baselines_ |= fit_baselines(others, folded, named=not isinstance(which, str))
         learner.consensus_ = tuple(c.name for c in self._joined if c.estimator is not None)
         if self.choose_from == "all":
