@@ -41,7 +41,7 @@ def learner():
 def test_six_copies_of_one_recording_are_too_few_to_tell():
     verdict = search(repeated(recordings(1), [0] * 6)).verdict_
     assert str(verdict).startswith("Too few to tell: 1 independent recording cannot support")
-    assert "On 1 recording, each held out once (5 copies not counted)," in str(verdict)
+    assert "On 1 recording, each held out once (copies not counted: 5)," in str(verdict)
     assert "interval" not in str(verdict)
     assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (1, 1, 5)
     assert not verdict.pays
@@ -56,7 +56,7 @@ def test_copies_are_held_out_together_and_count_once():
     assert folds[3] == folds[8]
     verdict = found.verdict_
     assert (verdict.untrained.n, verdict.untrained.units, verdict.copies) == (6, 6, 3)
-    assert "6 recordings, each held out once (3 copies not counted)" in str(verdict)
+    assert "6 recordings, each held out once (copies not counted: 3)" in str(verdict)
     losses = found.losses_[:, 0] - verdict.untrained.mean
     assert np.isfinite(losses).all()
     plain = json.loads(json.dumps(verdict.to_dict()))
@@ -70,7 +70,7 @@ def test_an_evaluation_is_the_same_with_copies(learner):
     assert more.verdict.copies == 3
     assert once.verdict.copies == 0
     assert "copies" not in str(once.verdict)
-    assert "5 held-out recordings (3 copies not counted)" in str(more.verdict)
+    assert "5 held-out recordings (copies not counted: 3)" in str(more.verdict)
     for name, contrast in once.verdict.contrasts.items():
         again = more.verdict.contrasts[name]
         assert again.mean == pytest.approx(contrast.mean)

@@ -76,8 +76,8 @@ def judged(losses=None, classifiers=(FRAMES, "my forest", *BLIND), units=None, *
         (
             {FRAMES: 1 + NOISE, "consensus": 0.5 + NOISE / 2},
             "pays-together",
-            f"Learning pays, but {WHO} does as well, and the consensus of the metric and "
-            "classifiers does better: use the consensus.",
+            "Learning pays, and the consensus of the metric and classifiers does better: use the "
+            "consensus.",
             "consensus",
         ),
         ({"untrained": 1 + NOISE}, "chance", f"{NO_EVIDENCE} the difference may be chance.", None),

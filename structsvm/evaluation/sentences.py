@@ -29,24 +29,24 @@ WORDS = {
 
 ANSWERS = {
     "nothing-held-out": "No verdict: nothing was held out, and what counts is the gain on new "
-    "{whole}s.",
-    "learned-from": "No verdict: the metric was learned from {seen} of these {whole}s; leave these "
-    "out.",
+    "{words.whole}s.",
+    "learned-from": "No verdict: the metric was learned from {verdict.seen} of these "
+    "{words.whole}s; leave these out.",
     "too-few": "Too few to tell: {units} cannot support a verdict (at least {least} are needed).",
-    "solved": "Nothing is left to learn: every method has the {measure} 0.",
-    "constant": "Cannot tell: the difference is the same on every {whole}, so that its variation "
-    "is unknown.",
-    "blind": "There is no evidence that the {part}s follow from the features: {named}, whatever is "
-    "in the {whole}, may do as well.",
+    "solved": "Nothing is left to learn: every method has the {verdict.measure} 0.",
+    "constant": "Cannot tell: the difference is the same on every {words.whole}, so that its "
+    "variation is unknown.",
+    "blind": "There is no evidence that the {words.part}s follow from the features: {named}, "
+    "whatever is in the {words.whole}, may do as well.",
     "blind-metric": "There is no evidence that learning pays: {named} may do as well.",
     "pays": "Learning pays.",
-    "pays-together": "Learning pays, {but}and {use} does {well}: use the consensus.",
+    "pays-together": "Learning pays, and {use} does {well}: use the consensus.",
     "pays-use": "Learning pays, but {use} does {well}: use it.",
     "pays-level": "Learning pays, but {named} may do as well.",
     "pays-less": "Learning pays, but {named} pays more.",
     "harms": "Learning harms.",
-    "mostly": "Learning helps more often than not, on {won} of {decided} {whole}s, which chance "
-    "does in {chance:.1%} of cases; on average, the difference may be chance.",
+    "mostly": "Learning helps more often than not, on {c.won} of {decided} {words.whole}s, which "
+    "chance does in {c.chance:.1%} of cases; on average, the difference may be chance.",
     "chance": "There is no evidence that learning pays: the difference may be chance.",
 }
 """What a verdict of each code says first."""

@@ -20,7 +20,6 @@ __all__ = ["Verdict"]
 
 UNSUPPORTED = ("nothing-held-out", "learned-from", "too-few")
 PAYS = ("pays", "pays-together", "pays-use", "pays-level", "pays-less")
-BETTER = {True: "better", False: "as well"}
 
 Decision = tuple[str, str | None, str | None]
 """The code, the baseline that the answer names, and the one that it says to use."""
@@ -160,10 +159,22 @@ class Verdict:
     @property
     def answer(self) -> str:
         """The verdict without the figures that it rests on."""
-        said = ANSWERS[self.code].format_map(self._fields())
-        if self.use is None or self.code not in NAMED_TOO:
+        c, words = self.untrained, self.words
+        groups = f"{counted(c.units, 'independent group')} of {words.whole}s"
+        use = baseline_in_words(self.use or "")
+        said = ANSWERS[self.code].format(
+            verdict=self,
+            words=words,
+            c=c,
+            decided=c.won + c.lost,
+            units=groups if self.grouped else words.wholes(c.units, "independent"),
+            least=MIN_UNITS,
+            named=baseline_in_words(self.named or ""),
+            use=use,
+            well="better" if use and self.contrasts[self.use or ""].is_harm else "as well",
+        )
+        if not use or self.code not in NAMED_TOO:
             return said
-        use = baseline_in_words(self.use)
         return f"{said} {use[0].upper()}{use[1:]} does better: use it."
 
     @property
@@ -263,44 +274,17 @@ class Verdict:
             return "pays", None, None
         return "pays-less" if level.is_harm else "pays-level", level.baseline, None
 
-    def _fields(self) -> dict[str, Any]:
-        """What answers are filled with."""
-        words, c = self.words, self.untrained
-        named, use = (self.contrasts.get(name or "") for name in (self.named, self.use))
-        level = named and f"but {baseline_in_words(named.baseline)} does {BETTER[named.is_harm]}, "
-        groups = f"{counted(c.units, 'independent group')} of {words.whole}s"
-        return {
-            "whole": words.whole,
-            "part": words.part,
-            "measure": self.measure,
-            "seen": self.seen,
-            "units": groups if self.grouped else words.wholes(c.units, "independent"),
-            "least": MIN_UNITS,
-            "named": named and baseline_in_words(named.baseline),
-            "use": use and baseline_in_words(use.baseline),
-            "well": use and BETTER[use.is_harm],
-            "but": level or "",
-            "won": c.won,
-            "decided": c.won + c.lost,
-            "chance": c.chance,
-        }
-
     def _judged_on(self) -> str:
         """So many recordings, and what they are to the metric."""
-        n = self.untrained.n
-        on = self.words.wholes(n, "" if self.seen or self.cross_validated else "held-out")
+        c = self.untrained
+        on = self.words.wholes(c.n, "" if self.seen or self.cross_validated else "held-out")
         if self.grouped:
-            on += f" in {self.untrained.units} groups"
-        if self.code == "nothing-held-out":
-            on += f" that {'was' if n == 1 else 'were'} learned from"
-        elif self.seen:
-            on += ", some of them learned from"
-        elif self.cross_validated:
+            on += f" in {c.units} groups"
+        if self.cross_validated:
             on += ", each held out once"
-        if not self.copies:
-            return on
-        copies = "1 copy" if self.copies == 1 else f"{self.copies} copies"
-        return f"{on} ({copies} among them)" if self.grouped else f"{on} ({copies} not counted)"
+        if self.copies and not self.grouped:
+            on += f" (copies not counted: {self.copies})"
+        return on
 
     def _advice(self) -> list[str]:
         """What the figures are about, and what to do."""
@@ -311,15 +295,13 @@ class Verdict:
             notes.append(NOTES["few"].format(these=these))
         is_told = self.seen or self.pays or self.code == "solved"
         chosen = self.use if self.best is not None else None
-        if chosen is None and self.best in self.contrasts and not (self.seen or self.pays):
-            chosen = self.best
+        if self.best in self.contrasts and not (self.seen or self.pays):
+            chosen = chosen or self.best
         if chosen is not None:
-            in_python = (
-                "choose_from='all'" if chosen == self.best else f"partition_with({chosen!r}, ...)"
-            )
-            way = f"{self.way} {chosen}" if self.way else in_python
+            way = "choose_from='all'" if chosen == self.best else f"partition_with({chosen!r}, ...)"
+            way = f"{self.way} {chosen}" if self.way else way
             notes.append(NOTES["way"].format(way=way, method=baseline_in_words(chosen)))
-        elif not (is_told or (self.best is None and self.untrained.is_harm)):
+        elif not is_told and (self.best is not None or not self.untrained.is_harm):
             more = f"{self.words.whole}s of more groups" if self.grouped else f"more {whole}s"
             notes.append(NOTES["label"].format(more=more))
         return notes
