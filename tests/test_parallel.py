@@ -2,7 +2,6 @@
 
 import operator
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -23,10 +22,9 @@ from structsvm.errors import DataError
 from structsvm.features import Lags
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import metrics_in
-from structsvm.parallel import Auto, Processes, Serial, Threads, base, single_threaded
+from structsvm.parallel import Auto, Processes, Serial, Threads, single_threaded
 from structsvm.parallel.once import spread, working_on
 from structsvm.support.progress import watching
-from structsvm.support.quiet import without_warnings
 
 
 def pools() -> dict[tuple[str, str], int]:
@@ -74,30 +72,6 @@ def test_overlapping_calls_share_one_limit() -> None:
         assert pools() == before
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
-def test_a_forked_child_knows_nothing_of_the_blocks_of_other_threads() -> None:
-    """Nor of their locks, which are held here while another thread forks."""
-
-    def blas() -> set[int]:
-        return {n for (api, _), n in pools().items() if api == "blas"}
-
-    def status_of_a_child() -> int:
-        child = os.fork()
-        if child:
-            return os.waitpid(child, 0)[1]
-        signal.alarm(20)  # it would wait for ever
-        try:
-            with single_threaded(), without_warnings(UserWarning):
-                inside = blas()
-            os._exit(0 if inside == {1} and 2 in blas() else 1)
-        finally:
-            os._exit(2)
-
-    outside = threadpool_limits(limits=2)
-    with outside, ThreadPoolExecutor() as threads, single_threaded(), base._lock:
-        assert threads.submit(status_of_a_child).result() == 0
-
-
 FIT = """
     import multiprocessing, os, signal, sys, time, warnings
     import numpy as np
@@ -111,6 +85,9 @@ FIT = """
 
     def len_of(part, argument):
         return len(part)
+
+    def pid_of(part, argument):
+        return os.getpid()
 
     def child(answers):
         answers.put(fit())
@@ -168,10 +145,9 @@ def test_a_child_that_may_have_no_children_has_the_same_answers(tmp_path):
 def test_workers_end_with_a_process_that_is_killed_and_leave_no_files(tmp_path):
     text = """
         from structsvm.parallel import Processes
-        from structsvm.parallel.local import workers
         with Processes(2).open([b"private", b"data"]) as session:
             assert session.map(len_of, None) == [7, 4]
-            print(*workers(2)._processes, flush=True)
+            print(*session.map(pid_of, None), flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
     """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}

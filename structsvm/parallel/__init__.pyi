@@ -1,4 +1,3 @@
-from structsvm.parallel.auto import backend_from as backend_from
 from structsvm.parallel.base import Backend as Backend
 from structsvm.parallel.base import Serial as Serial
 from structsvm.parallel.base import Session as Session
@@ -7,3 +6,4 @@ from structsvm.parallel.cluster import Dask as Dask
 from structsvm.parallel.local import Auto as Auto
 from structsvm.parallel.local import Processes as Processes
 from structsvm.parallel.local import Threads as Threads
+from structsvm.parallel.once import backend_from as backend_from

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 from abc import ABC, abstractmethod
@@ -51,13 +50,13 @@ def single_threaded() -> Iterator[None]:
     ...     float((np.eye(3) @ np.eye(3)).sum())
     3.0
     """
-    loaded, outer = tuple(map(sys.modules.__contains__, WITH_POOLS)), _loaded_here()
+    loaded, outer = tuple(map(sys.modules.__contains__, WITH_POOLS)), getattr(_here, "loaded", None)
     if loaded == outer:
         yield
         return
     controller = _controller(loaded)
     if outer is None:
-        _enter(controller)
+        _count(1, controller)
         controller = controller.select(user_api="openmp")
     _here.loaded = loaded
     try:
@@ -66,7 +65,7 @@ def single_threaded() -> Iterator[None]:
     finally:
         _here.loaded = outer
         if outer is None:
-            _leave()
+            _count(-1, controller)
 
 
 @cache
@@ -75,49 +74,24 @@ def _controller(loaded: tuple[bool, ...]) -> threadpoolctl.ThreadpoolController:
     return threadpoolctl.ThreadpoolController()
 
 
-def _loaded_here() -> tuple[bool, ...] | None:
-    return getattr(_here, "loaded", None)
-
-
-def _enter(controller: threadpoolctl.ThreadpoolController) -> None:
+def _count(change: int, controller: threadpoolctl.ThreadpoolController) -> None:
+    """Let a thread into a block, or out of it: the first one sets BLAS, the last restores it."""
     global _threads, _blas
     with _lock:
         if _threads == 0:
-            _restore()  # in a forked child, what blocks of other threads had limited
+            _let_any_thread_set_blas()
             _blas = controller.select(user_api="blas").limit(limits=1)
-        _threads += 1
-
-
-def _leave() -> None:
-    global _threads
-    with _lock:
-        _threads -= 1
+        _threads += change
         if _threads == 0:
-            _restore()
+            _let_any_thread_set_blas()
+            _blas.restore_original_limits()
+            _let_any_thread_set_blas()
 
 
-def _restore() -> None:
-    """Restore the user's setting, and let whichever thread comes next set OpenBLAS."""
-    global _blas
-    openblas = getattr(threadpoolctl, "OpenBLASController", None)
-    release = getattr(openblas, "clear_controlling_thread", None)  # from threadpoolctl 3.8 on
-    if release is not None:
-        release(force=True)
-    if _blas is not None:
-        _blas.restore_original_limits()
-        _blas = None
-        if release is not None:
-            release(force=True)
-
-
-def _forget() -> None:
-    """In a forked child, which has this thread alone: the others have left no lock and no block."""
-    global _lock, _threads
-    _lock, _threads = Lock(), int(_loaded_here() is not None)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+def _let_any_thread_set_blas() -> None:
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(openblas, "clear_controlling_thread"):  # from threadpoolctl 3.8 on
+        openblas.clear_controlling_thread(force=True)
 
 
 # ---- what a backend promises, and the one that needs no workers

@@ -49,8 +49,6 @@ class Dask(Backend):
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Place the shares on the workers; some have to be there, or to join within half a minute.
 
-        In a task of Dask other tasks have its thread meanwhile: it waits for them, and has a place.
-
         Raises
         ------
         SettingsError
@@ -68,13 +66,12 @@ class Dask(Backend):
                 f"the Dask cluster has no workers, and had none for {WAIT:g} seconds: start some"
             )
         with ExitStack() as stack:
-            with suppress(ValueError):  # this is no task
+            with suppress(ValueError):  # this is no task, whose thread others need meanwhile
                 get_worker()
                 stack.enter_context(worker_client())
             yield _OnDask(client, split_shares(parts, n_threads))
 
     def _open_client(self) -> Any:
-        """A client that can be asked, and waits for its answers."""
         client = self.client
         if client is None:
             try:
@@ -90,12 +87,10 @@ class Dask(Backend):
                     "backend='dask' needs a cluster: make a dask.distributed.Client first, "
                     "or give one, backend=Dask(client)"
                 ) from error
-        status = getattr(client, "status", f"a {type(client).__name__}")
-        is_one = hasattr(client, "asynchronous") and status not in ("closing", "closed")
-        if not is_one or client.asynchronous:
+        if getattr(client, "status", None) != "running" or client.asynchronous:
             raise SettingsError(
-                f"the Dask client is {'asynchronous' if is_one else status}: make one that is open "
-                "and waits for its answers, Client(address), and give backend=Dask(client)"
+                "the Dask client is closed or asynchronous: make one that is open and waits for "
+                "its answers, Client(address), and give backend=Dask(client)"
             )
         return client
 
@@ -108,7 +103,6 @@ class _OnDask(Session):
             self._placed = [client.submit(_placed, _Share(share), pure=False) for share in shares]
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        """The answers of all shares; the first error, if there is one."""
         with _answering(), sendable():
             answers = [
                 self._client.submit(_work_on_share, task, share, argument, pure=False)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import parent_process
 from pathlib import Path
@@ -88,35 +88,22 @@ class Auto(_Local):
     @contextmanager
     def open(self, parts: Sequence[Any]) -> Iterator[Session]:
         """Begin here."""
-        with ExitStack() as stack:
-            yield _Chosen(parts, Threads(self.n_jobs), stack)
+        yield _Chosen(parts, Threads(self.n_jobs))
 
 
 class _Chosen(Session):
-    """Begins here, and goes on in threads after the first 10 ms that were not enough."""
+    """Begins here, and goes on in threads once the first 10 ms of a round were not enough."""
 
-    def __init__(self, parts: Sequence[Any], threads: Threads, stack: ExitStack) -> None:
-        self._parts, self._threads, self._stack = parts, threads, stack
-        self._session: Session | None = None
+    def __init__(self, parts: Sequence[Any], threads: Threads) -> None:
+        self._parts, self._threads, self._pays = parts, threads, False
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        started = time.perf_counter()
-        if self._session is None:
-            answers = self._first(task, argument, started + WORTHWHILE)
-            self._session = SerialSession(self._parts)
-        else:
-            answers = self._session.map_shares(task, argument)
-        is_long = time.perf_counter() - started >= WORTHWHILE and len(self._parts) > 1
-        if is_long and isinstance(self._session, SerialSession):
-            self._session = self._stack.enter_context(self._threads.open(self._parts))
-        return answers
-
-    def _first(self, task: ShareTask, argument: Any, until: float) -> list[Any]:
-        """Part by part until then, and what is left in threads: there may be no second round."""
         answers: list[Any] = []
-        while (rest := self._parts[len(answers) :]) and time.perf_counter() < until:
-            answers += work(task, rest[:1], argument)
-        if rest:
+        until = time.perf_counter() + WORTHWHILE
+        while not self._pays and (rest := self._parts[len(answers) :]):
+            answers += work(task, rest[: len(answers) + 1], argument)  # 1, 2, 4, ... parts
+            self._pays = time.perf_counter() >= until
+        if rest := self._parts[len(answers) :]:
             with self._threads.open(rest) as session:
                 answers += session.map_shares(task, argument)
         return answers
@@ -155,7 +142,7 @@ class Processes(_Local):
                     paths.append(str(Path(folder, str(k))))
                     with sendable():
                         Path(paths[-1]).write_bytes(cloudpickle.dumps(share))
-                yield _Pool(lambda: workers(n), _work_on_file, paths)
+                yield _Pool(lambda: _workers(n), _work_on_file, paths)
             finally:
                 resource_tracker.unregister(folder, "folder")
 
@@ -164,21 +151,19 @@ _kept: dict[int, ProcessPoolExecutor] = {}
 """The workers of the last run, by the process that has started them."""
 
 
-def workers(n: int) -> ProcessPoolExecutor:
+def _workers(n: int) -> ProcessPoolExecutor:
     """So many processes: those of the last run, or new ones if these are other or dead.
 
-    Workers of joblib's own executor leave when they are idle for some seconds, with a warning if
-    tasks come at that moment; as an error it would end the thread that waits for the answers.
-    These stay as long as this process.
+    Workers of joblib's own executor leave when they are idle for some time, with a warning if tasks
+    come at that moment; as an error it would end the thread that waits for the answers.
     """
     executor = _kept.get(os.getpid())
     if executor is not None:
         if executor._max_workers == n and not (executor._flags.broken or executor._flags.shutdown):
             return executor
         executor.shutdown(wait=False, kill_workers=True)
-    _kept[os.getpid()] = executor = ProcessPoolExecutor(
-        n, initializer=_end_with, initargs=(os.getpid(),)
-    )
+    executor = ProcessPoolExecutor(n, initializer=_end_with, initargs=(os.getpid(),))
+    _kept[os.getpid()] = executor
     return executor
 
 
@@ -193,22 +178,15 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+@dataclass(frozen=True, eq=False)
 class _Pool(Session):
-    """Shares that the workers of an executor are given, or told of."""
-
-    def __init__(
-        self,
-        executor: Callable[[], Executor],
-        call: Callable[[ShareTask, Any, Any], list[Any]],
-        shares: Sequence[Any],
-    ) -> None:
-        self._executor, self._call, self._shares = executor, call, shares
+    executor: Callable[[], Executor]
+    call: Callable[[ShareTask, Any, Any], list[Any]]
+    shares: Sequence[Any]
 
     def map_shares(self, task: ShareTask, argument: Any) -> list[Any]:
-        """The answers of all shares, or the error of the first that fails."""
-        executor = self._executor()
-        with sendable():
-            waiting = [executor.submit(self._call, task, share, argument) for share in self._shares]
+        executor = self.executor()
+        waiting = [executor.submit(self.call, task, share, argument) for share in self.shares]
         try:
             return in_order([future.result() for future in waiting])
         except BrokenProcessPool as error:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+__all__ = ["Watcher", "is_watched", "share", "stage", "tell", "watching"]
+
 Watcher = Callable[[str, float], None]
 """Takes what is being done, in words, and how much of it is done, from 0 to 1."""
 
