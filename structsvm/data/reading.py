@@ -28,7 +28,7 @@ from structsvm.data.samples import (
 from structsvm.data.times import TimeAxis, read_times, warn_about_times
 from structsvm.errors import DataError, DataWarning, StructSVMError, warn
 from structsvm.parallel.once import spread
-from structsvm.storage.npz import npy_shape, read_npz
+from structsvm.storage.archive import npy_shape, read_npz
 from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted, some_of

@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from structsvm.errors import DataError, DataWarning, SettingsError, warn
 from structsvm.graphs.graph import FeatureGraph, unique_edges
-from structsvm.storage import limits, npz
+from structsvm.storage import archive, limits
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import refuse_below, refuse_unlisted
 from structsvm.support.lazy import require
@@ -369,7 +369,7 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     """Integers of an .npy file, (H, W)."""
     try:
         with path.open("rb") as file:
-            shape = npz.npy_shape(file)
+            shape = archive.npy_shape(file)
             if len(shape) == 2:
                 limits.check_pixels(shape[0], shape[1], max_pixels)
             values: NDArray[Any] = np.load(file, allow_pickle=False)

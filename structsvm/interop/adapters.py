@@ -17,8 +17,8 @@ from structsvm.data.samples import full_labels
 from structsvm.errors import SettingsError
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.storage.archive import npz
 from structsvm.storage.atomic import write_atomically
-from structsvm.storage.npz import npz
 from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_unlisted
 from structsvm.support.lazy import require

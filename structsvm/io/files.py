@@ -25,8 +25,8 @@ from structsvm.io.recording import Origin, Recording, listed, spelled
 from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
 from structsvm.io.tables import EXCEL, are_spelled, read_table, recordings_in, refuse_repeated
 from structsvm.partial_labels.labels import known_where
+from structsvm.storage import archive as storage
 from structsvm.storage import limits
-from structsvm.storage import npz as storage
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted, some_of

@@ -1,26 +1,89 @@
-"""Files of arrays with a JSON header: one .npz, with nothing in it that could run.
+"""Arrays by name in one ``.npz`` file, without pickles, and with a JSON header for files of ours.
 
-The checksum of each member, which a zip file has anyway, tells a damaged one.
+Nothing in a file could run, and no more of it is read than fits. The checksum of each member, which
+a zip file has anyway, tells a damaged one.
 """
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping
+import os
+import zipfile
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from structsvm.errors import StructSVMError
 from structsvm.storage.atomic import write_atomically
-from structsvm.storage.limits import TooLarge
-from structsvm.storage.npz import npz, read_npz
+from structsvm.storage.limits import TooLarge, check_bytes
 
 Arrays = dict[str, NDArray[Any]]
+
+
+def npz(arrays: Mapping[str, Any], *, compressed: bool = False) -> bytes:
+    """The content of an ``.npz`` file that holds these arrays and no pickle.
+
+    ``numpy.savez`` promises no such thing: older versions take ``allow_pickle=False`` for one more
+    array.
+    """
+    buffer = io.BytesIO()
+    how = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(buffer, "w", how) as file:
+        for name, values in arrays.items():
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, np.asanyarray(values), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def read_npz(
+    file: BinaryIO, names: Container[str] | None = None, max_bytes: int | None = None
+) -> tuple[Arrays, list[str]]:
+    """Arrays of an ``.npz`` file, and the names of all it has."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if file.read(2) not in (b"", b"PK", npy.MAGIC_PREFIX[:2]):
+        raise ValueError("it is no .npz file, or one with pickled objects, which are never loaded")
+    with zipfile.ZipFile(file) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        wanted = {name: info for name, info in members.items() if names is None or name in names}
+        # No more than this comes out of a member, whatever is in it.
+        check_bytes(sum(info.file_size for info in wanted.values()), size, max_bytes)
+        arrays = {}
+        for name, info in wanted.items():
+            with archive.open(info) as member:
+                _shape_in(member, info.file_size, name)
+            with archive.open(info) as member:
+                arrays[name] = npy.read_array(member, allow_pickle=False)
+        return arrays, list(members)
+
+
+def npy_shape(file: BinaryIO) -> tuple[int, ...]:
+    """The shape of the array of an ``.npy`` file, which is then read from its beginning."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    shape = _shape_in(file, size, "the array")
+    file.seek(0)
+    return shape
+
+
+def _shape_in(file: Any, size: int, name: str) -> tuple[int, ...]:
+    """The shape of an array; ValueError if it is larger than what there is of it."""
+    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    version = npy.read_magic(file)
+    if version not in readers:
+        raise ValueError(f"{name} is stored in format {version}, 1.0 and 2.0 are read")
+    shape, _, dtype = readers[version](file)
+    if not dtype.hasobject and prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"{name} has shape {shape}, which is more than there is of it")
+    return tuple(shape)
 
 
 @dataclass(frozen=True)
@@ -33,47 +96,34 @@ class Archive:
     error: type[StructSVMError]
     """What is raised for a file that is not one."""
 
-    @property
-    def format(self) -> str:
-        return f"structsvm {self.kind}"
-
     def write(
         self, path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]
     ) -> None:
         """Write a file so that a reader finds all of it or what was there before."""
-        named = {"format": self.format, "version": self.version, **header}
-        text = json.dumps(named).encode()
-        content = npz({**arrays, "header": np.frombuffer(text, dtype=np.uint8)})
+        named = {"format": f"structsvm {self.kind}", "version": self.version, **header}
+        text = np.frombuffer(json.dumps(named).encode(), dtype=np.uint8)
         try:
-            write_atomically(path, content)
+            write_atomically(path, npz({**arrays, "header": text}))
         except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
-            raise self.error(
-                f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}"
-            ) from error
+            reason = getattr(error, "strerror", None) or error
+            raise self.error(f"{path}: cannot be written: {reason}") from error
 
     def read(self, path: Path, max_bytes: int | None = None) -> tuple[dict[str, Any], Arrays]:
         """The header and the arrays of a file that is what it was when it was written."""
+        expected = f"structsvm {self.kind}"
         try:
-            file = path.open("rb")
-        except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
-            reason = getattr(error, "strerror", None) or error
-            raise self.error(f"{path}: cannot be read: {reason}") from error
-        with file:
-            try:
+            with path.open("rb") as file:
                 arrays, _ = read_npz(file, max_bytes=max_bytes)
-            except TooLarge as error:
-                raise self.error(f"{path}: {error}") from error
-            except Exception as error:  # a foreign file can raise nearly anything in the reader
-                raise self.error(f"{path}: damaged, or not a {self.format}") from error
-        if "header" not in arrays:
-            raise self.error(f"{path}: an .npz file, but not a {self.format}")
-        try:
             header = json.loads(arrays.pop("header").tobytes())
             named, number = header["format"], header["version"]
-        except (ValueError, LookupError, TypeError) as error:
-            raise self.error(f"{path}: the header is damaged") from error
-        if named != self.format:
-            raise self.error(f"{path}: not a {self.format} but {named!r}")
+        except TooLarge as error:
+            raise self.error(f"{path}: {error}") from error
+        except OSError as error:
+            raise self.error(f"{path}: cannot be read: {error.strerror or error}") from error
+        except Exception as error:  # a foreign file can raise nearly anything in the reader
+            raise self.error(f"{path}: damaged, or not a {expected}") from error
+        if named != expected:
+            raise self.error(f"{path}: not a {expected} but {named!r}")
         if number != self.version:
             newer = isinstance(number, int) and number > self.version
             way = "update structsvm-partitioning" if newer else "learn again with this version"
