@@ -25,11 +25,9 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     """Base of transformers of recordings: from (T, P) to (T, P') features.
 
     The conventions are those of scikit-learn, with lists of recordings in place of one table.
-    :class:`structsvm.MetricLearner` clones the transformer, makes the features of the training
-    recordings by :meth:`fit_transform` and those of others by :meth:`transform`.
-
-    A recording's features may not depend on which recordings are transformed with it; they are
-    finite, and a recording of one sample has some too.
+    :class:`structsvm.MetricLearner` makes the features of the training recordings by
+    :meth:`fit_transform` and those of others by :meth:`transform`. They are finite, and do not
+    depend on which recordings are transformed together.
 
     Examples
     --------
@@ -51,19 +49,13 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     @property
     @hook
     def learns(self) -> bool:
-        """Whether :meth:`fit` learns more from recordings than how many features they have.
-
-        Of recordings that are not in memory, one that does not is fitted to the first alone.
-        """
+        """Whether :meth:`fit` needs more of recordings than their number of features."""
         return True
 
     @property
     @hook
     def scaled(self) -> bool:
-        """Whether the scales of the features say how much each of them matters.
-
-        A learner with ``standardize="auto"`` then leaves them as they are.
-        """
+        """Whether ``standardize="auto"`` leaves the scales of the features as they are."""
         return False
 
     @hook
@@ -88,8 +80,8 @@ class RecordingTransformer(BaseEstimator, metaclass=ContractMeta):  # type: igno
     ) -> list[Floats]:
         """Learn from the training recordings and return their features, (T_i, P') each.
 
-        A transformer that learns from labels gives each recording features made by one that has
-        not seen it, nor its group.
+        One that learns from labels has not seen the recording, nor its group, whose features it
+        computes.
         """
         return self.fit(Xs, ys, groups).transform(Xs)
 
@@ -124,7 +116,7 @@ class Stage(RecordingTransformer):
     """A transformer that learns from recordings alone, and looks at each of them by itself."""
 
     def fit(self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None) -> Self:
-        """Check the settings and the recordings, and keep what is the same for all of them."""
+        """Check the settings and learn from recordings."""
         arrays = read_recordings(Xs, gaps=self.takes_gaps)
         self._fit(arrays)
         self.n_features_in_ = int(arrays[0].shape[1])
@@ -156,21 +148,16 @@ class Stage(RecordingTransformer):
 
 def read_recordings(Xs: Any, n_features: int | None = None, *, gaps: bool = False) -> list[Floats]:
     """Recordings as finite (T_i, P) arrays; those that are such arrays already are not copied."""
-    if isinstance(Xs, list | tuple) and Xs and all(_is_ready(X, gaps) for X in Xs):
-        widths = {X.shape[1] for X in Xs} | ({n_features} if n_features is not None else set())
-        if len(widths) == 1:
-            return list(Xs)
+
+    def is_one(X: Any) -> bool:
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0):
+            return False
+        return not (np.isinf(X) if gaps else ~np.isfinite(X)).any()
+
+    ready = isinstance(Xs, list | tuple) and len(Xs) > 0 and all(map(is_one, Xs))
+    if ready and {X.shape[1] for X in Xs} == {n_features or Xs[0].shape[1]}:
+        return list(Xs)
     return check_samples(Xs, n_features=n_features, missing="mask" if gaps else None)[0]
-
-
-def _is_ready(X: Any, gaps: bool) -> bool:
-    return (
-        type(X) is np.ndarray
-        and X.dtype == np.float64
-        and X.ndim == 2
-        and X.size > 0
-        and not bool((np.isinf(X) if gaps else ~np.isfinite(X)).any())
-    )
 
 
 def check_features(

@@ -26,10 +26,7 @@ Named = list[tuple[str, Any]]
 
 
 class _Composition(RecordingTransformer):
-    """Stages with names, whose parameters are reached as ``name__parameter``.
-
-    Its parameters are the stages themselves, by name, as in the pipelines of scikit-learn.
-    """
+    """Stages with names, which are parameters as in the pipelines of scikit-learn."""
 
     def __init__(self, *stages: Any) -> None:
         self.stages = stages
@@ -49,7 +46,7 @@ class _Composition(RecordingTransformer):
         found = self.named_stages
         if deep:
             for name, stage in self._named():
-                if hasattr(stage, "get_params") and not isinstance(stage, type):
+                if hasattr(stage, "get_params"):
                     found |= {f"{name}__{k}": v for k, v in stage.get_params().items()}
         return found
 
@@ -91,14 +88,14 @@ class _Composition(RecordingTransformer):
         """A fitted transformer for each training recording, with its stages held out."""
         held_out = self._fit_stages("fit_held_out", Xs, ys, groups)
         names = [name for name, _ in self.stages_]
-        alike: dict[tuple[int, ...], RecordingTransformer] = {}
+        of_stages: dict[tuple[int, ...], RecordingTransformer] = {}  # one for each fold
         found = []
         for transformers in zip(*held_out, strict=True):
             key = tuple(map(id, transformers))
-            if key not in alike:
-                alike[key] = copy(self)
-                alike[key].stages_ = list(zip(names, transformers, strict=True))
-            found.append(alike[key])
+            if key not in of_stages:
+                of_stages[key] = copy(self)
+                of_stages[key].stages_ = list(zip(names, transformers, strict=True))
+            found.append(of_stages[key])
         return found
 
     @abstractmethod
@@ -113,13 +110,11 @@ class _Composition(RecordingTransformer):
         """Pairs as given, or named after their class, with a number where several are alike."""
         kinds = [stage if isinstance(stage, type) else type(stage) for stage in self.stages]
         usual = [kind.__name__.lower() for kind in kinds]
-        alike, seen, found = Counter(usual), Counter[str](), []
+        seen, found = Counter[str](), []
         for stage, name in zip(self.stages, usual, strict=True):
             seen[name] += 1
-            if isinstance(stage, tuple):
-                found.append(stage)
-            else:
-                found.append((f"{name}{seen[name]}" if alike[name] > 1 else name, stage))
+            number = seen[name] if usual.count(name) > 1 else ""
+            found.append(stage if isinstance(stage, tuple) else (f"{name}{number}", stage))
         return found
 
     def _fresh(self) -> Named:

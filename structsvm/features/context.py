@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from structsvm.data.samples import Standardizer
 from structsvm.errors import DataError, SettingsError
-from structsvm.features.base import RecordingTransformer, Stage, integers, read_recordings
+from structsvm.features.base import Stage, integers
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number, is_whole
 from structsvm.support.plain import counted
@@ -56,9 +55,6 @@ class Columns(Stage):
 class Deviations(Stage):
     """The columns, and their differences from their mean over the sample.
 
-    What is bright in one image is dark in another: a classifier of nodes or rows that sees both
-    can tell what stands out.
-
     Examples
     --------
     >>> import numpy as np
@@ -80,12 +76,9 @@ class Lags(Stage):
     """The columns of a recording at several lags, side by side.
 
     A metric on them compares stretches of samples instead of single ones. Row ``t`` holds the
-    samples ``t + lag``, lag by lag: -2 is two samples earlier, and the first and the last sample
-    stand for those beyond the ends. A recording that is shorter than the lags can be predicted on,
-    but not learned from.
-
-    The features of T samples and P columns take ``8 T P`` bytes for each lag, 1.28 GB for
-    T = 1,000,000, P = 32 and five lags; nothing else of that size is held meanwhile.
+    samples ``t + lag``, lag by lag, in ``8 T P`` bytes for each: -2 is two samples earlier, and the
+    first and the last sample stand for those beyond the ends. A recording that is shorter than the
+    lags can be predicted on, but not learned from.
 
     Parameters
     ----------
@@ -139,10 +132,7 @@ class MovingStatistics(Stage):
     The window of width ``w`` about sample ``t`` holds the samples ``t - (w-1)//2, ..., t + w//2``;
     "before" holds ``t - w, ..., t - 1`` and "after" ``t, ..., t + w - 1``. Windows are cut off at
     the ends of the recording, which may be shorter than a window. At ``t = 0``, where nothing is
-    before, "before" is "after".
-
-    The time is O(T P) for each window, whatever its width. Neither a long recording nor a large
-    offset costs precision, and a constant column has a spread and a slope of exactly 0.
+    before, "before" is "after". The time is O(T P) for each window, whatever its width.
 
     Parameters
     ----------
@@ -186,13 +176,27 @@ class MovingStatistics(Stage):
 
     def _features(self, X: Floats) -> Floats:
         """Window by window, statistic by statistic, column by column."""
-        (T, P), n = X.shape, len(self.statistics)
-        found = np.empty((T, self.windows_.size, n, P))
-        for j in range(P):
-            column = np.ascontiguousarray(X[:, j])
-            for k, w in enumerate(self.windows_.tolist()):
-                values = _moving_statistics(column, w, set(self.statistics))
-                for i, statistic in enumerate(self.statistics):
+        from structsvm.features.moving import window_moments  # loads the compiler
+
+        (T, P), t, names = X.shape, np.arange(len(X)), self.statistics
+        found = np.empty((T, self.windows_.size, len(names), P))
+        for k, w in enumerate(self.windows_.tolist()):
+            start, end = np.maximum(t - (w - 1) // 2, 0), np.minimum(t + w // 2 + 1, T)
+            n = (end - start).astype(np.float64)
+            for j in range(P):
+                x = np.ascontiguousarray(X[:, j])
+                values = {}
+                if set(names) & {"mean", "spread", "slope"}:
+                    mean, scatter, rise = window_moments(x, start, end, w)
+                    slope = rise / np.where(n > 1, n * (n * n - 1) / 12, 1.0)
+                    values = {"mean": mean, "spread": np.sqrt(scatter / n), "slope": slope}
+                if set(names) & {"before", "after", "before_minus_after"}:
+                    after = window_moments(x, t, np.minimum(t + w, T), w)[0]
+                    before = window_moments(x, np.maximum(t - w, 0), np.maximum(t, 1), w)[0]
+                    before[0] = after[0]
+                    change = before - after
+                    values |= {"before": before, "after": after, "before_minus_after": change}
+                for i, statistic in enumerate(names):
                     found[:, k, i, j] = values[statistic]
         return found.reshape(T, -1)
 
@@ -205,40 +209,16 @@ class MovingStatistics(Stage):
         ]
 
 
-def _moving_statistics(x: Floats, width: int, names: set[str]) -> dict[str, Floats]:
-    """Statistics of the windows of one width, (T,) each."""
-    from structsvm.features.moving import window_moments  # loads the compiler
-
-    T, t, found = len(x), np.arange(len(x)), {}
-    if names & {"mean", "spread", "slope"}:
-        start, end = np.maximum(t - (width - 1) // 2, 0), np.minimum(t + width // 2 + 1, T)
-        mean, scatter, rise = window_moments(x, start, end, width)
-        n = (end - start).astype(np.float64)
-        slope = rise / np.where(n > 1, n * (n * n - 1) / 12, 1.0)
-        found = {"mean": mean, "spread": np.sqrt(scatter / n), "slope": slope}
-    if names & {"before", "after", "before_minus_after"}:
-        after = window_moments(x, t, np.minimum(t + width, T), width)[0]
-        before = window_moments(x, np.maximum(t - width, 0), np.maximum(t, 1), width)[0]
-        before[0] = after[0]
-        found |= {"before": before, "after": after, "before_minus_after": before - after}
-    return found
-
-
-# ---- robust Hermite moments: features in which a change of distribution is a change of mean
-
-
 NORMAL = 1.4826
 """Standard deviation of a normal variable whose median absolute deviation is 1."""
 
 
 def hermite_functions(x: Floats, n: int) -> Floats:
-    r"""The Hermite functions ``psi_1, ..., psi_n`` at ``x``, (..., n).
+    """The Hermite functions ``psi_1, ..., psi_n`` at ``x``, (..., n), bounded and orthonormal.
 
-    ``psi_i(x) = (2^i i! sqrt(pi))^{-1/2} H_i(x) exp(-x^2/2)`` with the physicists' polynomials
-    ``H_i``: orthonormal in L2 of the real line, bounded, zero far away, however heavy the tails.
-    (Lajugie et al., section "Detecting changes in distribution", where the normalisation is
-    misprinted.) By the recurrence
-    ``psi_{i+1} = sqrt(2/(i+1)) x psi_i - sqrt(i/(i+1)) psi_{i-1}``, which is stable.
+    Of the physicists' polynomials, ``psi_i(x) = (2^i i! sqrt(pi))^{-1/2} H_i(x) exp(-x^2/2)``, by
+    the stable ``psi_{i+1} = sqrt(2/(i+1)) x psi_i - sqrt(i/(i+1)) psi_{i-1}``. (Lajugie et al.,
+    "Detecting changes in distribution", where the normalisation is misprinted.)
     """
     with np.errstate(under="ignore"):
         bounded = np.clip(x, -1e2, 1e2)  # beyond, all of them are zero
@@ -300,29 +280,19 @@ class HermiteMoments(Stage):
         location, sigma = robust_scale(X)
         found = hermite_functions((X - location) / sigma, self.n_moments)
         for j, column in enumerate(X.T):
+            if len(X) <= self.n_moments + 1 or np.unique(column[:100]).size > self.n_moments:
+                continue
             # Of v values, all but v - 1 moments are combinations of these and a constant.
-            found[:, j, max(1, _count_values(column, self.n_moments + 1) - 1) :] = 0.0
+            found[:, j, max(1, np.unique(column).size - 1) :] = 0.0
         return found.reshape(X.shape[0], -1)
-
-
-def _count_values(column: Floats, most: int) -> int:
-    """How many different values a column has, up to ``most``."""
-    if column.size <= most:
-        return most
-    some = np.unique(column[:100]).size
-    return most if some >= most else min(most, np.unique(column).size)
-
-
-# ---- principal components of recordings, for full metrics of features that say nearly the same
 
 
 class Components(Stage):
     """The principal components of the standardised features, in their own scale.
 
     Lags of a signal say nearly the same, and a full metric of ``P`` features has ``P (P + 1) / 2``
-    weights. There are far fewer components: of 32 columns at 5 lags, recordings of activities have
-    about 93 (docs/results.md). They keep their variances, which say how much each of them matters:
-    a learner does not standardise them again by default.
+    weights; there are far fewer components. They keep their variances, which say how much each of
+    them matters: a learner does not standardise them again by default.
 
     Parameters
     ----------
@@ -355,23 +325,7 @@ class Components(Stage):
         self.n_components = n_components
         self.standardize = standardize
 
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
-        """Find the components of all recordings, and return them, (T_i, n_components) each."""
-        arrays = read_recordings(Xs)
-        Zs = self._fit(arrays)
-        self.n_features_in_ = int(arrays[0].shape[1])
-        return [np.asarray(Z @ self.components_.T) for Z in Zs]
-
-    def fit_held_out(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[RecordingTransformer]:
-        """What makes the components of each recording: itself, as no labels are learned from."""
-        return [self.fit(Xs)] * len(Xs)
-
-    def _fit(self, arrays: list[Floats]) -> list[Floats]:
-        """Find the components, and return the features as they are scaled for it."""
+    def _fit(self, arrays: list[Floats]) -> None:
         n = self.n_components
         if not (is_whole(n) and n >= 1) and not (is_number(n) and 0 < n < 1):
             raise SettingsError(
@@ -393,7 +347,6 @@ class Components(Stage):
         kept = vectors[:, :count]
         kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])])
         self.components_, self.share_ = kept.T.copy(), float(shares[kept.shape[1] - 1])
-        return Zs
 
     def _features(self, X: Floats) -> Floats:
         return np.asarray(self.standardizer_(X) @ self.components_.T)

@@ -26,6 +26,7 @@ class _Wrapper(Stage):
     """Features by a transformer of another library, which are checked."""
 
     transformer: Any
+    n_features_out_: int
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """What the transformer makes of each recording, (T_i, P') each."""
@@ -45,8 +46,7 @@ class _Wrapper(Stage):
         self._fit_transformer(arrays)
 
     @abstractmethod
-    def _fit_transformer(self, arrays: list[Floats]) -> None:
-        """Check the other settings, and fit a clone of the transformer."""
+    def _fit_transformer(self, arrays: list[Floats]) -> None: ...
 
     def _call(self, transformer: Any, method: str, X: Floats) -> Any:
         try:
@@ -61,9 +61,9 @@ class _Wrapper(Stage):
             return self._call(transformer, "fit_transform", X)
         return self._call(self._call(transformer, "fit", X), "transform", X)
 
-    def _generic_names(self, columns: list[str], n: int) -> list[str]:
-        """Names of n features: those of the columns if there are as many, or numbered ones."""
-        kind = type(self.transformer).__name__.lower()
+    def _names(self, columns: list[str]) -> list[str]:
+        """Those of the columns if there are as many features, or numbered ones."""
+        kind, n = type(self.transformer).__name__.lower(), self.n_features_out_
         if n == len(columns):
             return [f"{name} {kind}" for name in columns]
         return [f"{kind}{j}" for j in range(n)]
@@ -105,13 +105,12 @@ class Rows(_Wrapper):
         found = self.transformer_.transform(X)
         return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
 
-    def _names(self, columns: list[str]) -> Sequence[str]:
-        """Those that the transformer gives, or numbered ones."""
+    def _names(self, columns: list[str]) -> list[str]:
         try:
             return list(self.transformer_.get_feature_names_out(columns))
         except (AttributeError, ValueError):
-            width = self._features(np.zeros((1, len(columns)))).shape[1]
-            return self._generic_names(columns, width)
+            self.n_features_out_ = self._features(np.zeros((1, len(columns)))).shape[1]
+            return super()._names(columns)
 
 
 class Series(_Wrapper):
@@ -147,9 +146,6 @@ class Series(_Wrapper):
         if self.axis not in (0, 1):
             raise SettingsError(f"axis of Series must be 0 or 1, got {self.axis!r}")
         self.n_features_out_ = int(self._features(arrays[0]).shape[1])
-
-    def _names(self, columns: list[str]) -> Sequence[str]:
-        return self._generic_names(columns, self.n_features_out_)
 
     def _features(self, X: Floats) -> Floats:
         series = X if self.axis == 0 else np.ascontiguousarray(X.T)
@@ -201,9 +197,6 @@ class OfWindows(_Wrapper):
         stack = np.concatenate([self._stack(X) for X in arrays])
         made = np.asarray(self._fit_and_call(self.transformer_, stack))
         self.n_features_out_ = int(made.reshape(len(made), -1).shape[1])
-
-    def _names(self, columns: list[str]) -> Sequence[str]:
-        return self._generic_names(columns, self.n_features_out_)
 
     def _features(self, X: Floats) -> Floats:
         made = np.asarray(self._call(self.transformer_, "transform", self._stack(X)))

@@ -26,8 +26,7 @@ from structsvm.support.checks import is_number, refuse_below
 CLASSIFIERS = ("logistic", "boosting", "forest")
 
 WORTH_THREADS = 50_000_000
-"""Values from which on a classifier takes as many threads as it likes. With fewer, and processors
-that are busy otherwise, two threads took several times the CPU seconds of one."""
+"""Values from which on threads of a classifier do not wait for each other at every node."""
 
 DRAWS = 50
 """Divisions into folds that are tried until every state is known to every fold's classifier."""
@@ -73,7 +72,6 @@ def check_smoothing(smoothing: Any) -> None:
 
 
 def _threads_for(rows: Floats) -> AbstractContextManager[None]:
-    """One thread, unless there is work for several: they wait for each other at every node."""
     return single_threaded() if rows.size < WORTH_THREADS else nullcontext()
 
 
@@ -121,11 +119,8 @@ class FrameModel:
 class FrameModels:
     """Several models of frames, of which the mean is taken: of the folds, and of all recordings.
 
-    The scores of training recordings come from the models of the folds, so that what was learned
-    from those scores meets the same kind of scores in new recordings; one model of all recordings
-    is surer of its answers. With ten people the mean lowered the loss of a metric on people that no
-    model had seen. The model of all is among them for the sake of few recordings, of which the
-    model of a fold has seen the half.
+    Scores of training recordings come from the models of the folds, and one model of all is surer
+    of its answers; it is among them because of few recordings a fold's has seen half.
     """
 
     models: list[FrameModel]
@@ -158,11 +153,7 @@ def learning_once() -> Iterator[None]:
 
 
 class FrameRecipe:
-    """How a classifier of frames is learned for an estimator, by its estimator, folds and seed.
-
-    ``features`` are the context, not fitted. New recordings are scored by the mean of the models
-    where they are ``averaged``, see :class:`FrameModels`.
-    """
+    """How a classifier of frames is learned for an estimator, by its estimator, folds and seed."""
 
     def __init__(
         self,
@@ -189,25 +180,14 @@ class FrameRecipe:
         features: Sequence[Floats] | None = None,
     ) -> FrameModel:
         """Learn from the samples that have names."""
-        learned = _LEARNED.get()
-        if learned is None:
-            return self._fit(Xs, states, groups, where, features)
-        asked = (self.features, self.standardize, self.classifier)
-        cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
-        apart = groups if cross_fits else None  # which the others do not look at
-        key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, apart))
-        if key not in learned:
-            learned[key] = self._fit(Xs, states, groups, where, features)
-        return learned[key]
-
-    def _fit(
-        self,
-        Xs: Sequence[Floats],
-        states: States,
-        groups: Any,
-        where: str,
-        features: Sequence[Floats] | None,
-    ) -> FrameModel:
+        learned, key = _LEARNED.get(), ""
+        if learned is not None:
+            cross_fits = type(self.features).fit_transform is not RecordingTransformer.fit_transform
+            apart = groups if cross_fits else None  # which the others do not look at
+            asked = (self.features, self.standardize, self.classifier)
+            key = fingerprint((*asked, list(Xs), states.codes, states.n_classes, apart))
+            if key in learned:
+                return learned[key]
         context = clone(self.features)
         if features is None:
             features = context.fit_transform(Xs, states.codes, groups)
@@ -228,7 +208,10 @@ class FrameRecipe:
                 f"{self.owner}: {self.classifier!r} failed{where}: {error}"
             ) from error
         known = np.asarray(classifier.classes_, dtype=np.int64)
-        return FrameModel(context, standardizer, classifier, known, states.n_classes)
+        model = FrameModel(context, standardizer, classifier, known, states.n_classes)
+        if learned is not None:
+            learned[key] = model
+        return model
 
     def learn(
         self, Xs: Sequence[Floats], states: States, groups: Any = None, near: States | None = None
@@ -242,10 +225,7 @@ class FrameRecipe:
         return held_out, model
 
     def draw(self, Xs: Sequence[Floats], states: States, groups: Any, every_state: bool) -> Ints:
-        """The fold of each recording, (N,): drawn so that states are known in all folds.
-
-        Recordings of a group, and copies of each other, are in the same one.
-        """
+        """The fold of each recording, (N,), the same for those of a group and for copies."""
         refuse_below(2, f"n_folds of {self.owner}", self.n_folds)
         names, units = units_of(groups, len(states.codes), self.words)
         apart = joined(units, contents(Xs))
@@ -263,15 +243,13 @@ class FrameRecipe:
         np.logical_or.at(occurs, units, states.occurs())
         lonely = np.flatnonzero(occurs.sum(axis=0) == 1)
         if every_state and lonely.size:
-            shown = [
-                f"{states.classes[c]!s} only in {noun} {names[int(occurs[:, c].argmax())]!r}"
-                for c in lonely.tolist()
-            ]
+            where = {str(states.classes[c]): names[int(occurs[:, c].argmax())] for c in lonely}
+            shown = "; ".join(f"{name} only in {noun} {it!r}" for name, it in where.items())
             named = self.words.named
             raise DataError(
                 f"{self.owner} scores each {noun} by a model that has not seen it, so every "
-                f"{named} has to occur in two {noun}s: {'; '.join(shown)}. Label that {named} in "
-                f"another {noun}, give it the name of a similar one, or leave the {noun} out"
+                f"{named} has to occur in two {noun}s: {shown}. Label that {named} in another "
+                f"{noun}, give it the name of a similar one, or leave the {noun} out"
             )
         n, rng = min(int(self.n_folds), n_units), np.random.default_rng(self.random_state)
         best, fewest = np.zeros(n_units, dtype=np.int64), np.inf

@@ -35,8 +35,8 @@ class Windows:
     """The windows of a raw signal: their features, and conversion back to its samples.
 
     Made by :func:`windows`. A learner takes them as it takes the data frame of their features;
-    ``labels`` makes labels of windows from those of samples, and ``breakpoints`` and ``spread``
-    take predictions back to the samples.
+    ``labels`` makes labels of windows from those of samples, and ``breakpoints`` takes predictions
+    back to the samples.
 
     Examples
     --------
@@ -101,9 +101,7 @@ class Windows:
         try:
             names, codes = np.unique(values, return_inverse=True)
         except TypeError as error:
-            raise DataError(
-                f'labels do not compare ({error}): give numbers, or names with "" for unknown ones'
-            ) from None
+            raise DataError(f'labels do not compare ({error}): give "" for unknown ones') from None
         best = np.full(len(self), -1)
         found = np.zeros(len(self), dtype=np.int64)
         for code in range(names.size):  # one label at a time: there may be many samples
@@ -129,30 +127,8 @@ class Windows:
                 f"breakpoints must increase from 1 to {len(self)}, the number of windows, got "
                 f"{given}"
             )
-        return [*self._between[np.array(given[:-1], dtype=np.int64) - 1].tolist(), self.n_samples]
-
-    def spread(self, values: Any) -> NDArray[Any]:
-        """One value for each sample of the signal, that of the window nearest to it, (T, ...).
-
-        Raises
-        ------
-        DataError
-            If there is not one value for each window.
-        """
-        found = np.asarray(values)
-        if found.shape[:1] != (len(self),):
-            raise DataError(
-                f"{counted(len(self), 'window')} but values of shape {found.shape}: give one for "
-                "each"
-            )
-        edges = np.concatenate([[0], self._between, [self.n_samples]])
-        return np.repeat(found, np.diff(edges), axis=0)
-
-    @property
-    def _between(self) -> Ints:
-        """The first sample that is nearer to the next window, for each window but the last."""
-        sums = self.starts[:-1] + self.starts[1:] + self.width
-        return np.asarray((sums + 1) // 2, dtype=np.int64)
+        between = (self.starts[:-1] + self.starts[1:] + self.width + 1) // 2
+        return [*between[np.array(given[:-1], dtype=np.int64) - 1].tolist(), self.n_samples]
 
 
 def windows(
@@ -220,17 +196,16 @@ def windows(
             f"the signal has {counted(len(signal), 'sample')}, a window {W}, and a hop {H}: give a "
             f"window and a hop of 1 / rate = {1 / rate:g} s or more, the window within the signal"
         )
+    makers: list[Maker] = []
     for one in statistics:
-        if not callable(one) and one not in STATISTICS:
+        if callable(one):
+            makers.append((getattr(one, "__name__", type(one).__name__), one))
+        elif one in STATISTICS:
+            makers.append((one, STATISTICS[one]))
+        else:
             raise SettingsError(
                 f"statistics must be some of {', '.join(STATISTICS)} or functions, got {one!r}"
             )
-    makers: list[Maker] = [
-        (getattr(one, "__name__", type(one).__name__), one)
-        if callable(one)
-        else (one, STATISTICS[one])
-        for one in statistics
-    ]
     makers += [_band(band, rate, W) for band in bands]
     if not makers:
         raise SettingsError("windows need statistics or bands: give at least one")

@@ -62,9 +62,10 @@ class CrossFitted(RecordingTransformer):
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Features of recordings that were not learned from, (T_i, P') each."""
-        return [self._columns(p) for p in self._probabilities(Xs)]
+        return [self._columns(p) for p in self.predict_proba(Xs)]
 
-    def _probabilities(self, Xs: Sequence[Floats]) -> list[Floats]:
+    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
+        """Probabilities of the states ``classes_``, or of a boundary, at each sample, (T_i, C)."""
         check_is_fitted(self)
         arrays = read_recordings(Xs, self.n_features_in_)
         return self.model_.probabilities(arrays, type(self).__name__, self.words)
@@ -87,12 +88,8 @@ class NamedScores(CrossFitted):
 
     def transform_with_states(self, Xs: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
         """The scores, and the probabilities behind them, (T_i, C) each."""
-        probabilities = self._probabilities(Xs)
+        probabilities = self.predict_proba(Xs)
         return [self._columns(p) for p in probabilities], probabilities
-
-    def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
-        """Probabilities of the states ``classes_`` at each sample, (T_i, C) each."""
-        return self._probabilities(Xs)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return ``score walking``, ..., one name for each state, (C,)."""
@@ -131,9 +128,8 @@ class StateScores(NamedScores):
 
     The score of a state is ``log(p + smoothing)``, minus the mean of that over the states, where
     ``p`` is its probability. :meth:`fit_transform` cross-fits: each training recording is scored by
-    a classifier that has seen neither it, nor a copy, nor its group, because a classifier is surer
-    of what it has seen. :meth:`transform` scores others by the mean of the probabilities of these
-    classifiers and of one that learned from all. A state that no other fold has has probability 0.
+    a classifier that has seen neither it, nor a copy, nor its group. :meth:`transform` scores
+    others by the mean of the probabilities of these classifiers and of one that learned from all.
 
     Parameters
     ----------
@@ -146,8 +142,7 @@ class StateScores(NamedScores):
     n_folds : int
         Lowered to the number of groups, or of recordings where there are no groups.
     smoothing : float
-        Added to a probability before its logarithm is taken; the smaller, the more a sure
-        classifier weighs.
+        The smaller, the more a sure classifier weighs.
     standardize : {"recording", "training", None}
         How the columns are centred and scaled before the classifier sees them.
     random_state : int, optional
@@ -190,9 +185,8 @@ class StateScores(NamedScores):
 class RegionScores(NamedScores):
     """Scores of the named regions at each node, from a classifier.
 
-    For images and graphs whose labels mean the same in all of them, such as a mask of the
-    foreground, or the numbers of sky, road and house: a node has the name of most of its pixels.
-    Scores are those of :class:`StateScores`, and cross-fitted as these are.
+    For images and graphs whose labels mean the same in all of them: a node has the name of most of
+    its pixels. Scores are those of :class:`StateScores`, and cross-fitted as these are.
 
     Parameters
     ----------
@@ -201,8 +195,7 @@ class RegionScores(NamedScores):
         ``RandomForestClassifier(n_estimators=100, min_samples_leaf=5)``.
     relative : bool
         Whether the classifier also sees how each feature differs from its mean over the image
-        (:class:`Deviations`). On photographs of horses that lowered the loss of a forest by 0.1
-        (docs/results.md); means over neighbouring superpixels gained nothing.
+        (:class:`Deviations`), which helped on photographs of horses (docs/results.md).
     n_folds, smoothing, random_state
         As for :class:`StateScores`.
 
@@ -245,15 +238,11 @@ def region_recipe(learner: Any) -> FrameRecipe:
     return FrameRecipe(learner, context, "training", "forest", GRAPHS, averaged=False)
 
 
-# ---- how probable it is that a segment begins at each sample, by a classifier of boundaries
-
-
 NEIGHBOURS = (-2, 0, 2)
-"""Lags at which the classifier sees the columns themselves."""
+"""Lags at which the classifier of boundaries sees the columns themselves."""
 
 SPREAD, DISTANCE = 3, 5
-"""Samples on either side whose probabilities are added, and samples between two peaks, at least,
-where these are not chosen."""
+"""Samples on either side whose probabilities are added, and least samples between two peaks."""
 
 
 class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
@@ -295,15 +284,12 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
 class BoundaryScores(LearnsBoundaries, CrossFitted):
     """Two columns that change at probable boundaries, from a classifier of boundaries.
 
-    A metric compares samples, and a boundary is between samples. So boundaries become a wave: the
-    cosine and the sine of an angle that grows by half a turn times the probability of a boundary at
-    each peak of the classifier's answers. Within a segment they are constant, and across a boundary
-    that is sure both change their sign.
-
-    The classifier is that of :class:`structsvm.baselines.BoundaryClassifier`, which learns from
-    change points alone, and is cross-fitted as in :class:`StateScores`. How probable a boundary is,
-    given the height of its peak, is learned from held-out scores by logistic regression; a peak is
-    right if a labelled boundary is at most twice the tolerance away.
+    They are the cosine and the sine of an angle that grows by half a turn times the probability of
+    a boundary at each peak of the classifier's answers: constant within a segment, and of another
+    sign across a boundary that is sure. The classifier is that of
+    :class:`structsvm.baselines.BoundaryClassifier`, cross-fitted as in :class:`StateScores`. How
+    probable a boundary is, given the height of its peak, is learned from held-out scores; a peak
+    is right if a labelled boundary is at most twice the tolerance away.
 
     Parameters
     ----------
