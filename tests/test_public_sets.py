@@ -9,9 +9,8 @@ import pytest
 from local_server import serving
 
 from structsvm import datasets
-from structsvm.datasets import fetch as conversions
 from structsvm.datasets import public
-from structsvm.datasets.fetch import HAR_SPSW, SKAB
+from structsvm.datasets.public import HAR_SPSW, SKAB
 from structsvm.errors import DownloadError, SettingsError
 from structsvm.io import read_recording
 
@@ -157,14 +156,14 @@ class TestConversions:
         with np.load(source) as arrays:
             raw, codes = arrays["Xraw"], arrays["yraw"]
         for device, channels in (("sp", raw[:, :6]), ("sw", raw[:, 6:])):
-            rows = [",".join([*conversions.AXES, "timestamp", "label"])]
+            rows = [",".join([*public.AXES, "timestamp", "label"])]
             rows += [
-                ",".join([*map(repr, map(float, row)), str(20 * i), conversions.ACTIVITIES[code]])
+                ",".join([*map(repr, map(float, row)), str(20 * i), public.ACTIVITIES[code]])
                 for i, (row, code) in enumerate(zip(channels, codes, strict=True))
             ]
             last = f"{rows[-1].rsplit(',', 2)[0]},{20 * len(raw)},SEATED"  # the grid ends before it
             (tmp_path / f"s03_02_{device}.csv").write_text("\n".join([*rows, last]))
-        recording = conversions.activity("s03_02", lambda path: tmp_path / Path(path).name)
+        recording = public.activity("s03_02", lambda path: tmp_path / Path(path).name)
         shared = read_recording(source)
         assert recording.features == shared.features
         np.testing.assert_allclose(recording.X, shared.X, atol=1e-5)  # from single precision
@@ -180,7 +179,7 @@ class TestConversions:
         ]
         (tmp_path / "3.csv").write_text("\n".join([";".join(names), *rows]))
         asked = []
-        recording = conversions.water_loop(
+        recording = public.water_loop(
             "valve1_03", lambda path: asked.append(path) or tmp_path / "3.csv"
         )
         assert asked == ["data/valve1/3.csv"]

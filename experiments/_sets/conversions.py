@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from structsvm.datasets.fetch import around, segments, single, table
-from structsvm.datasets.public import Fetch
+from structsvm.datasets.public import Fetch, around, segments, single, table
 from structsvm.io.recording import Recording
 
 BEE_FEATURES = ("x", "y", "sin", "cos", "dtheta", "|dtheta|", "speed")

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from _sets import conversions
-from structsvm.datasets.fetch import Home, check_names
-from structsvm.datasets.public import PublicSet
+from structsvm.datasets.public import Home, PublicSet, check_names
 from structsvm.io.recording import Recording
 
 REGISTRY = Path(__file__).parent / "registry"

@@ -1,20 +1,22 @@
-"""Public sets: which files, of which commit, under which licence; fetched once, checked, kept."""
+"""Public labelled recordings, fetched from where their authors publish them, and converted."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from structsvm.errors import DownloadError
+import numpy as np
+
+from structsvm.errors import DownloadError, SettingsError
 from structsvm.io.files import read_recording, write_recording
 from structsvm.io.recording import Recording, share_features
+from structsvm.support.arrays import Floats, Ints
 from structsvm.support.lazy import require
 
 DATA_VARIABLE = "STRUCTSVM_DATA"
@@ -26,6 +28,7 @@ REGISTRY = Path(__file__).parent / "registry"
 TIMEOUT = 30.0
 """Seconds that a server may stay silent."""
 
+Home = str | PathLike[str] | None
 Fetch = Callable[[str], Path]
 """Files of public repositories, which are downloaded if they are not on this machine."""
 
@@ -60,38 +63,50 @@ class PublicSet:
         """Where all files can be had in one."""
         return f"https://github.com/{self.repository}/archive/{self.commit}.zip"
 
-    def folder(self, data_home: str | PathLike[str] | None = None) -> Path:
+    def folder(self, data_home: Home = None) -> Path:
         """Where the set is kept: its recordings, and in ``raw/`` what was downloaded."""
-        return _data_home(data_home) / self.name
+        home = data_home or os.environ.get(DATA_VARIABLE)
+        if not home:
+            pooch = require("pooch", "datasets", "the folder of the public sets")
+            home = pooch.os_cache("structsvm")
+        return Path(home).expanduser() / self.name
 
-    def fetch(self, path: str, data_home: str | PathLike[str] | None = None) -> Path:
+    def fetch(self, path: str, data_home: Home = None) -> Path:
         """One file of the repository, from the cache or else from the network."""
         pooch = require("pooch", "datasets", "downloading a public set")
         require("requests", "datasets", "downloading a public set")
-        raw = self.folder(data_home) / "raw"
-        server = os.environ.get(MIRROR_VARIABLE) or GITHUB
-        store = pooch.create(
-            path=raw,
-            base_url=f"{server.rstrip('/')}/{self.repository}/{self.commit}/",
-            registry={path: f"sha256:{self.checksums[path]}"},
-        )
-        with _quiet(pooch):
-            if not (raw / path).exists():
-                logger.info("downloading %s", store.get_url(path))
-            try:
-                downloader = pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT)
-                return Path(store.fetch(path, downloader=downloader))
-            except OSError as error:  # those of requests are OSErrors
-                raise DownloadError(self._failure(path, raw, store, _reason(error))) from error
-            except ValueError as error:  # a checksum that does not fit
+        pooch.get_logger().setLevel(logging.WARNING)  # it writes to the console otherwise
+        server = (os.environ.get(MIRROR_VARIABLE) or GITHUB).rstrip("/")
+        url = f"{server}/{self.repository}/{self.commit}/{path}"
+        file = self.folder(data_home) / "raw" / path
+        if not file.exists():
+            logger.info("downloading %s", url)
+        try:
+            return Path(
+                pooch.retrieve(
+                    url,
+                    known_hash=f"sha256:{self.checksums[path]}",
+                    fname=file.name,
+                    path=file.parent,
+                    downloader=pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT),
+                )
+            )
+        except (OSError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            if isinstance(error, ValueError):
                 reason = "the file there is not the one this version of structsvm knows"
-                raise DownloadError(self._failure(path, raw, store, reason)) from error
+            raise DownloadError(
+                f"{self.name}: cannot download {url}: {reason}. What was fetched before is kept, "
+                f"so try again later; or put the file at {file} by hand, SHA-256 "
+                f"{self.checksums[path]}. All files of the set are in {self.archive}, to be "
+                f"unpacked into {self.folder(data_home) / 'raw'} without its top folder"
+            ) from error
 
     def recordings(
         self,
         names: Sequence[str],
         convert: Callable[[str, Fetch], Recording],
-        data_home: str | PathLike[str] | None = None,
+        data_home: Home = None,
     ) -> list[Recording]:
         """Recordings by name, converted on first use and read from ``<folder>/<name>.npz`` then."""
         folder = self.folder(data_home)
@@ -101,39 +116,201 @@ class PublicSet:
                 write_recording(recording, folder / f"{name}.npz")
         return share_features([read_recording(folder / f"{name}.npz") for name in names])
 
-    def _failure(self, path: str, raw: Path, store: Any, reason: str) -> str:
-        wrong = "; what lies there has another content" if (raw / path).exists() else ""
-        return (
-            f"{self.name}: cannot download {store.get_url(path)}: {reason}. What was fetched "
-            f"before is kept, so try again later; or put the file at {raw / path} by hand, SHA-256 "
-            f"{self.checksums[path]}{wrong}. All files of the set are in {self.archive}, to be "
-            f"unpacked into {raw} without its top folder"
-        )
+
+HAR_SPSW = PublicSet(
+    "har_spsw",
+    "GeoTecINIT/sp-sw-har-dataset",
+    "1408d85a512a53861de7bc4729dee283fff2ea9d",
+    licence="CC BY 4.0",
+    citation="Matey-Sanz, Casteleyn and Granell (2023), Dataset of inertial measurements of "
+    "smartphones and smartwatches for human activity recognition, Data in Brief 51, 109809; "
+    "doi:10.5281/zenodo.8398688",
+)
+SKAB = PublicSet(
+    "skab",
+    "waico/SKAB",
+    "b2c0d46c2971dcbfe71e26087b6d231998bb91c2",
+    licence="GPL-3.0 (of the repository, data included)",
+    citation="Katser and Kozitsin (2020), Skoltech Anomaly Benchmark (SKAB), Kaggle, "
+    "doi:10.34740/KAGGLE/DSV/1693952",
+)
+SKAB_FOLDERS = ("valve1", "valve2", "other")
 
 
-def _data_home(data_home: str | PathLike[str] | None) -> Path:
-    if data_home is None:
-        data_home = os.environ.get(DATA_VARIABLE)
-    if not data_home:
-        pooch = require("pooch", "datasets", "the folder of the public sets")
-        data_home = pooch.os_cache("structsvm")
-    return Path(data_home).expanduser()
+def fetch_har_spsw(
+    subjects: Iterable[int] | None = None, *, data_home: Home = None
+) -> list[Recording]:
+    """Activities recorded by a smartphone and a smartwatch: the best set to begin with.
+
+    223 executions by 23 people of one sequence: sit, stand up, walk, turn, walk, turn, sit down.
+    All of them are a download of 73 MB in 446 files.
+
+    Parameters
+    ----------
+    subjects : iterable of int, optional
+        Of 1 to 23; all by default.
+    data_home : path, optional
+        Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
+
+    Returns
+    -------
+    list of Recording
+        32 features at 10 Hz: mean and log(std + 0.01) over half a second of 12 channels and of
+        their magnitudes. ``y`` numbers SEATED, STANDING_UP, WALKING, TURNING, SITTING_DOWN.
+        Names are ``s01_01``: subject and execution; split by subject,
+        ``groups=[r.name[:3] for r in recordings]``.
+
+    Raises
+    ------
+    SettingsError
+        If a subject is not one of them.
+    DownloadError
+        If a file cannot be downloaded or differs from the one that was registered.
+
+    Notes
+    -----
+    Phone and watch are put on a common grid of 50 Hz by linear interpolation; labels are those of
+    the phone's file. Licence: CC BY 4.0. Matey-Sanz, Casteleyn and Granell (2023), Data in Brief
+    51, 109809; doi:10.5281/zenodo.8398688.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_har_spsw
+    >>> def train_and_test():  # the first call downloads them
+    ...     return fetch_har_spsw(range(1, 19)), fetch_har_spsw(range(19, 24))
+    """
+    names = sorted({PurePosixPath(path).name[:6] for path in HAR_SPSW.checksums})
+    if subjects is not None:
+        wanted = [f"s{subject:02d}" for subject in subjects]
+        check_names("subjects", wanted, {name[:3] for name in names})
+        names = [name for name in names if name[:3] in wanted]
+    return HAR_SPSW.recordings(names, activity, data_home)
 
 
-@contextmanager
-def _quiet(pooch: Any) -> Iterator[None]:
-    """Pooch reports every download to the console, which is not ours to write to."""
-    log = pooch.get_logger()
-    level = log.level
-    log.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
+def fetch_skab(folders: Sequence[str] = SKAB_FOLDERS, *, data_home: Home = None) -> list[Recording]:
+    """Faults of a water-circulation testbed: 34 experiments, 8 sensors, a sample each second.
+
+    Parameters
+    ----------
+    folders : sequence of str
+        Of "valve1" (16 experiments), "valve2" (4) and "other" (14): kinds of faults.
+    data_home : path, optional
+        Where public sets are kept: ``$STRUCTSVM_DATA``, or else the cache of the user.
+
+    Returns
+    -------
+    list of Recording
+        ``y`` numbers the segments between the marked changes: normal, transition, fault, ...
+
+    Raises
+    ------
+    SettingsError
+        If a folder is not one of them.
+    DownloadError
+        If a file cannot be downloaded or differs from the one that was registered.
+
+    Notes
+    -----
+    Licence: GPL-3.0 (of the repository, data included). Katser and Kozitsin (2020), Skoltech
+    Anomaly Benchmark (SKAB), Kaggle, doi:10.34740/KAGGLE/DSV/1693952.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import fetch_skab
+    >>> def valves():  # the first call downloads them
+    ...     return fetch_skab(("valve1",)), fetch_skab(("valve2",))
+    >>> fetch_skab(("valve3",))
+    Traceback (most recent call last):
+        ...
+    structsvm.errors.SettingsError: folders must be among other, valve1, valve2; got ['valve3']
+    """
+    check_names("folders", folders, set(SKAB_FOLDERS))
+    files = [PurePosixPath(path) for path in SKAB.checksums]
+    names = sorted(f"{f.parent.name}_{int(f.stem):02d}" for f in files if f.parent.name in folders)
+    return SKAB.recordings(names, water_loop, data_home)
 
 
-def _reason(error: BaseException) -> str:
-    """The innermost cause in a few words: the outer ones repeat it around addresses of objects."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return " ".join(str(error).split()) or type(error).__name__
+def check_names(parameter: str, wanted: Sequence[str], known: set[str]) -> None:
+    """Refuse names of recordings that a set does not have."""
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        what = f"got {unknown}" if unknown else "got none"
+        raise SettingsError(f"{parameter} must be among {', '.join(sorted(known))}; {what}")
+
+
+ACTIVITIES = ("SEATED", "STANDING_UP", "WALKING", "TURNING", "SITTING_DOWN")
+AXES = ("x_acc", "y_acc", "z_acc", "x_gyro", "y_gyro", "z_gyro")
+GRID_MS = 20
+"""50 Hz, the grid that phone and watch are put on."""
+
+
+def activity(name: str, fetch: Fetch) -> Recording:
+    """One execution of :func:`fetch_har_spsw`."""
+    logs = [table(fetch(f"DATA/{name[:3]}/{name}_{device}.csv")) for device in ("sp", "sw")]
+    phone, watch = (log.drop_duplicates("timestamp") for log in logs)
+    times = [frame["timestamp"].to_numpy(np.float64) for frame in (phone, watch)]
+    grid = np.arange(max(t[0] for t in times), min(t[-1] for t in times), GRID_MS)
+    channels = np.column_stack(
+        [
+            np.interp(grid, t, frame[axis])
+            for t, frame in zip(times, (phone, watch), strict=True)
+            for axis in AXES
+        ]
+    )
+    # Where several lines have one time, the last of them says what is going on.
+    line = np.searchsorted(logs[0]["timestamp"].to_numpy(np.float64), grid, side="right") - 1
+    current = logs[0]["label"].map(ACTIVITIES.index).to_numpy()[line]
+    X, features = activity_features(channels)
+    # The most frequent of every five labels; of two, the smaller number.
+    blocks = current[: len(current) // 5 * 5].reshape(-1, 5)
+    y = np.array([np.bincount(block).argmax() for block in blocks])
+    return Recording(name, X, y, features)
+
+
+def activity_features(channels: Floats) -> tuple[Floats, tuple[str, ...]]:
+    """Mean and log(std + 0.01) over half a second, ten times a second, of channels and
+    magnitudes.
+    """
+    names = [f"{device}.{axis}" for device in ("phone", "watch") for axis in AXES]
+    names += [f"{device}.|{kind}|" for device in ("phone", "watch") for kind in ("acc", "gyro")]
+    sizes = [np.linalg.norm(channels[:, j : j + 3], axis=1) for j in range(0, 12, 3)]
+    mean, std = around(np.column_stack([channels, *sizes]), centres(len(channels)), 12)
+    features = [f"{name}:{kind}" for kind in ("mean", "logstd") for name in names]
+    return single(np.hstack([mean, np.log(std + 0.01)])), tuple(features)
+
+
+def water_loop(name: str, fetch: Fetch) -> Recording:
+    """One experiment of :func:`fetch_skab`."""
+    folder, number = name.split("_")
+    frame = table(fetch(f"data/{folder}/{int(number)}.csv"), separator=";")
+    features = tuple(frame.columns[1:9])
+    X = frame[list(features)].to_numpy(np.float64)
+    return Recording(name, single(X), segments(frame["changepoint"] == 1), features)
+
+
+def centres(n: int) -> Ints:
+    """The middle of every five samples."""
+    return np.arange(n // 5) * 5 + 2
+
+
+def around(Z: Floats, centres: Ints, half: int) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of up to ``2 * half + 1`` rows around each centre."""
+    windows = [Z[max(0, i - half) : i + half + 1] for i in centres]
+    means, stds = (
+        [getattr(np, kind)(window, axis=0) for window in windows] for kind in ("mean", "std")
+    )
+    return np.array(means), np.array(stds)
+
+
+def segments(changes: Any) -> Ints:
+    """Numbers of segments, from marks at the first sample of each but the first."""
+    return np.cumsum(np.asarray(changes, dtype=np.int64))
+
+
+def single(X: Floats) -> Floats:
+    return X.astype(np.float32).astype(np.float64)
+
+
+def table(path: Path, separator: str = ",") -> Any:
+    """A pandas data frame."""
+    return require("pandas", "datasets", "reading a public set").read_csv(path, sep=separator)

@@ -38,15 +38,12 @@ def ruptures_cost(learner: MetricLearner) -> MetricCost:
 
     Examples
     --------
-    >>> from ruptures import Dynp
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.interop import ruptures_cost
-    >>> from structsvm.io import arrays_and_labels
-    >>> X, y = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=1))
-    >>> learner = MetricLearner(metric="diagonal").fit(X, y)
-    >>> search = Dynp(custom_cost=ruptures_cost(learner), min_size=1, jump=1)
-    >>> search.fit(X[0]).predict(n_bkps=4) == learner.predict_breakpoints(X[:1], 5)[0]
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
+    >>> cost = ruptures_cost(MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2))
+    >>> cost.fit(X).error(0, 20) < cost.error(10, 30)
     True
     """
     require("ruptures", "ruptures", "a cost of ruptures")
@@ -65,14 +62,13 @@ def ruptures_detector(learner: MetricLearner) -> MetricDetector:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.interop import ruptures_detector
-    >>> from structsvm.io import arrays_and_labels
-    >>> X, y = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=1))
-    >>> learner = MetricLearner(metric="diagonal").fit(X, y)
-    >>> ruptures_detector(learner).fit(X[0]).predict() == learner.predict_breakpoints(X[:1])[0]
-    True
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
+    >>> learner = MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2)
+    >>> ruptures_detector(learner).fit(X).predict()
+    [20, 40]
     """
     require("ruptures", "ruptures", "a detector of ruptures")
     from structsvm.interop.detectors import MetricDetector
@@ -89,33 +85,27 @@ def distance_function(learner: MetricLearner) -> Callable[..., float]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.interop import distance_function, prepare
-    >>> from structsvm.io import arrays_and_labels
-    >>> Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=2, n_relevant=1))
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> points = prepare(learner, Xs)[0].X
-    >>> distance_function(learner)(points[0], points[0])
+    >>> from structsvm.interop import distance_function
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
+    >>> distance = distance_function(MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2))
+    >>> distance([0.0, 1.0], [0.0, 1.0])
     0.0
     """
     check_is_fitted(learner)
     factor = learner.metric_.factor.copy()
 
     def distance(u: Any, v: Any, squared: bool = False) -> float:
-        difference = np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64)
-        projected = difference @ factor
+        projected = np.subtract(u, v, dtype=np.float64) @ factor
         square = float(projected @ projected)
         return square if squared else float(np.sqrt(square))
 
     return distance
 
 
-# ---- labels of samples, and breakpoints: sorted segment ends, the last being T, as in ruptures
-
-
 def labels_to_breakpoints(labels: ArrayLike) -> list[int]:
-    """Return the segment ends of a vector of labels (T,): where the label changes, and T.
+    """Return the sorted segment ends of labels (T,): where the label changes, and T.
 
     Raises
     ------
@@ -147,12 +137,6 @@ def breakpoints_to_labels(breakpoints: ArrayLike) -> Ints:
     return np.array(labels)
 
 
-# ---- the metric with names of features: as a data frame, or in a file that anything can read
-
-
-FORMATS = (".csv", ".npz")
-
-
 def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
     """Return ``B``, (P, P), as a data frame with the names of the features.
 
@@ -168,14 +152,12 @@ def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.interop import metric_frame
-    >>> Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=1))
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> metric_frame(learner).shape
-    (4, 4)
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
+    >>> metric_frame(MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2)).shape
+    (2, 2)
     """
     names, B = learner.metric_feature_names_, learner.get_mahalanobis_matrix()
     refuse_unlisted("container", container, ("pandas", "polars"))
@@ -185,7 +167,7 @@ def metric_frame(learner: MetricLearner, container: str = "pandas") -> Any:
     return data_frame("polars", B, names).insert_column(0, polars.Series("feature", names))
 
 
-def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str = "metric") -> None:
+def export_metric(learner: MetricLearner, path: str | PathLike[str]) -> None:
     """Write the metric into a ``.csv`` or ``.npz`` file.
 
     Parameters
@@ -193,63 +175,47 @@ def export_metric(learner: MetricLearner, path: str | PathLike[str], what: str =
     learner : MetricLearner
         Fitted.
     path : str or Path
-        ``.csv``: a table with the names of the features in the first row and, for "metric", in the
-        first column. ``.npz``: arrays ``metric`` (P, P), ``components`` (rank, P), ``penalty``,
-        ``features`` (P,) and, if features are scaled as on the training set, their ``mean`` and
-        ``scale`` (P,): ``((X - mean) * scale) @ components.T`` is ``transform(X)``.
-    what : {"metric", "components"}
-        ``B``, or ``L^T`` with ``B = L L^T``; an ``.npz`` file holds both.
+        ``.csv``: a table of ``B`` with the names of the features in the first row and column.
+        ``.npz``: arrays ``metric`` (P, P), ``components`` (rank, P), ``penalty``, ``features``
+        (P,) and, if features are scaled as on the training set, their ``mean`` and ``scale`` (P,):
+        ``((X - mean) * scale) @ components.T`` is ``transform(X)``.
 
     Raises
     ------
     SettingsError
-        If ``what`` is neither of the two, or the name of the file has another ending.
+        If the name of the file has another ending.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.interop import export_metric
-    >>> from structsvm.io import arrays_and_labels
-    >>> Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=4, n_relevant=1))
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0], [5]], 20, axis=0)
+    >>> learner = MetricLearner(metric="diagonal").fit([X, -X], [[20, 40]] * 2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     export_metric(learner, Path(folder) / "metric.csv")
     ...     print((Path(folder) / "metric.csv").read_text().splitlines()[0])
-    feature,x0,x1,x2,x3
+    feature,x0,x1
     """
-    file = Path(path)
-    refuse_unlisted("what", what, ("metric", "components"))
-    if file.suffix.lower() not in FORMATS:
-        raise SettingsError(f"{file}: the name must end with one of {', '.join(FORMATS)}")
-    content = _npz(learner) if file.suffix.lower() == ".npz" else _csv(learner, what)
-    write_atomically(file, content)
-
-
-def _npz(learner: MetricLearner) -> bytes:
-    arrays = {
-        "metric": learner.get_mahalanobis_matrix(),
-        "components": learner.metric_.factor.T,
-        "penalty": np.asarray(learner.metric_.price),
-        "features": np.asarray(learner.metric_feature_names_),
-    }
-    scaling = learner.inputs_.standardizer
-    if scaling.mean is not None and scaling.scale is not None:
-        arrays |= {"mean": scaling.mean, "scale": scaling.scale}
-    return npz(arrays)
-
-
-def _csv(learner: MetricLearner, what: str) -> bytes:
-    names = learner.metric_feature_names_
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    if what == "metric":
+    file, names, B = Path(path), learner.metric_feature_names_, learner.get_mahalanobis_matrix()
+    if file.suffix.lower() == ".csv":
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(["feature", *map(cell, names)])
-        rows = zip(names, learner.get_mahalanobis_matrix().tolist(), strict=True)
-        writer.writerows([cell(name), *row] for name, row in rows)
+        writer.writerows([cell(name), *row] for name, row in zip(names, B.tolist(), strict=True))
+        write_atomically(file, buffer.getvalue().encode())
+    elif file.suffix.lower() == ".npz":
+        arrays = {
+            "metric": B,
+            "components": learner.metric_.factor.T,
+            "penalty": np.asarray(learner.metric_.price),
+            "features": np.asarray(names),
+        }
+        scaling = learner.inputs_.standardizer
+        if scaling.mean is not None and scaling.scale is not None:
+            arrays |= {"mean": scaling.mean, "scale": scaling.scale}
+        write_atomically(file, npz(arrays))
     else:
-        writer.writerow(map(cell, names))
-        writer.writerows(learner.metric_.factor.T.tolist())
-    return buffer.getvalue().encode()
+        raise SettingsError(f"{file}: the name must end with one of .csv, .npz")

@@ -18,8 +18,7 @@ from structsvm.learner.steps import prepare
 def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     """Return a graph whose edges have the learned similarity of their ends as ``weight``.
 
-    It goes wherever a weighted graph goes: networkx, ``skimage.graph.cut_normalized``, or, by
-    ``networkx.to_numpy_array``, spectral clustering with ``affinity="precomputed"``. Weights are in
+    It goes wherever a weighted graph goes, such as ``skimage.graph.cut_normalized``. Weights are in
     (0, 1]; of what is no networkx graph, nodes are 0 to T - 1, each in a list ``labels``.
 
     Parameters
@@ -27,9 +26,8 @@ def weighted_graph(learner: MetricLearner, graph: Any) -> networkx.Graph:
     learner : MetricLearner
         Of graphs, such as one with ``problem=NormalizedCut()``; fitted.
     graph : networkx.Graph, image, (adjacency, features) or FeatureGraph
-        As for ``learner.predict``. Of a networkx graph, region adjacency graphs of scikit-image
-        included, a copy is made, everything but the weights being kept; of a multigraph, one edge
-        between two nodes.
+        As for ``learner.predict``. Of a networkx graph a copy is made, everything but the weights
+        being kept; of a multigraph, one edge between two nodes.
 
     Raises
     ------
