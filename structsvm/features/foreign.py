@@ -20,6 +20,7 @@ from structsvm.features.base import (
 )
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
+from structsvm.support.contract import hook
 
 
 class _Wrapper(Stage):
@@ -61,6 +62,7 @@ class _Wrapper(Stage):
             return self._call(transformer, "fit_transform", X)
         return self._call(self._call(transformer, "fit", X), "transform", X)
 
+    @hook
     def _names(self, columns: list[str]) -> list[str]:
         """Those of the columns if there are as many features, or numbered ones."""
         kind, n = type(self.transformer).__name__.lower(), self.n_features_out_
