@@ -25,7 +25,7 @@ FLOORS = (
     {"data", "features", "graphs", "partial_labels", "partitions"},
     {"oracles", "baselines"},
     {"problems"},
-    {"interop", "learner", "modeling", "plugins"},
+    {"interop", "learner", "modeling"},
     {"datasets", "evaluation", "io", "testing"},
     {"model_selection"},
     {"diagnosis"},

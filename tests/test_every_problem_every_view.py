@@ -38,9 +38,9 @@ from structsvm.interop import distance_function
 from structsvm.learner.baselines import MetricBaseline
 from structsvm.learner.steps import encode
 from structsvm.model_selection.search import ChosenBaseline
+from structsvm.partitions.plugins import problem_class
 from structsvm.plotting import feature_weights, report_page
 from structsvm.plotting.words import eigenvalues, scaled_metric
-from structsvm.plugins import problem_class
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plugin-circular"
 

@@ -44,8 +44,7 @@ from structsvm.partitions import (
     Traits,
 )
 from structsvm.partitions.learning import Learning
-from structsvm.partitions.problem import Comparison
-from structsvm.plugins import (
+from structsvm.partitions.plugins import (
     ORACLES,
     PROBLEMS,
     oracle_class,
@@ -54,6 +53,7 @@ from structsvm.plugins import (
     problem_name,
     problem_names,
 )
+from structsvm.partitions.problem import Comparison
 from structsvm.testing import check_problem
 
 
@@ -88,26 +88,9 @@ def installed(monkeypatch):
     """Return a function that makes these the installed entry points of any group."""
 
     def install(*found):
-        monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: list(found))
+        monkeypatch.setattr("structsvm.partitions.plugins.entry_points", lambda group: list(found))
 
     return install
-
-
-def test_what_is_installed_meanwhile_is_found(tmp_path, monkeypatch) -> None:
-    """As by ``%pip install`` in a notebook; what stays as it is, is read once."""
-    monkeypatch.syspath_prepend(tmp_path)
-    before = problem_names()
-    monkeypatch.setattr("structsvm.plugins.metadata.entry_points", None)
-    assert problem_names() == before
-    monkeypatch.undo()
-    monkeypatch.syspath_prepend(tmp_path)
-    declared = tmp_path / "their_package-1.0.dist-info"
-    declared.mkdir()
-    (declared / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
-    (declared / "entry_points.txt").write_text(
-        "[structsvm.problems]\ntheirs = their.module:Thing\n"
-    )
-    assert set(problem_names()) == {*before, "theirs"}
 
 
 def test_every_declared_problem_is_one() -> None:

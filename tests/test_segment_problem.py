@@ -221,7 +221,7 @@ def test_learning_saving_and_labels_in_part(tmp_path: Any, monkeypatch: Any) -> 
     assert all(map(np.array_equal, again.predict(Xs), known.predict(Xs)))
     with pytest.raises(PluginError, match="MinDwell has no name"):
         save(learner, tmp_path / "n.structsvm")
-    monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [Entry()])
+    monkeypatch.setattr("structsvm.partitions.plugins.entry_points", lambda group: [Entry()])
     save(learner, tmp_path / "n.structsvm")
     again = load(tmp_path / "n.structsvm")
     assert again.problem == MinDwell(6)

@@ -158,7 +158,7 @@ def installed(monkeypatch):
             for cls in named.get(group, ())
         ]
 
-    monkeypatch.setattr("structsvm.plugins.entry_points", points)
+    monkeypatch.setattr("structsvm.partitions.plugins.entry_points", points)
 
 
 def test_fitting_leaves_the_problem_as_it_was(classes):
@@ -363,7 +363,7 @@ def test_it_comes_back_from_a_file(classes, installed, tmp_path):
 
 def test_a_file_of_a_problem_that_is_gone_says_so(classes, installed, tmp_path, monkeypatch):
     save(StructuredSVM(multiclass.Multiclass()).fit(*classes), tmp_path / "m")
-    monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [])
+    monkeypatch.setattr("structsvm.partitions.plugins.entry_points", lambda group: [])
     with pytest.raises(ModelFileError, match="no structured problem is called 'multiclass'; insta"):
         load(tmp_path / "m")
 

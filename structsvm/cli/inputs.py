@@ -52,8 +52,8 @@ from structsvm.io.recording import Recording, listed
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.labels import PartialLabels
+from structsvm.partitions.plugins import problem_class, problem_name
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import problem_class, problem_name
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver, Stopping
 from structsvm.support.checks import meant

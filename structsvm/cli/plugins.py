@@ -15,7 +15,14 @@ from rich.text import Text
 from structsvm.cli.inputs import flat
 from structsvm.cli.terminal import Terminal, facts
 from structsvm.errors import SettingsError
-from structsvm.plugins import ORACLES, PROBLEMS, STRUCTURED, Plugin, plugins, problem_names
+from structsvm.partitions.plugins import (
+    ORACLES,
+    PROBLEMS,
+    STRUCTURED,
+    Plugin,
+    plugins,
+    problem_names,
+)
 from structsvm.storage.atomic import unwritable, write_atomically
 from structsvm.support.plain import finite
 

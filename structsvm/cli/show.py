@@ -31,6 +31,7 @@ from structsvm.learner.baselines import other_methods
 from structsvm.learner.columns import heaviest_features
 from structsvm.learner.files import load_metric_learner
 from structsvm.learner.learner import MetricLearner
+from structsvm.partitions.plugins import problem_name
 from structsvm.plotting import (
     plot_clusters,
     plot_cut,
@@ -46,7 +47,6 @@ from structsvm.plotting.words import (
     spectrum_in_words,
     training_in_words,
 )
-from structsvm.plugins import problem_name
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted, finite

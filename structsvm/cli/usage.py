@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from structsvm import __version__
 from structsvm.errors import printable
-from structsvm.plugins import problem_names
+from structsvm.partitions.plugins import problem_names
 
 DESCRIPTION = "Learn the distance that segmentation or clustering needs, from labelled examples."
 EXAMPLES = """\

@@ -24,8 +24,14 @@ from structsvm.learner.structured import StructuredSVM
 from structsvm.learner.training_set import Inputs
 from structsvm.learner.training_summary import TrainingSummary
 from structsvm.partitions.metric import Calibration
+from structsvm.partitions.plugins import (
+    PROBLEMS,
+    STRUCTURED,
+    plugin_class,
+    problem_name,
+    setting_groups,
+)
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import PROBLEMS, STRUCTURED, plugin_class, problem_name, setting_groups
 from structsvm.problem import Problem
 from structsvm.solution import History, HistoryEntry, Solution, SupportLabelling
 from structsvm.status import Status

@@ -16,8 +16,8 @@ from structsvm.features import RecordingTransformer
 from structsvm.parallel import Backend, backend_from
 from structsvm.partitions.labelled import Traits
 from structsvm.partitions.learning import Objective, metric_space
+from structsvm.partitions.plugins import problem_class, problem_names
 from structsvm.partitions.problem import PartitionProblem
-from structsvm.plugins import problem_class, problem_names
 from structsvm.problem import Outline
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam

@@ -37,7 +37,7 @@ class TestLists:
             raise ImportError("no module named their")
 
         point = SimpleNamespace(name="theirs", value="their:Thing", dist=None, load=load)
-        monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [point])
+        monkeypatch.setattr("structsvm.partitions.plugins.entry_points", lambda group: [point])
         code, out, err = run("problems")
         assert code == 0
         assert "cannot be used" in out
@@ -156,7 +156,7 @@ def installed(monkeypatch):
     def points(group):
         return [point] if group == "structsvm.problems" else []
 
-    monkeypatch.setattr("structsvm.plugins.entry_points", points)
+    monkeypatch.setattr("structsvm.partitions.plugins.entry_points", points)
 
 
 FILE = "train/synthetic_00.npz"
@@ -221,6 +221,6 @@ class Particular(SegmentProblem):
 
 def test_a_setting_that_the_plugin_refuses_is_one_line(refused, monkeypatch, tmp_path):
     point = SimpleNamespace(name="picky", value="it:Picky", dist=None, load=lambda: Particular)
-    monkeypatch.setattr("structsvm.plugins.entry_points", lambda group: [point])
+    monkeypatch.setattr("structsvm.partitions.plugins.entry_points", lambda group: [point])
     error = refused(f"fit picky train -q --set problem.longest=2 -o {tmp_path}/m")
     assert error == "problem picky: longest is 2"

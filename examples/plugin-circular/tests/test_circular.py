@@ -8,7 +8,7 @@ from structsvm import MetricLearner, evaluate
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles import all_partitions
 from structsvm.partitions import Constraint, Sample, TraceObjective
-from structsvm.plugins import oracle_class, problem_class
+from structsvm.partitions.plugins import oracle_class, problem_class
 from structsvm.testing import check_oracle, check_problem
 
 

@@ -10,7 +10,7 @@ from structsvm import MetricLearner, PartialLabels, evaluate
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles import all_partitions
 from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
-from structsvm.plugins import oracle_class, problem_class
+from structsvm.partitions.plugins import oracle_class, problem_class
 from structsvm.testing import check_problem
 
 

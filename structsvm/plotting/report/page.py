@@ -27,6 +27,7 @@ from structsvm.evaluation.sentences import baseline_in_words, baseline_title
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import KeptPartition
+from structsvm.partitions.plugins import problem_name
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
@@ -41,7 +42,6 @@ from structsvm.plotting.words import (
     training_in_words,
     unit_in_words,
 )
-from structsvm.plugins import problem_name
 from structsvm.solution import SupportLabelling
 from structsvm.support.lazy import __version__
 from structsvm.support.plain import counted, finite

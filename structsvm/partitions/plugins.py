@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import os
-import sys
 from contextlib import suppress
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
 from importlib import metadata
 from importlib.metadata import EntryPoint, EntryPoints
@@ -35,17 +33,22 @@ class Plugin:
     """``module:class``."""
     distribution: str
     """Name and version of the distribution that declares it."""
-    summary: str
+    summary: str = ""
     """The first line of the class's documentation."""
-    settings: dict[str, Any]
+    settings: dict[str, Any] = field(default_factory=dict)
     """Names and default values, None for one that has to be given."""
     error: str | None = None
     """Why it cannot be used; None if it can."""
 
 
+@lru_cache
+def entry_points(group: str) -> EntryPoints:
+    return metadata.entry_points(group=group)
+
+
 def problem_names() -> list[str]:
     """Names of the problems that the installed distributions declare."""
-    return _names(PROBLEMS)
+    return sorted({point.name for point in entry_points(group=PROBLEMS)})
 
 
 def problem_class(name: str) -> type[PartitionProblem]:
@@ -62,10 +65,10 @@ def oracle_class(name: str) -> type[Oracle]:
 
 def plugin_class(group: str, name: str) -> Any:
     """The class that is declared under a name in a group of entry points."""
-    what = WHAT[group]
-    points = {point.value: point for point in entry_points(group=group) if point.name == name}
+    what, every = WHAT[group], entry_points(group=group)
+    points = {point.value: point for point in every if point.name == name}
     if not points:
-        known = ", ".join(_names(group)) or "none"
+        known = ", ".join(sorted({point.name for point in every})) or "none"
         raise PluginError(f"no {what} is called {name!r}; installed are {known}")
     if len(points) > 1:
         claims = " and ".join(f"{p.value} of {_distribution(p)}" for p in points.values())
@@ -89,30 +92,25 @@ def problem_name(problem: PartitionProblem | Problem) -> str:
 
 def plugins(group: str) -> list[Plugin]:
     """Everything declared in a group, by name; what cannot be used says why."""
-    points = sorted(entry_points(group=group), key=lambda point: (point.name, point.value))
-    return [_described(group, point) for point in points]
+    found = []
+    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+        declared = point.name, point.value, _distribution(point)
+        try:
+            cls = _load(group, point)
+            settings = _settings(cls)
+        except PluginError as error:
+            found.append(Plugin(*declared, error=str(error)))
+            continue
+        summary = (inspect.getdoc(cls) or "").partition("\n")[0]
+        if summary.startswith(f"{cls.__name__}("):  # dataclass has written it for want of another
+            summary = "It has no docstring."
+        found.append(Plugin(*declared, summary, settings))
+    return found
 
 
-def entry_points(group: str) -> EntryPoints:
-    """The entry points of a group, which are looked for again where something is installed."""
-    return _declared(group, tuple((place, _time_of(place)) for place in sys.path))
-
-
-@lru_cache(maxsize=len(WHAT))
-def _declared(group: str, _places: tuple[tuple[str, int], ...]) -> EntryPoints:
-    return metadata.entry_points(group=group)
-
-
-def _time_of(place: str) -> int:
-    """When a folder was changed, as by an installation; 0 for what is none."""
-    try:
-        return os.stat(place or os.curdir).st_mtime_ns
-    except (OSError, TypeError, ValueError):
-        return 0
-
-
-def _names(group: str) -> list[str]:
-    return sorted({point.name for point in entry_points(group=group)})
+def setting_groups(cls: Any) -> dict[str, type]:
+    """The settings that are groups of settings, dataclasses by default, and their classes."""
+    return {name: type(value) for name, value in _settings(cls).items() if settings_in(value)}
 
 
 def _load(group: str, point: EntryPoint) -> Any:
@@ -142,38 +140,21 @@ def _contract(group: str) -> type:
     return {PROBLEMS: PartitionProblem, ORACLES: Oracle, STRUCTURED: Problem}[group]
 
 
-def _described(group: str, point: EntryPoint) -> Plugin:
-    try:
-        cls = _load(group, point)
-        settings = _settings(cls)
-    except PluginError as error:
-        return Plugin(point.name, point.value, _distribution(point), "", {}, str(error))
-    summary = (inspect.getdoc(cls) or "").partition("\n")[0]
-    if summary.startswith(f"{cls.__name__}("):  # dataclass has written it for want of another
-        summary = "It has no docstring."
-    return Plugin(point.name, point.value, _distribution(point), summary, settings)
-
-
 def _settings(cls: Any) -> dict[str, Any]:
-    if not hasattr(cls, "__dataclass_fields__"):
-        return {}
-    return {field.name: _default(cls, field) for field in fields(cls) if field.init}
-
-
-def setting_groups(cls: Any) -> dict[str, type]:
-    """The settings that are groups of settings, dataclasses by default, and their classes."""
-    return {name: type(value) for name, value in _settings(cls).items() if settings_in(value)}
-
-
-def _default(cls: type, field: Field[Any]) -> Any:
-    """The value of a setting that is not given; None for one that has to be given."""
-    if field.default_factory is MISSING:
-        return None if field.default is MISSING else field.default
-    try:
-        return field.default_factory()
-    except Exception as error:  # whatever a function of a plugin raises
-        said = f"the default of {field.name} raised {type(error).__name__}: {error}"
-        raise PluginError(f"{cls.__qualname__}: {said}") from error
+    """The default of every setting; None for one that has to be given."""
+    found: dict[str, Any] = {}
+    for one in fields(cls) if hasattr(cls, "__dataclass_fields__") else ():
+        if not one.init:
+            continue
+        if one.default_factory is MISSING:
+            found[one.name] = None if one.default is MISSING else one.default
+            continue
+        try:
+            found[one.name] = one.default_factory()
+        except Exception as error:  # whatever a function of a plugin raises
+            said = f"the default of {one.name} raised {type(error).__name__}: {error}"
+            raise PluginError(f"{cls.__qualname__}: {said}") from error
+    return found
 
 
 def _distribution(point: EntryPoint) -> str:
