@@ -75,16 +75,12 @@ def _is_of_a_plugin(error: StructSVMError) -> bool:
 
 @contextmanager
 def _messages(terminal: Terminal, args: argparse.Namespace) -> Iterator[None]:
-    """Show warnings as lines, each once, and the log if asked for, while a command runs."""
+    """Show warnings as lines, and the log if asked for, while a command runs."""
     from rich.logging import RichHandler
     from sklearn.exceptions import ConvergenceWarning
 
-    shown: set[str] = set()
-
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in shown:
-            terminal.warn(_as_typed(str(message), args))
-        shown.add(str(message))
+        terminal.warn(_as_typed(str(message), args))
 
     handler: logging.Handler = _Notes(terminal)
     log, level = logging.getLogger("structsvm.compiled"), logging.INFO

@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 
 from structsvm.cli.evaluate import readable
-from structsvm.cli.fit import learn
-from structsvm.cli.inputs import InputData
 from structsvm.cli.predict import check_outputs
 from structsvm.cli.show import new_figure, save_figure
 from structsvm.cli.terminal import Terminal
@@ -16,10 +14,9 @@ from structsvm.errors import MissingExtraError
 from structsvm.evaluation.evaluate import evaluate
 from structsvm.io.files import write_recording
 from structsvm.io.recording import arrays_and_labels
+from structsvm.learner.files import save
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.steps import read_training
 from structsvm.plotting import plot_segmentation
-from structsvm.plotting.words import certificate_in_words
 from structsvm.problems.change_point import ChangePoint
 
 INTRODUCTION = """\
@@ -57,14 +54,13 @@ def run_demo(args: argparse.Namespace, terminal: Terminal) -> int:
         for recording in recordings:
             write_recording(recording, folder / part / f"{recording.name}.npz")
     terminal.note(INTRODUCTION)
-
-    learner = MetricLearner(ChangePoint(), metric="diagonal")
-    inputs = InputData.of(train, ChangePoint())
-    training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
-    learn(learner, training, terminal, inputs, output=model)
+    with terminal.working("learning"):
+        learner = MetricLearner(ChangePoint(), metric="diagonal")
+        learner.fit(train, baselines="quick")
+    save(learner, model)
     result = evaluate(learner, *arrays_and_labels(test), names=[r.name for r in test])
     plain = result.to_dict() | {"model": str(model), "figure": str(figure)}
-    lines = [f"figure      {figure}", NEXT.format(folder=folder, model=model)]
+    notes = [f"figure      {figure}", NEXT.format(folder=folder, model=model)]
     try:
         drawn = new_figure()
         plot_segmentation(learner, test[0].X, test[0].y, ax=drawn.subplots())
@@ -72,8 +68,8 @@ def run_demo(args: argparse.Namespace, terminal: Terminal) -> int:
     except MissingExtraError as error:
         terminal.warn(str(error))
         plain["figure"] = None
-        lines = lines[1:]
-    terminal.note(f"learned a weight for each pixel: {certificate_in_words(learner.solution_)}")
+        notes = notes[1:]
+    terminal.note(f"learned a weight for each pixel. {learner.solution_.summary()}")
     terminal.report(plain, *readable(result))
-    terminal.note("\n".join(lines))
+    terminal.note("\n".join(notes))
     return 0

@@ -39,10 +39,10 @@ from structsvm.data.sample import Sample
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
-from structsvm.evaluation.evaluate import Evaluation, evaluate, perfect_in_words, score_titles
+from structsvm.evaluation.evaluate import Evaluation, evaluate
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import Verdict
-from structsvm.io.recording import Recording, listed
+from structsvm.io.recording import Recording
 from structsvm.learner.baselines import other_methods
 from structsvm.learner.files import load_metric_learner, save
 from structsvm.learner.learner import MetricLearner
@@ -54,10 +54,8 @@ from structsvm.plotting.report.page import page_of
 from structsvm.plotting.words import confused_states
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.codec import Unstored
-from structsvm.storage.limits import amount
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.plain import counted, some_of
-from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import ShortTable
 
@@ -65,22 +63,25 @@ SHARE = 0.3  # of the groups, or of the rows of a table, that is held out for th
 LONG_SAMPLES, LONG_ROWS, LONG_VALUES = 40, 1_000, 500_000
 """Samples to learn from, or rows of a table, or values, from which on three folds are what there is
 time for: five take twice as long."""
-REPORTED = 0.9  # what part of the time of comparing goes into the report, about
 COPIES = 0.1  # of the rows that are held out: so many may be learned from by chance
 FEWEST = 4  # independent samples of which any can be held out
 ENOUGH = next(n for n in itertools.count(FEWEST) if n - math.ceil(SHARE * n) >= MIN_UNITS)
 """Independent samples of which enough are left to judge by cross-validation."""
 
 
+# ---- a model on held-out files
+
+
 def run_evaluate(args: argparse.Namespace, terminal: Terminal) -> int:
     """Compare, and print the table and the verdict."""
     learner, inputs, samples = _read(args, terminal)
+    split = None
     if can_be_split(learner, samples, inputs.ys):
         refuse_groups(args.groups)
-        _evaluate_rows(args, terminal, learner, inputs, samples[0])
-        return 0
-    result: Evaluation = _judged(evaluate, args, terminal, learner, inputs, samples)
-    if args.groups is None and result.verdict.is_supported:
+        split = "auto"
+    about = {"split": split, "groups": groups_of(inputs, args.groups)}
+    result = _compared(evaluate, args, terminal, learner, inputs, samples, **about)
+    if args.groups is None and split is None and result.verdict.is_supported:
         terminal.note(taken_to_be_independent(inputs))
     terminal.report(result.to_dict(), *readable(result))
     return 0
@@ -91,15 +92,13 @@ def run_report(args: argparse.Namespace, terminal: Terminal) -> int:
     check_output(args, args.output, (".html", ".htm"))
     learner, inputs, samples = _read(args, terminal)
     learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
-    times = inputs.times
-    held_out = _judged(HeldOut.of, args, terminal, learner, inputs, samples, times=times)
+    about = {"times": inputs.times, "groups": groups_of(inputs, args.groups)}
+    held_out = _compared(HeldOut.of, args, terminal, learner, inputs, samples, **about)
     page = page_of(held_out, f"What {args.model.stem} is worth")
     if args.groups is None and len(inputs) >= MIN_UNITS:
         terminal.note(taken_to_be_independent(inputs))
-    encoded = printable(page).encode()
-    write_atomically(args.output, encoded)
-    size = amount(len(encoded))
-    terminal.note(f"the page is in {args.output}, {size}: open it in a browser")
+    write_atomically(args.output, printable(page).encode())
+    terminal.note(f"the page is in {args.output}: open it in a browser")
     if terminal.as_json:
         terminal.report({"page": str(args.output)})
     return 0
@@ -113,8 +112,8 @@ def _read(
     return learner, inputs, measured(learner, inputs, terminal)
 
 
-def _judged(
-    judge: Any,
+def _compared(
+    compare: Callable[..., Any],
     args: argparse.Namespace,
     terminal: Terminal,
     learner: MetricLearner,
@@ -122,9 +121,8 @@ def _judged(
     samples: list[Sample],
     **about: Any,
 ) -> Any:
-    groups = groups_of(inputs, args.groups)
     with inputs.named(), terminal.working("partitioning"):
-        return judge(
+        return compare(
             learner,
             inputs.Xs,
             inputs.ys,
@@ -132,52 +130,9 @@ def _judged(
             tolerance=args.tolerance,
             names=inputs.names,
             unseen_states=args.unseen_states,
-            groups=groups,
             measured=samples,
             **about,
         )
-
-
-def _evaluate_rows(
-    args: argparse.Namespace,
-    terminal: Terminal,
-    learner: MetricLearner,
-    inputs: InputData,
-    sample: Sample,
-) -> None:
-    """Compare by groups of rows, or of clusters, of a single table."""
-    (name,), (y,), n_clusters = inputs.names, inputs.ys, args.n_clusters
-    with inputs.named(), terminal.working("clustering parts of the table"):
-        rows = evaluate(learner, inputs.Xs, [y], n_clusters, measured=[sample], split="auto")
-    shown, plain = rows, rows.to_dict()
-    kind = rows.verdict.words.whole.removesuffix(" group")
-    what = f"mean of {len(rows.samples)} groups of {kind}s of {name}"
-    if not rows.learned_again:
-        # Warnings about the table were given with those about its rows.
-        with inputs.named(), terminal.working("clustering"), without_warnings(DataWarning):
-            shown = evaluate(learner, inputs.Xs, [y], n_clusters, names=[name], measured=[sample])
-        plain = {**shown.to_dict(), "verdict": rows.verdict.to_dict()}
-        what = f"the table {name}"
-    plain |= {"question": rows.verdict.question, "learned_again": rows.learned_again}
-    terminal.report(plain, _about_scores(what, shown), _score_table(shown), str(rows.verdict))
-
-
-def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
-    """Refuse a question that samples of another kind answer."""
-    contiguous = problem.traits.contiguous
-    if split == STATES and not contiguous:
-        raise SettingsError(f"--split states is for recordings, not for {name}: leave it out")
-    if split != STATES and (contiguous or takes_images(problem)):
-        raise SettingsError(
-            f"--split {split} is for tables, whose rows have no order, not for {name}: leave it "
-            f"out{', or ask about new states, --split states' if contiguous else ''}"
-        )
-
-
-def refuse_groups(groups: object) -> None:
-    """Refuse groups of a single table."""
-    if groups is not None:
-        raise SettingsError("--groups is for several files: a single table has one name")
 
 
 def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence[Any]) -> bool:
@@ -192,24 +147,13 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
 
 
 def readable(result: Evaluation) -> tuple[str, ...]:
-    n = len(result.samples)
-    about = f"{'' if n == 1 else 'mean of '}{result.verdict.words.wholes(n)}"
+    """The scores, each method called as ``--baseline`` calls it, states, and the verdict."""
+    shown = result.short_table()
+    names = sorted(result.scores, key=LEARNED.__eq__)
+    rows = tuple((name, *row[1:]) for name, row in zip(names, shown.rows, strict=True))
+    columns = tuple(title.replace(" (", "\n(") for title in shown.columns)
     states = (state_table(result),) if result.confusion else ()
-    return _about_scores(about, result), _score_table(result), *states, str(result.verdict)
-
-
-def _about_scores(what: str, result: Evaluation) -> str:
-    perfect = perfect_in_words(score_titles(result)).rstrip(".")
-    return f"{what} ({perfect[0].lower()}{perfect[1:]})\n" if perfect else what
-
-
-def _score_table(result: Evaluation) -> str:
-    """The mean scores of each metric, called as ``--baseline`` calls it."""
-    titles = score_titles(result)
-    means = sorted(result.scores.items(), key=lambda item: item[0] == LEARNED)
-    rows = tuple((metric, *(scores[name] for name in titles)) for metric, scores in means)
-    columns = (title.replace(" (", "\n(") for title in titles.values())
-    return f"{ShortTable('', ('metric', *columns), rows)}\n"
+    return f"{ShortTable(shown.title, columns, rows)}\n", *states, str(result.verdict)
 
 
 def state_table(result: Evaluation) -> str:
@@ -221,6 +165,9 @@ def state_table(result: Evaluation) -> str:
         for state, n, share, others in confused_states(result.confusion[who])
     )
     return f"{ShortTable('', columns, rows)}\n"
+
+
+# ---- a model, its report and its predictions in one command
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,18 +186,15 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
     check_outputs(args, [model, report])
     inputs = read(args, terminal, problem)
     with inputs.named(), terminal.working(checking(problem)):
+        groups = groups_of(inputs, args.groups)
         data = TrainingSet.read(
-            problem,
-            inputs.Xs,
-            inputs.ys,
-            feature_names=inputs.features,
-            groups=groups_of(inputs, args.groups),
+            problem, inputs.Xs, inputs.ys, feature_names=inputs.features, groups=groups
         )
         with without_warnings(DataWarning):  # labels without a change are refused before the split
             problem.learning.check(data.truths)
     split = _split(inputs, args)
     train, test = _divided(Part(inputs, data), split)
-    _check_predictions(args, terminal, test.inputs)
+    check_outputs(args, places(problem, args.output / "predicted", test.inputs.names))
     terminal.note(_about(train, test, split))
     if split in (ROWS, CLUSTERS):
         _warn_of_copies(train, test, terminal)
@@ -276,20 +220,6 @@ def run_try(args: argparse.Namespace, terminal: Terminal) -> int:
             f"after choosing: {model} holds what was learned, and there is no comparison"
         ) from interrupt
     return 0
-
-
-def _check_predictions(args: argparse.Namespace, terminal: Terminal, held_out: InputData) -> None:
-    """Refuse predictions that exist, as other outputs, and name those of other recordings."""
-    folder = args.output / "predicted"
-    files = places(held_out.problem, folder, held_out.names)
-    inside = folder.iterdir() if folder.is_dir() else ()
-    others = sorted(path.name for path in inside if path.is_file() and path not in files)
-    if others:
-        terminal.warn(
-            f"{folder} holds {listed(others, 3)} of an earlier run, which this run does not "
-            "replace: they are not predictions of its held-out data"
-        )
-    check_outputs(args, files)
 
 
 def _chosen(
@@ -326,60 +256,44 @@ def _compare(
 ) -> None:
     """Judge by what was held out, write the report and the predictions, and say what to do."""
     learner, inputs, samples = search.best_estimator_, test.inputs, list(test.data.samples)
-    chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
     with_counts = learner.problem_.traits.given_k and not learner.problem_.traits.contiguous
     predict = f"structsvm predict {model} NEW"
     if with_counts:  # for as many clusters as there were, or else their price decides
         numbers = set(learner.training_data_.n_clusters)
         predict += f" --n-clusters {numbers.pop() if len(numbers) == 1 else 'N'}"
+    about: dict[str, Any] = {"times": inputs.times, "groups": test.data.groups}
     with inputs.named(), terminal.working("comparing on what was held out"):
         learner.training_data_.warn_if_among([sample.data for sample in samples], inputs.words)
-        with share("the report", 0.0, REPORTED):
-            held_out = HeldOut.of(
-                learner,
-                inputs.Xs,
-                inputs.ys,
-                inputs.names,
-                measured=samples,
-                times=inputs.times,
-                groups=test.data.groups,
-            )
-            result, diagnosis = held_out.evaluation, held_out.diagnosis
-            verdict, source = _verdict(search, result.verdict, f"{predict} --baseline")
-            title = f"What was learned from {', '.join(map(str, args.paths))}"
-            page = page_of(held_out, title, verdict)
-        with share("predictions", REPORTED, 1.0):
-            counts = [M.n_clusters for M in held_out.evaluation.guesses[LEARNED]]
-            answers = answers_of(
-                learner,
-                inputs,
-                samples,
-                n_clusters=counts if with_counts else None,
-                prepared=list(held_out.samples),
-            )
+        held_out = HeldOut.of(
+            learner, inputs.Xs, inputs.ys, inputs.names, measured=samples, **about
+        )
+        verdict, source = _verdict(search, held_out.evaluation.verdict, f"{predict} --baseline")
+        page = page_of(held_out, f"What was learned from {', '.join(args.paths)}", verdict)
+        counts = (
+            [M.n_clusters for M in held_out.evaluation.guesses[LEARNED]] if with_counts else None
+        )
+        prepared = list(held_out.samples)
+        answers = answers_of(learner, inputs, samples, n_clusters=counts, prepared=prepared)
+    folder = args.output / "predicted"
     with Interrupts():  # all the files or none
         write_atomically(report, printable(page).encode())
-        write_folder(args.output / "predicted", inputs, answers)
+        write_folder(folder, inputs, answers)
+    chosen = f"{search.best_learned_}, lam {search.best_lam_:g}"
     terminal.note(f"chosen by cross-validation: {chosen}")
-    written = {
-        "model": str(model),
-        "report": str(report),
-        "predictions": str(args.output / "predicted"),
-    }
+    written = {"model": str(model), "report": str(report), "predictions": str(folder)}
     plain = {
-        **result.to_dict(),
+        **held_out.evaluation.to_dict(),
         "chosen": chosen,
         "best": search.best_candidate_,
         "verdict": verdict.to_dict(),
         "verdict_from": source,
-        "findings": diagnosis.to_dict()["findings"],
+        "findings": held_out.diagnosis.to_dict()["findings"],
         **written,
     }
-    *scores, _ = readable(result)
+    *scores, _ = readable(held_out.evaluation)
     terminal.report(plain, *scores, str(verdict))
     terminal.note("\n" + "".join(f"{what:<13}{path}\n" for what, path in written.items()))
-    if len(diagnosis):
-        kinds = ", ".join(diagnosis.kinds)
+    if kinds := ", ".join(held_out.diagnosis.kinds):
         terminal.note(f"possible faults, of which the report says what to do: {kinds}\n")
     available = {*learner.baselines_, *other_methods(learner)}
     advice, baseline = verdict.next_step(available, search.best_candidate_)
@@ -402,6 +316,27 @@ def _verdict(search: MetricLearnerCV, held_out: Verdict, way: str) -> tuple[Verd
     return verdict.with_notes(notes, contrast=gain.told), "cross-validation"
 
 
+# ---- what is held out
+
+
+def refuse_split(split: str, name: str, problem: PartitionProblem) -> None:
+    """Refuse a question that samples of another kind answer."""
+    contiguous = problem.traits.contiguous
+    if split == STATES and not contiguous:
+        raise SettingsError(f"--split states is for recordings, not for {name}: leave it out")
+    if split != STATES and (contiguous or takes_images(problem)):
+        raise SettingsError(
+            f"--split {split} is for tables, whose rows have no order, not for {name}: leave it "
+            f"out{', or ask about new states, --split states' if contiguous else ''}"
+        )
+
+
+def refuse_groups(groups: object) -> None:
+    """Refuse groups of a single table."""
+    if groups is not None:
+        raise SettingsError("--groups is for several files: a single table has one name")
+
+
 def _split(inputs: InputData, args: argparse.Namespace) -> str | None:
     """What the verdict is about, if not about further samples: rows of the only table, say."""
     split: str | None = args.split
@@ -421,18 +356,18 @@ def _split(inputs: InputData, args: argparse.Namespace) -> str | None:
 def _divided(whole: Part, split: str | None) -> tuple[Part, Part]:
     """What is learned from, and what is held out."""
     inputs, data = whole.inputs, whole.data
+    parts = []
     if split not in (ROWS, CLUSTERS):
         away = _samples_away(whole)
-        train, test = (
-            Part(InputData.of([inputs.items[i] for i in which], data.problem), data.at(which))
-            for which in (np.flatnonzero(~away).tolist(), np.flatnonzero(away).tolist())
-        )
-        return train, test
+        for side in (~away, away):
+            indices = np.flatnonzero(side).tolist()
+            items = [inputs.items[i] for i in indices]
+            parts.append(Part(InputData.of(items, data.problem), data.at(indices)))
+        return parts[0], parts[1]
     (table,) = inputs.items
     assert isinstance(table, Recording)
     y = np.asarray(table.y)
     away = _rows_away(table.where, y, split)
-    parts = []
     for name, rows in ((table.name, ~away), (f"{table.name}_held_out", away)):
         which = np.flatnonzero(rows)
         part = replace(
@@ -463,7 +398,6 @@ def _samples_away(whole: Part) -> NDArray[np.bool_]:
 def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.bool_]:
     """Which rows of the only table are held out, or the rows of which clusters, (T,)."""
     clusters, sizes = np.unique(y, return_counts=True)
-    n_clusters = counted(clusters.size, "cluster")
     if sizes.min() < 2:
         single = [repr(name) for name in clusters[sizes < 2].tolist()]
         raise DataError(
@@ -473,18 +407,13 @@ def _rows_away(where: str, y: NDArray[np.generic], split: str) -> NDArray[np.boo
         )
     if len(y) < 2 * fewest_rows(y):
         raise DataError(
-            f"{where} has {counted(len(y), 'row')} in {n_clusters}, of "
+            f"{where} has {counted(len(y), 'row')} in {counted(clusters.size, 'cluster')}, of "
             "which too few can be held out: label more, or use structsvm fit"
         )
     if split == ROWS:
         rows = np.arange(len(y))
         held_out = train_test_split(rows, test_size=SHARE, stratify=y, random_state=0)[1]
         return np.isin(rows, held_out)
-    if clusters.size < 2 * FEWEST:
-        raise DataError(
-            f"{where} has {n_clusters}: to hold whole ones out takes {2 * FEWEST}; --split rows "
-            "asks about further rows of the same clusters"
-        )
     return np.isin(y, train_test_split(clusters, test_size=SHARE, random_state=0)[1])
 
 
@@ -496,12 +425,8 @@ def _about(train: Part, test: Part, split: str | None) -> str:
     n_learned = train.inputs.words.wholes(len(train.inputs))
     about = f"learning from {n_learned}; held out: {len(test.inputs)}"
     if train.data.groups is not None:
-        about += ", of other groups"
-    if split == STATES:
-        about += "\nto choose, each state in turn is left unlabelled in the training folds"
-    if train.data.groups is None:
-        about += f"\n{taken_to_be_independent(train.inputs)}"
-    return about
+        return f"{about}, of other groups"
+    return f"{about}\n{taken_to_be_independent(train.inputs)}"
 
 
 def _warn_of_copies(train: Part, test: Part, terminal: Terminal) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +35,9 @@ from structsvm.cli.predict import check_output
 from structsvm.cli.show import describe, new_figure, save_figure
 from structsvm.cli.terminal import Terminal
 from structsvm.cli.usage import FIGURES
-from structsvm.compare import Comparison, compare_on, solver_named
+from structsvm.compare import compare_on
 from structsvm.data.times import usual_steps
-from structsvm.errors import DataError, ModelFileError, SettingsError
+from structsvm.errors import ModelFileError, SettingsError
 from structsvm.io.files import RecordingFiles, find_recordings
 from structsvm.io.recording import Recording
 from structsvm.io.sniff import stem_of
@@ -50,10 +50,9 @@ from structsvm.model_selection import MetricLearnerCV
 from structsvm.model_selection.stability import margin_rates
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.learning import plot_gap_twice
-from structsvm.plotting.words import certificate_in_words, question_in_words, training_in_words
+from structsvm.plotting.words import question_in_words, training_in_words
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.checkpoint import read_state
-from structsvm.storage.atomic import unwritable
 from structsvm.support.interrupts import Interrupts
 from structsvm.support.lazy import require
 from structsvm.support.plain import counted
@@ -65,9 +64,6 @@ CHOSEN = ("metric", "regularizer", "lam", "whiten", "features")
 IN_MEMORY = ("labels", "outside", "chunk_column", "recording_column", "regions", "rates", "split")
 """Parameters of reading and options that need all recordings in memory."""
 WAIT = 30  # seconds to wait for a scheduler
-
-
-COLUMNS = ("seconds", "calls", "iterations", "status")
 
 
 def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -84,7 +80,8 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     problem: PartitionProblem = learner.problem
     learner.set_params(solver=solver_of(args, problem))
     refuse_foreign_options(Reading.of(args), problem)
-    _check_split(args, problem)
+    if args.split is not None:
+        _check_split(args, problem)
     if args.rates and not problem.traits.contiguous:
         raise SettingsError(f"--rates is for changes of recordings, not for {args.problem}")
     Settings.of(learner.get_params(deep=False))  # refuses before any work what cannot be
@@ -92,6 +89,32 @@ def run_fit(args: argparse.Namespace, terminal: Terminal) -> int:
     with _cluster(args):
         inputs = (_files if later else _read)(args, terminal, problem)
         return _learn(args, terminal, learner, inputs)
+
+
+def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
+    """Refuse --split where nothing can be split, and beside what it chooses."""
+    refuse_split(args.split, args.problem, problem)
+    typed = {"metric": args.metric, "lam": args.lam} | assigned(args)
+    for name, usual in (("metric", "full"), ("lam", None), ("regularizer", "squared")):
+        if typed.get(name) not in (None, usual):
+            raise SettingsError(f"--split chooses what {name}= gives: leave one out")
+
+
+def _is_resumed(args: argparse.Namespace) -> bool:
+    """Whether the output is the model of an interrupted run, which resuming may replace."""
+    checkpoint: Path | None = args.checkpoint
+    if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(args.output):
+        raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
+    if checkpoint is None or not (os.path.isfile(checkpoint) and os.path.isfile(args.output)):
+        return False
+    try:
+        read_header(args.output)
+    except ModelFileError:
+        return False
+    return True
+
+
+# ---- reading
 
 
 def _is_read_later(args: argparse.Namespace, problem: PartitionProblem) -> bool:
@@ -155,10 +178,13 @@ def _read(args: argparse.Namespace, terminal: Terminal, problem: PartitionProble
     return inputs
 
 
+# ---- learning
+
+
 def _learn(
     args: argparse.Namespace, terminal: Terminal, learner: MetricLearner, inputs: InputData
 ) -> int:
-    typed = assigned(args, "problem")
+    typed, words = assigned(args, "problem"), inputs.words
     learner.set_params(problem=with_counts(inputs.problem, typed, inputs, terminal))
     with inputs.named(), terminal.working(checking(inputs.problem)):
         training = read_training(
@@ -174,80 +200,66 @@ def _learn(
         training = _chosen_by_split(learner, training, inputs, terminal, args)
     elif args.lam == "cv" or (args.lam is None and takes_images(inputs.problem)):
         _choose_lam(learner, training, inputs, terminal, always=args.lam == "cv")
-    interrupted = learn(
-        learner,
-        training,
-        terminal,
-        inputs,
-        checkpoint=args.checkpoint,
-        output=args.output,
-        columns=Reading.of(args).to_remember,
-        baselines=None if args.baselines == "none" else args.baselines,
+    interrupted = _fit(learner, training, terminal, inputs, args)
+    if interrupted:
+        terminal.warn(f"interrupted: the best metric so far is saved in {args.output}")
+    elif args.rates:
+        with terminal.working("learning how often changes are right"):
+            learner.margin_rates_ = margin_rates(learner, training)
+        save(learner, args.output)
+        terminal.note(str(learner.margin_rates_))
+    if left_out := len(inputs) - len(learner.training_data_):
+        terminal.note(f"{words.wholes(left_out)} without any label left out")
+    if learner.alternated_ is not None:
+        terminal.note(learner.alternated_.summary)
+    called = words_of_training(learner.problem_)
+    terminal.note(f"learned from {training_in_words(learner.training_data_, called)}")
+    if question := question_in_words(learner):
+        terminal.note(question)
+    terminal.note(
+        f"{learner.solution_.summary()}\n"
+        f"saved in {args.output}; to evaluate it on {words.whole}s it was not learned from\n"
+        f"  structsvm evaluate {args.output} PATH"
     )
-    if args.rates and not interrupted:
-        interrupted = _learn_rates(learner, training, terminal, args.output)
-    _tell(learner, inputs, args, terminal, interrupted)
     if terminal.as_json:
         unlabelled = {"unlabelled_samples": unlabelled_samples(inputs)}
         terminal.report(describe(learner, args.output) | unlabelled)
     return INTERRUPTED if interrupted else 0
 
 
-def learn(
+def _fit(
     learner: MetricLearner,
     training: TrainingSet,
     terminal: Terminal,
     inputs: InputData,
-    *,
-    checkpoint: Path | None = None,
-    output: Path,
-    columns: Mapping[str, str] | None = None,
-    baselines: str | None = "quick",
+    args: argparse.Namespace,
 ) -> bool:
     """Fit a learner and its baselines, and save it, also where Ctrl-C ends that; whether it did."""
 
     def keep(learned: MetricLearner) -> None:
-        learned.columns_ = dict(columns or {})
+        learned.columns_ = Reading.of(args).to_remember
         learned.steps_ = usual_steps(inputs.times)
-        save(learned, output)
+        save(learned, args.output)
 
+    baselines = None if args.baselines == "none" else args.baselines
     # Of what is labelled in part other samples are made, with numbers of their own.
     named = inputs.named() if training.is_complete else nullcontext()
     with Interrupts() as interrupts:  # from the metric to its file nothing may get lost
-        tuned = True
         try:
             with interrupts.released(), terminal.working("learning"), named:
-                learner.fit(training, baselines=baselines, resume=checkpoint, when_learned=keep)
+                learner.fit(
+                    training, baselines=baselines, resume=args.checkpoint, when_learned=keep
+                )
         except KeyboardInterrupt:
             if not hasattr(learner, "metric_"):
                 raise
-            tuned = False
-        interrupted = learner.interrupted_
-        if not (tuned or interrupted):
-            missing = " or ".join(learner.problem_.traits.baselines)
-            terminal.warn(f"interrupted: {missing} will be missing from evaluations")
-        if not interrupted:  # with the baselines, as far as they are tuned
+            if not learner.interrupted_:
+                missing = " or ".join(learner.problem_.traits.baselines)
+                terminal.warn(f"interrupted: {missing} will be missing from evaluations")
+        if not learner.interrupted_:  # with the baselines, as far as they are tuned
             keep(learner)
         interrupts.taken()  # all is done
-    return interrupted
-
-
-def _learn_rates(
-    learner: MetricLearner, training: TrainingSet, terminal: Terminal, output: Path
-) -> bool:
-    """Learn how often changes with a margin are right, and save it; whether Ctrl-C ended that."""
-    if not training.is_complete:
-        raise DataError("--rates takes recordings that are labelled in full: the model is saved")
-    try:
-        with terminal.working("learning how often changes are right"):
-            learner.margin_rates_ = margin_rates(learner, training)
-    except KeyboardInterrupt:
-        terminal.warn("interrupted: the model has no rates of its changes")
-        return True
-    with Interrupts():
-        save(learner, output)
-    terminal.note(str(learner.margin_rates_))
-    return False
+    return learner.interrupted_
 
 
 def _search(learner: MetricLearner, **settings: object) -> MetricLearnerCV:
@@ -298,57 +310,7 @@ def _choose_lam(
     learner.set_params(lam=lam)
 
 
-def _check_split(args: argparse.Namespace, problem: PartitionProblem) -> None:
-    """Refuse --split where nothing can be split, and beside what it chooses."""
-    if args.split is None:
-        return
-    refuse_split(args.split, args.problem, problem)
-    typed = {"metric": args.metric, "lam": args.lam} | assigned(args)
-    for name, usual in (("metric", "full"), ("lam", None), ("regularizer", "squared")):
-        if typed.get(name) not in (None, usual):
-            raise SettingsError(f"--split chooses what {name}= gives: leave one out")
-
-
-def _is_resumed(args: argparse.Namespace) -> bool:
-    """Whether the output is the model of an interrupted run, which resuming may replace."""
-    checkpoint: Path | None = args.checkpoint
-    if checkpoint is None or unwritable(checkpoint) or unwritable(args.output):
-        return False  # the check of the outputs says why
-    if os.path.realpath(checkpoint) == os.path.realpath(args.output):
-        raise SettingsError(f"--checkpoint {checkpoint} is the model file: name another file")
-    if not (checkpoint.is_file() and args.output.is_file()):
-        return False
-    try:
-        read_header(args.output)
-    except ModelFileError:
-        return False
-    return True
-
-
-def _tell(
-    learner: MetricLearner,
-    inputs: InputData,
-    args: argparse.Namespace,
-    terminal: Terminal,
-    interrupted: bool,
-) -> None:
-    if interrupted and learner.interrupted_:
-        best = "best certified" if learner.problem_.traits.convex else "best"
-        terminal.warn(f"interrupted: the {best} metric so far is saved in {args.output}")
-    words, left_out = inputs.words, len(inputs) - len(learner.training_data_)
-    if left_out:
-        terminal.note(f"{words.wholes(left_out)} without any label left out")
-    if learner.alternated_ is not None:
-        terminal.note(learner.alternated_.summary)
-    called = words_of_training(learner.problem_)
-    lines = [
-        f"learned from {training_in_words(learner.training_data_, called)}",
-        question_in_words(learner),
-        certificate_in_words(learner.solution_),
-        f"saved in {args.output}; to evaluate it on {words.whole}s it was not learned from",
-        f"  structsvm evaluate {args.output} PATH",
-    ]
-    terminal.note("\n".join(filter(None, lines)))
+# ---- how fast each solver learns it
 
 
 def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -358,15 +320,17 @@ def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
     learner = learner_of(args)
     limits: dict[str, Any] = {"tol": 1e-3, "max_seconds": 60.0, "max_iter": 10_000}
     stopping = Stopping(**limits | assigned(args, "solver"))
-    for name in args.solvers or ():
-        solver_named(name, stopping)  # refuses an unknown one before any work
     inputs = read(args, terminal, learner.problem)
     with inputs.named(), terminal.working("comparing"):
         training = read_training(learner, inputs.Xs, inputs.ys, feature_names=inputs.features)
         found = compare_on(learner.risk(training, None), args.solvers, stopping=stopping)
     for name, reason in found.refused.items():
         terminal.note(f"{name} left out: {reason}")
-    terminal.report(found.to_dict(), table(found))
+    reached = "gap" if found.is_convex else "upper"
+    columns = ("solver", reached, "seconds", "oracle_calls", "iterations", "status")
+    rows = tuple(tuple(_short(row[k]) for k in columns) for row in found.summary())
+    titles = tuple({"upper": "objective"}.get(column, column) for column in columns)
+    terminal.report(found.to_dict(), str(ShortTable("", titles, rows)))
     if args.output is not None:
         figure = new_figure()
         plot_gap_twice(found.solutions, figure)
@@ -375,18 +339,5 @@ def run_compare(args: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def table(found: Comparison) -> str:
-    """Where each solver ended."""
-    rows = tuple(
-        (
-            row["solver"],
-            f"{row['gap']:.1e}" if found.is_convex else f"{row['upper']:.6g}",
-            f"{row['seconds']:.2f}",
-            row["oracle_calls"],
-            row["iterations"],
-            row["status"],
-        )
-        for row in found.summary()
-    )
-    reached = "gap" if found.is_convex else "objective"
-    return str(ShortTable("", ("solver", reached, *COLUMNS), rows))
+def _short(value: Any) -> Any:
+    return f"{value:.3g}" if isinstance(value, float) else value

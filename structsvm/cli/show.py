@@ -41,15 +41,10 @@ from structsvm.plotting import (
     plot_spectrum,
     plot_weights,
 )
-from structsvm.plotting.words import (
-    certificate_in_words,
-    question_in_words,
-    spectrum_in_words,
-    training_in_words,
-)
+from structsvm.plotting.words import question_in_words, spectrum_in_words, training_in_words
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.lazy import require
-from structsvm.support.plain import counted, finite
+from structsvm.support.plain import counted, finite, some_of
 from structsvm.support.settings import settings_in
 from structsvm.support.tables import ShortTable
 
@@ -59,10 +54,9 @@ if TYPE_CHECKING:
 TOP = 10  # features that are printed; --json has all of them
 BAR = 24  # characters of the longest bar
 LISTED = 12  # names of states that are printed
-SOLUTION = ("n_iter", "oracle_calls", "seconds")
-CERTIFICATE = ("lower", "upper", "null", "gap", "bound")
-LOCAL = {"objective": "upper", "start": "null", "stationarity": "stationarity"}
-"""What is known of a solution that has no certified gap."""
+SOLUTION = ("n_iter", "oracle_calls", "seconds", "upper", "null", "stationarity")
+BOUNDS = ("lower", "gap", "bound")
+"""What is known of a solution with a certified gap."""
 DPI = 150
 PLOTS: Mapping[str, Any] = {
     "weights": plot_weights,
@@ -70,6 +64,9 @@ PLOTS: Mapping[str, Any] = {
     "spectrum": plot_spectrum,
     "gap": plot_gap,
 }
+
+
+# ---- a model in words
 
 
 def run_show(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -86,9 +83,10 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
     """A model in plain values; the features by decreasing weight."""
     data, problem, inputs = learner.training_data_, learner.problem_, learner.inputs_
     spectrum = np.linalg.svd(learner.metric_.factor.T, compute_uv=False) ** 2
-    words, calibration = problem.traits.words, learner.calibration_
+    words, calibration, solution = problem.traits.words, learner.calibration_, learner.solution_
     features = None if inputs.features is None else " ".join(repr(inputs.features).split())
     priced = learner.metric_.price is not None and not calibration.missing
+    known = (*SOLUTION, *BOUNDS) if problem.traits.convex else SOLUTION
     return {
         "model": str(path),
         "problem": {"name": problem_name(problem), "settings": finite(flat(settings_in(problem)))},
@@ -111,67 +109,44 @@ def describe(learner: MetricLearner, path: Path) -> dict[str, Any]:
             f"n_{words.part}s": list(data.n_clusters),
         },
         "question": learner.question_,
-        **_solution(learner),
+        "solution": {
+            "status": solution.status.name,
+            **finite({name: getattr(solution, name) for name in known}),
+        },
     }
 
 
-def _solution(learner: MetricLearner) -> dict[str, Any]:
-    solution = learner.solution_
-    plain = {"status": solution.status.name, "meaning": solution.status.value}
-    plain |= {name: getattr(solution, name) for name in SOLUTION}
-    if learner.problem_.traits.convex:
-        bounds = {name: getattr(solution, name) for name in CERTIFICATE}
-        return {"certificate": finite(plain | bounds)}
-    local = {name: getattr(solution, field) for name, field in LOCAL.items()}
-    return {"solution": finite(plain | local)}
-
-
 def _facts(learner: MetricLearner, plain: Mapping[str, Any]) -> Table:
-    words = words_for(learner.problem_)
-    settings = ", ".join(f"{k} {v}" for k, v in plain["problem"]["settings"].items())
-    states = plain.get("states", ())
-    more = f" and {len(states) - LISTED} more" if len(states) > LISTED else ""
-    size, channels = plain["n_metric_features"], plain["n_features"]
+    words, problem = words_for(learner.problem_), plain["problem"]
+    size, channels, price = plain["n_metric_features"], plain["n_features"], plain["penalty"]
     scale = {
         "recording": f"scaled on each {words.whole}",
         "training": "scaled on the training set",
         None: "not scaled",
     }
-    made_of = f" made of {counted(channels, 'channel')}" if size != channels else ""
     metric = [
-        learner.metric,
-        counted(size, "feature") + made_of,
+        plain["metric"],
+        counted(size, "feature")
+        + ("" if size == channels else f" of {counted(channels, 'channel')}"),
         scale[plain["standardize"]],
-        f"regularizer {learner.regularizer}",
+        f"regularizer {plain['regularizer']}",
         f"lam {plain['lam']:g}",
     ]
     training = training_in_words(learner.training_data_, words_of_training(learner.problem_))
+    settings = ", ".join(f"{k} {v}" for k, v in problem["settings"].items())
     rows = {
-        "problem": f"{plain['problem']['name']} ({settings})",
+        "problem": f"{problem['name']} ({settings})",
         "features": plain["features"],
         "metric": ", ".join(metric),
         "spectrum": spectrum_in_words(learner),
-        "states": ", ".join(map(str, states[:LISTED])) + more,
-        "penalty": _price(learner, plain["training_loss"]),
+        "states": some_of(plain.get("states", ()), LISTED),
+        f"price of a {words.part}": "none" if price is None else f"{price:.6g}",
         "learned on": training,
         "baselines": ", ".join(plain["baselines"]),
         "question": question_in_words(learner),
-        "status": learner.solution_.status.value,
-        "certificate": certificate_in_words(learner.solution_),
+        "solution": learner.solution_.summary(),
     }
     return facts([(name, value) for name, value in rows.items() if value])
-
-
-def _price(learner: MetricLearner, loss: float | None) -> str:
-    words, price = words_for(learner.problem_), learner.metric_.price
-    if price is None:
-        usual = learner.metric_.n_clusters
-        number = "given when predicting" if usual is None else f"{usual} unless it is given"
-        return f"none; the number of {words.part}s is {number}"
-    how = "as it was learned, not calibrated" if loss is None else f"training loss {loss:.4g}"
-    if not learner.problem_.traits.convex:
-        return f"a {words.part} for each eigenvalue from {price:.6g} on, {how}"
-    return f"{price:.6g} a {words.part}, {how}"
 
 
 def _weights(learner: MetricLearner) -> str:
@@ -195,6 +170,9 @@ def run_diagnose(args: argparse.Namespace, terminal: Terminal) -> int:
         found = diagnose(learner)
     terminal.report(found.to_dict(), as_typed(str(found), args))
     return 0
+
+
+# ---- a model, or a sample, as a picture
 
 
 def run_plot(args: argparse.Namespace, terminal: Terminal) -> int:
@@ -225,8 +203,9 @@ def _draw(
 ) -> None:
     """A recording with its segments, a table with its clusters, or an image with its parts."""
     (X,), (y,), (name,), (times,) = inputs.Xs, inputs.ys, inputs.names, inputs.times
-    K, whole = args.n_clusters, inputs.words.whole
-    if args.margins and not inputs.problem.traits.contiguous:
+    K, whole, ax = args.n_clusters, inputs.words.whole, figure.subplots()
+    contiguous = inputs.problem.traits.contiguous
+    if args.margins and not contiguous:
         raise SettingsError(f"--margins is for recordings, not {whole}s: leave it out")
     if K == "true" and y is None:
         raise SettingsError("--n-clusters true needs the true labels: give --labels, or a number")
@@ -234,22 +213,14 @@ def _draw(
         _kind_of_plot(args.show, (), f"an {whole}")
         if K == "true":
             K = int(np.unique(y[~unlabelled(y)]).size)
-        (labels,) = learner.predict([X], K)
-        panels: dict[str, Any] = {name: None, "learned": labels}
-        if y is not None:
-            panels["truth"] = y
-        axes = figure.subplots(1, len(panels), squeeze=False)[0]
-        for ax, (title, parts) in zip(axes, panels.items(), strict=True):
-            plot_cut(X, parts, ax=ax)
-            ax.set_title(title, loc="left")
-        return
-    if inputs.problem.traits.contiguous:
+        plot_cut(X, learner.predict([X], K)[0], ax=ax)
+    elif contiguous:
         show = _kind_of_plot(args.show, OF_DATA, f"a {whole}")
         about = {"show": show, "times": times, "margins": args.margins}
-        plot_segmentation(learner, X, y, n_clusters=K, ax=figure.subplots(), **about)
+        plot_segmentation(learner, X, y, n_clusters=K, ax=ax, **about)
     else:
         _kind_of_plot(args.show, OF_DATA[:1], f"a {whole}")
-        plot_clusters(learner, X, y, n_clusters=K, ax=figure.subplots())
+        plot_clusters(learner, X, y, n_clusters=K, ax=ax)
     figure.suptitle(name, ha="left", x=0.02)
 
 

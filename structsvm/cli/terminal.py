@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,61 +59,56 @@ class Terminal:
     def note(self, text: str) -> None:
         """Tell something that helps but is not the result."""
         if not self.quiet:
-            self.err.print(printable(text), soft_wrap=True)
+            self._print(text)
 
     def warn(self, text: str) -> None:
-        """Tell something that the user should not miss; of many of a kind, the first ones."""
+        """Tell once what the user should not miss; of many of a kind, the first ones."""
         # The kind is the text without the name it begins with, without details and numbers.
         kind = re.sub(r"\d", "", text.split(": ")[:2][-1])
         alike = self._warnings.setdefault(kind, [])
-        alike.append(text)
-        if self.verbose or len(alike) <= SHOWN:
-            self._warn(text)
+        if text not in alike:
+            alike.append(text)
+            if self.verbose or len(alike) <= SHOWN:
+                self._print(f"warning: {text}", "yellow")
 
     def count_warnings(self) -> None:
         """Tell how many warnings have not been shown."""
         for alike in self._warnings.values():
             more = len(alike) - SHOWN
             if more > 0 and not self.verbose:
-                self._warn(
-                    f"{more} more of this kind, the last one: {alike[-1]} (--verbose shows all)"
-                )
-
-    def _warn(self, text: str) -> None:
-        self.err.print(f"warning: {printable(text)}", style="yellow", soft_wrap=True)
+                last = f"{more} more of this kind, the last one: {alike[-1]}"
+                self._print(f"warning: {last} (--verbose shows all)", "yellow")
 
     def error(self, text: str) -> None:
         """Tell why there is no result."""
-        self.err.print(f"error: {printable(text)}", style="red", soft_wrap=True)
+        self._print(f"error: {text}", "red")
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        self.err.print(printable(text), style=style, soft_wrap=True)
 
     @contextmanager
     def working(self, task: str) -> Iterator[None]:
         """Show that something is going on, how far it has come, and how long it will take."""
         if self.quiet:
             yield
-        elif self.err.is_terminal:
-            words = TextColumn("{task.description}", markup=False)
-            columns = (SpinnerColumn(), words, BarColumn(20), TimeRemainingColumn())
-            with Progress(*columns, console=self.err, transient=True) as progress:
-                bar = progress.add_task(printable(task), total=None)  # until the work says how far
+            return
+        live, due = self.err.is_terminal, time.monotonic() + SECONDS_UNTIL_FIRST_LINE
+        words = TextColumn("{task.description}", markup=False)
+        columns = (SpinnerColumn(), words, BarColumn(20), TimeRemainingColumn())
+        progress = Progress(*columns, console=self.err, transient=True, disable=not live)
+        bar = progress.add_task(printable(task), total=None)  # until the work says how far
 
-                def move(words: str, part: float) -> None:
-                    description = printable(_doing(task, words))
-                    progress.update(bar, description=description, total=1.0, completed=part)
+        def tell(words: str, part: float) -> None:
+            nonlocal due
+            innermost = words.rpartition(": ")[2]
+            doing = printable(task if innermost == task else f"{task}: {innermost}")
+            progress.update(bar, description=doing, total=1.0, completed=part)
+            if not live and time.monotonic() >= due:
+                due = time.monotonic() + SECONDS_BETWEEN_LINES
+                self.note(f"{doing}, {part:.0%}")
 
-                with watching(move):
-                    yield
-        else:
-            due = time.monotonic() + SECONDS_UNTIL_FIRST_LINE
-
-            def tell(words: str, part: float) -> None:
-                nonlocal due
-                if time.monotonic() >= due:
-                    due = time.monotonic() + SECONDS_BETWEEN_LINES
-                    self.note(f"{_doing(task, words)}, {part:.0%}")
-
-            with watching(tell):
-                yield
+        with progress if live else nullcontext(), watching(tell):
+            yield
 
 
 def facts(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:
@@ -124,8 +119,3 @@ def facts(rows: Sequence[tuple[str, str | Text]], style: str = "") -> Table:
     for name, value in rows:
         table.add_row(printable(name), value if isinstance(value, Text) else printable(value))
     return table
-
-
-def _doing(task: str, words: str) -> str:
-    innermost = words.rpartition(": ")[2]
-    return task if innermost == task else f"{task}: {innermost}"

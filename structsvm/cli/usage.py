@@ -11,6 +11,7 @@ import difflib
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -278,38 +279,22 @@ OF_ALL = "--json --quiet --verbose"
 FIGURE = f"figure to write: {', '.join(FIGURES)}"
 
 
-def build_parser() -> Parser:
-    """The parser of all commands."""
-    parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
-    parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
-    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
-    known = OPTIONS | {"problem": choice(problem_names(), "kind of problem")}
+@dataclass(frozen=True)
+class Command:
+    """A command: what it does, its module, and its options, those of each group by its title."""
 
-    def add(
-        name: str,
-        title: str,
-        examples: str,
-        arguments: str = "",
-        module: str = "",
-        own: Mapping[str, dict[str, Any]] | None = None,
-        **groups: str,
-    ) -> None:
-        """Add a command: its arguments, those of each group, and what they have of their own."""
-        command = commands.add_parser(
-            name,
-            help=title,
-            description=f"{title[0].upper()}{title[1:]}.",
-            epilog=f"examples:\n{examples}",
-        )
-        command.set_defaults(module=module or name)
-        for group_title, options in {"": arguments, **groups, "output": OF_ALL}.items():
-            group = command.add_argument_group(group_title) if group_title else command
-            for option in options.split():
-                short = [option[1:3]] if option in ("--output", "--quiet", "--verbose") else []
-                settings = known.get(option, {}) | (own or {}).get(option, {})
-                group.add_argument(*short, option, **settings)
+    name: str
+    title: str
+    examples: str
+    options: str = ""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """What options have of their own in this command."""
+    module: str = ""
 
-    add(
+
+COMMANDS = (
+    Command(
         "try",
         "measure what learning gains on your data, and get a model, in one command",
         """\
@@ -321,11 +306,11 @@ What to learn is chosen on seven tenths of the data by cross-validation; scores,
 they are enough, the verdict are those of the rest.
 """,
         "problem paths --output --force --groups --split --jobs",
+        {"files": FILES_TO_LEARN_FROM},
+        {"--output": value("FOLDER", "folder to write into", required=True)},
         module="evaluate",
-        own={"--output": value("FOLDER", "folder to write into", required=True)},
-        files=FILES_TO_LEARN_FROM,
-    )
-    add(
+    ),
+    Command(
         "fit",
         "learn a metric from labelled recordings, tables or images",
         """\
@@ -338,14 +323,14 @@ Every column of a table but the label is a feature. A label may be blank (-1 in 
 is not known. Ctrl-C ends learning and saves the best metric so far with its certificate.
 """,
         "problem paths --output --force",
-        own={
-            "--output": value("MODEL", "model file (default: NAME.structsvm, after the first PATH)")
+        {
+            "learning": "--metric --lam --context --groups --split --regions",
+            "running": "--baselines --rates --jobs --scheduler --lazy --checkpoint",
+            "files": FILES_TO_LEARN_FROM,
         },
-        learning="--metric --lam --context --groups --split --regions",
-        running="--baselines --rates --jobs --scheduler --lazy --checkpoint",
-        files=FILES_TO_LEARN_FROM,
-    )
-    add(
+        {"--output": value("MODEL", "model file (default: NAME.structsvm, after the first PATH)")},
+    ),
+    Command(
         "predict",
         "partition recordings, tables or images with a model",
         """\
@@ -357,14 +342,16 @@ is not known. Ctrl-C ends learning and saves the best metric so far with its cer
 -o FOLDER writes label maps and overlays, and -o FILE.png or FILE.npy a single label map.
 """,
         "model paths --output --force --n-clusters --margins --baseline",
-        own={
+        {
+            "rules": "--min-length --max-length --regions --must-link --cannot-link",
+            "files": FILES,
+        },
+        {
             "--output": value("OUT", "file or folder to write (default: print)"),
             "--n-clusters": {"type": positive, "metavar": "N"},
         },
-        rules="--min-length --max-length --regions --must-link --cannot-link",
-        files=FILES,
-    )
-    add(
+    ),
+    Command(
         "evaluate",
         "compare the learned metric with other methods on held-out data",
         """\
@@ -375,20 +362,18 @@ Give data that the model was not learned from. The verdict on a single table is 
 the table that the model was learned from, parts are held out in turn.
 """,
         "model paths --groups",
-        evaluation=EVALUATION,
-        files=FILES,
-    )
-    add(
+        {"evaluation": EVALUATION, "files": FILES},
+    ),
+    Command(
         "report",
         "write an HTML page that evaluates a model on held-out data",
         "  structsvm report my.structsvm others/ -o report.html",
         "model paths --output --force --groups",
+        {"evaluation": EVALUATION, "files": FILES},
+        {"--output": value("HTML", "page to write", required=True)},
         module="evaluate",
-        own={"--output": value("HTML", "page to write", required=True)},
-        evaluation=EVALUATION,
-        files=FILES,
-    )
-    add(
+    ),
+    Command(
         "compare",
         "compare solvers on the same data",
         """\
@@ -400,21 +385,20 @@ Every solver runs on one thread for up to a minute, until its certified relative
 0.001: --set solver.max_seconds=10 --set solver.tol=0.01.
 """,
         "problem paths --output --force --solvers",
-        module="fit",
-        own={
+        {"learning": "--metric --lam --context", "files": FILES_TO_LEARN_FROM},
+        {
             "--output": value("FIG", FIGURE),
             "--lam": value("LAM", "strength of the regularizer", type=float),
         },
-        learning="--metric --lam --context",
-        files=FILES_TO_LEARN_FROM,
-    )
-    add(
+        module="fit",
+    ),
+    Command(
         "show",
         "print the weights and the certificate of a model",
         "  structsvm show my.structsvm",
         "model",
-    )
-    add(
+    ),
+    Command(
         "diagnose",
         "look for causes of a poor model, and say what to do about them",
         """\
@@ -424,11 +408,11 @@ Every solver runs on one thread for up to a minute, until its certified relative
 Without files it looks at the model alone; labelled files may be those it was learned from.
 """,
         "model paths",
+        {"files": FILES},
+        {"paths": {"nargs": "*"}},
         module="show",
-        own={"paths": {"nargs": "*"}},
-        files=FILES,
-    )
-    add(
+    ),
+    Command(
         "plot",
         "draw the partition of a recording, a table or an image, or the weights of a model",
         """\
@@ -436,33 +420,61 @@ Without files it looks at the model alone; labelled files may be those it was le
   structsvm plot my.structsvm --show metric -o metric.png
 """,
         "model paths --output --force --show --margins --n-clusters",
-        module="show",
-        own={
+        {"files": FILES},
+        {
             "--output": value("FIG", FIGURE, required=True),
             "paths": {"nargs": "*", "help": "one recording, table or image"},
         },
-        files=FILES,
-    )
-    add(
+        module="show",
+    ),
+    Command(
         "demo",
         "learn from handwritten digits and show what learning gains",
         "  structsvm demo --recordings 4 --output demo",
         "--output --force --recordings",
         own={"--output": value("FOLDER", "folder (default: demo)", default=Path("demo"))},
-    )
-    for name, what in (("problems", "kinds of problem"), ("oracles", "separation oracles")):
-        add(
-            name,
-            f"list the {what} that are installed",
-            f"  structsvm {name}\n  structsvm {name} --json",
-            module="plugins",
-        )
-    add(
+    ),
+    Command(
+        "problems",
+        "list the kinds of problem that are installed",
+        "  structsvm problems\n  structsvm problems --json",
+        module="plugins",
+    ),
+    Command(
+        "oracles",
+        "list the separation oracles that are installed",
+        "  structsvm oracles\n  structsvm oracles --json",
+        module="plugins",
+    ),
+    Command(
         "new",
         "write the package of a new problem, whose tests pass",
         "  structsvm new problem tree-cuts",
         "kind name --output",
-        module="plugins",
         own={"--output": value("DIR", "new folder (default: structsvm-NAME)")},
-    )
+        module="plugins",
+    ),
+)
+
+
+def build_parser() -> Parser:
+    """The parser of all commands."""
+    parser = Parser(prog="structsvm", description=DESCRIPTION, epilog=EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"structsvm {__version__}")
+    parsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    known = OPTIONS | {"problem": choice(problem_names(), "kind of problem")}
+    for command in COMMANDS:
+        own = parsers.add_parser(
+            command.name,
+            help=command.title,
+            description=f"{command.title[0].upper()}{command.title[1:]}.",
+            epilog=f"examples:\n{command.examples}",
+        )
+        own.set_defaults(module=command.module or command.name)
+        for title, options in {"": command.options, **command.groups, "output": OF_ALL}.items():
+            group = own.add_argument_group(title) if title else own
+            for option in options.split():
+                short = [option[1:3]] if option in ("--output", "--quiet", "--verbose") else []
+                settings = known.get(option, {}) | command.own.get(option, {})
+                group.add_argument(*short, option, **settings)
     return parser

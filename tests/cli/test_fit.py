@@ -23,7 +23,7 @@ class TestFit:
         code, out, err = run("fit change-point train --metric diagonal -o", tmp_path / "m")
         assert (code, out) == (0, "")
         assert "learned from 4 recordings of 200 samples" in err
-        assert "% of the best possible gain (certified): objective" in err
+        assert "optimal within the tolerance. Objective between " in err
         assert f"saved in {tmp_path / 'm'}" in err
         learner = load(tmp_path / "m")
         assert learner.baselines_.keys() >= {"untrained", "pca", "rca"}
@@ -72,7 +72,7 @@ class TestFit:
         report = json.loads(out)
         assert report["model"] == str(path)
         assert report["training_data"]["n_recordings"] == 4
-        assert report["certificate"]["status"] == "OPTIMAL"
+        assert report["solution"]["status"] == "OPTIMAL"
 
     def test_not_converged_is_a_warning(self, run, tmp_path):
         code, _, err = run(
@@ -128,7 +128,7 @@ class TestCtrlC:
             "fit change-point train --metric diagonal --set solver.tol=1e-12 -o", tmp_path / "m"
         )
         assert code == 130
-        assert f"the best certified metric so far is saved in {tmp_path / 'm'}" in err
+        assert f"the best metric so far is saved in {tmp_path / 'm'}" in err
         learner = load(tmp_path / "m")
         assert learner.solution_.status is Status.INTERRUPTED
         assert learner.solution_.lower <= learner.solution_.upper

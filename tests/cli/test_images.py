@@ -36,7 +36,7 @@ def test_fit_tells_what_it_did(run):
     assert code == 0
     described = json.loads(out)
     assert described["problem"]["settings"]["kappa"] == 0.5
-    assert described["solution"]["objective"] < described["solution"]["start"]
+    assert described["solution"]["upper"] < described["solution"]["null"]
     assert "learned from 5 images" in err
     assert "structsvm evaluate n.structsvm PATH" in err
 
@@ -124,7 +124,7 @@ def test_odd_images(run, folder):
     assert "odd/one.png has 1 node: it cannot have 2 " in err
     assert run("predict m.structsvm odd/one.png --n-clusters 1")[0] == 0
     code, _, err = run("predict m.structsvm odd/palette.png -o map.png")
-    assert "1 label map is in map.png" in err
+    assert "parts of 1 image are in map.png" in err
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,8 @@ def test_predictions_are_in_the_time_of_the_table(run, timed_folder, model, tmp_
     (found,) = json.loads(out)["recordings"]
     changes = found["breakpoints"][:-1]
     assert changes
-    assert found["change_times"] == [clock[change] for change in changes]
+    times = [row["start_time"] for row in found["segments"][1:]]
+    assert times == [clock[change] for change in changes]
     out = run("predict", model, file)[1]
     assert out.strip().endswith(f"(clock {', '.join(clock[change] for change in changes)})")
     assert run("predict", model, file, "-o", tmp_path / "all.csv")[0] == 0
@@ -349,8 +350,8 @@ def test_from_a_film_to_times(run, films, tmp_path):
     code, out, _ = run("predict --json", model, films / "new.mkv")
     (found,) = json.loads(out)["recordings"]
     assert found["breakpoints"] == ends_of("new")
-    assert found["time"] == "seconds"
-    assert found["change_times"] == [str(end) for end in ends_of("new")[:-1]]
+    times = [row["start_time"] for row in found["segments"][1:]]
+    assert times == [str(end) for end in ends_of("new")[:-1]]
     spoken = write_media(tmp_path / "spoken.mkv", tone(440, 9))
     code, _, err = run("predict", model, spoken)
     assert code == 1

@@ -143,7 +143,7 @@ class TestShowAndPlot:
         weights = [w["weight"] for w in report["weights"]]
         assert weights == sorted(weights, reverse=True)
         assert len(weights) == report["n_features"] == 6
-        certificate = report["certificate"]
+        certificate = report["solution"]
         assert certificate["lower"] <= certificate["upper"] <= certificate["null"]
 
     @pytest.mark.parametrize(
@@ -247,7 +247,9 @@ def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
     assert found[0]["margin"] == ""
     assert [float(row["margin"]) for row in found[1:]] == [round(c["margin"], 4) for c in expected]
     _, out, _ = run("predict m.structsvm test --margins --json --quiet")
-    assert json.loads(out)["recordings"][0]["margins"] == [c["margin"] for c in expected]
+    assert [row["margin"] for row in json.loads(out)["recordings"][0]["segments"][1:]] == [
+        c["margin"] for c in expected
+    ]
     _, out, _ = run("predict m.structsvm test --margins --quiet")
     assert "(margins " in out
 

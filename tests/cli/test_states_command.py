@@ -60,8 +60,8 @@ def test_predict_prints_and_writes_states(run, place):
     assert out == "t0: rest until 12, walk until 27, turn until 37, rest until 45\n"
     _, out, _ = run("predict m.structsvm test/t0.csv --json")
     (found,) = json.loads(out)["recordings"]
-    assert found["states"] == ["rest", "walk", "turn", "rest"]
-    assert all(0.5 < p <= 1 for p in found["probabilities"])
+    assert [row["state"] for row in found["segments"]] == ["rest", "walk", "turn", "rest"]
+    assert all(0.5 < row["probability"] <= 1 for row in found["segments"])
 
 
 def test_a_table_has_the_state_of_each_segment(run, place):
@@ -108,7 +108,7 @@ def test_a_classifier_of_samples_names_what_it_finds_itself(run):
     code, out, err = run("predict m.structsvm test/t0.csv --baseline frame-logistic --json")
     assert code == 0, err
     (found,) = json.loads(out)["recordings"]
-    assert found["states"] == ["rest", "walk", "turn", "rest"]
+    assert [row["state"] for row in found["segments"]] == ["rest", "walk", "turn", "rest"]
     _, out, _ = run("predict m.structsvm test/t0.csv --baseline boundary-logistic")
     assert "until" not in out
 
@@ -210,7 +210,8 @@ def test_a_model_of_states_is_learned_with_people_kept_apart(run, monkeypatch):
     stages = load("context.structsvm").inputs_.features.stages_
     assert [type(stage) for _, stage in stages] == [Lags, StateScores]
     _, out, _ = run("predict context.structsvm walks/p0_0.csv --json")
-    assert json.loads(out)["recordings"][0]["states"] == ["rest", "walk", "turn", "rest"]
+    (found,) = json.loads(out)["recordings"]
+    assert [row["state"] for row in found["segments"]] == ["rest", "walk", "turn", "rest"]
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_the_number_of_clusters_that_nobody_gave_is_said(tables, capsys):
     assert main([*line, "--json"]) == 0
     out, err = capsys.readouterr()
     (found,) = json.loads(out)["tables"]
-    assert f"{found['n_clusters']} clusters in test, by the learned price" in err
+    assert f"the learned price led to {found['n_clusters']} clusters" in err
     assert "--n-clusters N finds N" in err
     assert main([*line, "--n-clusters", "3"]) == 0
     assert "price" not in capsys.readouterr().err
