@@ -39,7 +39,7 @@ from structsvm.data.sample import Sample
 from structsvm.data.times import usual_steps
 from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarning, printable
 from structsvm.evaluation.contrast import LEARNED, MIN_UNITS
-from structsvm.evaluation.evaluate import Evaluation, evaluate
+from structsvm.evaluation.evaluate import Evaluation, evaluate, score_titles
 from structsvm.evaluation.splits import fewest_rows
 from structsvm.evaluation.verdict import Verdict
 from structsvm.io.recording import Recording
@@ -148,12 +148,13 @@ def can_be_split(learner: MetricLearner, samples: Sequence[Sample], ys: Sequence
 
 def readable(result: Evaluation) -> tuple[str, ...]:
     """The scores, each method called as ``--baseline`` calls it, states, and the verdict."""
-    shown = result.short_table()
-    names = sorted(result.scores, key=LEARNED.__eq__)
-    rows = tuple((name, *row[1:]) for name, row in zip(names, shown.rows, strict=True))
-    columns = tuple(title.replace(" (", "\n(") for title in shown.columns)
+    titles, n = score_titles(result), len(result.samples)
+    about = f"{'' if n == 1 else 'mean scores of '}{result.verdict.words.wholes(n)}"
+    means = sorted(result.scores.items(), key=lambda item: item[0] == LEARNED)
+    rows = tuple((name, *(scores[title] for title in titles)) for name, scores in means)
+    columns = ("metric", *(title.replace(" (", "\n(") for title in titles.values()))
     states = (state_table(result),) if result.confusion else ()
-    return f"{ShortTable(shown.title, columns, rows)}\n", *states, str(result.verdict)
+    return f"{ShortTable(about, columns, rows)}\n", *states, str(result.verdict)
 
 
 def state_table(result: Evaluation) -> str:

@@ -62,7 +62,7 @@ def test_the_question_is_asked_and_stored(run, said, split, answers):
     code, out, err = run(f"evaluate {split}.structsvm mixed.csv")
     assert code == 0, err
     parts = {"rows": 4, "clusters": 10}
-    assert f"Mean scores of {parts[split]} {split.removesuffix('s')} groups" in out
+    assert f"mean scores of {parts[split]} {split.removesuffix('s')} groups" in out
     code, out, err = run(f"evaluate {split}.structsvm other.csv")
     assert code == 0, err
     assert ("are new: kind 5, kind 6, kind 7" in err) == (split == "rows")
