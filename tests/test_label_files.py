@@ -319,7 +319,7 @@ class TestWhose:
 
     def test_a_recording_that_is_not_in_it(self, tmp_path):
         table = written(tmp_path / "labels.csv", self.BOTH)
-        with pytest.raises(DataError, match="nothing about eve; it has 'ann', 'ben'"):
+        with pytest.raises(DataError, match="nothing about eve, .* it has 'ann', 'ben'"):
             with_labels([recording("ann", 4), recording("eve", 4)], table)
 
     def test_two_files_about_one(self, tmp_path):
@@ -329,7 +329,7 @@ class TestWhose:
             with_labels([recording("ann", 4)], tmp_path)
 
     def test_no_labels_at_all(self, tmp_path):
-        with pytest.raises(DataError, match="nothing about ann; it has nothing"):
+        with pytest.raises(DataError, match="nothing about ann, .* it has nothing"):
             with_labels([recording("ann", 4)], tmp_path)
         with pytest.raises(DataError, match=r"missing\.csv: cannot be read"):
             with_labels([recording("ann", 4)], tmp_path / "missing.csv")
@@ -488,10 +488,9 @@ class TestFiles:
             read_intervals(tmp_path / "one.txt")
         with pytest.raises(DataError, match="cannot be read"):
             read_intervals(tmp_path / "gone.txt")
-        with pytest.raises(SettingsError, match="a label track is of one recording, got 2"):
-            write_intervals(tmp_path / "two.txt", {"a": WALK, "b": WALK})
-        with pytest.raises(SettingsError, match=r"must end with .json, .txt, .csv or .tsv"):
-            write_intervals(tmp_path / "two.xml", {"a": WALK})
+        for name in ("two.txt", "two.xml"):
+            with pytest.raises(SettingsError, match=r"must end with .json, .csv or .tsv, or"):
+                write_intervals(tmp_path / name, {"a": WALK, "b": WALK})
         assert not (tmp_path / "two.txt").exists()
 
 

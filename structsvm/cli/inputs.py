@@ -147,7 +147,7 @@ def typed_problem(args: argparse.Namespace) -> PartitionProblem:
     """The problem that was named, with its settings; one of an image is ``image.radius``."""
     name, given = args.problem, assigned(args, "problem")
     cls: Any = problem_class(name)
-    if Reading.of(args)["missing"] == "mask":
+    if Reading.of(args).typed.get("missing") == "mask":
         if "missing" not in cls.__dataclass_fields__:
             raise SettingsError(
                 f"--missing mask is not for {name}: fill missing values in, or leave their rows out"
@@ -247,15 +247,12 @@ class Reading:
                     f"--set files.{name}: reading has no such parameter, it has "
                     f"{', '.join(FILES)}{meant(name, FILES)}"
                 )
-            typed[name] = text.split(",") if name in SEQUENCES else text
-            if name == "skip_lines":
-                typed[name] = [value_of(line) for line in text.strip("[]()").split(",")]
+            typed[name] = text
+            if name in SEQUENCES:
+                parts = text.strip("[]()").split(",")
+                typed[name] = list(map(value_of, parts)) if name == "skip_lines" else parts
         typed = {name: value for name, value in typed.items() if value is not None}
         return cls(typed, getattr(learner, "columns_", {}))
-
-    def __getitem__(self, name: str) -> Any:
-        """A parameter, None if nobody has said it."""
-        return self.typed.get(name, self.learned.get(name))
 
     @property
     def to_remember(self) -> dict[str, Any]:
@@ -263,23 +260,28 @@ class Reading:
 
     @property
     def of_labels(self) -> dict[str, Any]:
-        return {name: self[name] for name in OF_LABELS}
+        return {k: v for k, v in {**self.learned, **self.typed}.items() if k in OF_LABELS}
 
     def options(
         self, *, need_labels: bool = True, blanks: bool = False, in_order: bool = True
     ) -> FileOptions:
         """How files are read for a command."""
-        missing = self["missing"] or "error"
+        known = {one.name for one in fields(FileOptions)}
+        given = {k: v for k, v in {**self.learned, **self.typed}.items() if k in known}
+        missing = given.get("missing", "error")
         if missing != "error" and not in_order:
             raise SettingsError(
                 f"--missing {missing} is for recordings: rows of a table are in no order, so that "
                 f"no value is between two others; {NOT_BETWEEN}"
             )
-        own = {one.name: self[one.name] for one in fields(FileOptions)}
-        given = {name: value for name, value in own.items() if value is not None}
-        given |= {"need_labels": need_labels, "blanks": blanks, "in_order": in_order}
-        optional = [self.learned.get(name) for name in COLUMNS if name not in self.typed]
-        return FileOptions(**given, optional=frozenset(filter(None, optional)))
+        optional = {self.learned.get(name) for name in COLUMNS if name not in self.typed}
+        return FileOptions(
+            **given,
+            need_labels=need_labels,
+            blanks=blanks,
+            in_order=in_order,
+            optional=frozenset(filter(None, optional)),
+        )
 
 
 def as_typed(text: str, args: argparse.Namespace) -> str:
@@ -456,21 +458,12 @@ def read_for(
             "or give missing='interpolate'"
         )
     inputs = read(args, terminal, problem, need_labels=need_labels, blanks=blanks, learner=learner)
-    if takes_images(problem):
-        return inputs
-    recordings = [item for item in inputs.items if isinstance(item, Recording)]
     names = getattr(learner, "feature_names_in_", None)
-    if names is not None:
-        names = [str(name) for name in names]
-        ordered = [r.with_features(names, str(args.model)) for r in recordings]
-        return replace(inputs, items=ordered)
-    for recording in recordings:
-        if len(recording.features) != learner.n_features_in_:
-            raise DataError(
-                f"{recording.where} has {counted(len(recording.features), 'feature')}, "
-                f"{args.model} has {learner.n_features_in_}"
-            )
-    return inputs
+    if takes_images(problem) or names is None:
+        return inputs
+    names = [str(name) for name in names]
+    recordings = [item for item in inputs.items if isinstance(item, Recording)]
+    return replace(inputs, items=[r.with_features(names, str(args.model)) for r in recordings])
 
 
 def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> list[Sample]:
@@ -484,7 +477,7 @@ def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
     for name in reading.typed:
         if name != "labels" and takes_images(problem):
             raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
-        if name in reading.of_labels and "labels" not in reading.typed:
+        if name in OF_LABELS and "labels" not in reading.typed:
             raise SettingsError(f"{name}= is for a separate table of labels: give labels= as well")
 
 
@@ -493,16 +486,13 @@ def groups_of(inputs: InputData, pattern: str | None) -> list[str] | None:
     if pattern is None:
         return None
     try:
-        regex = re.compile(pattern)
+        found = [re.search(pattern, name) for name in inputs.names]
     except re.error as error:
         raise SettingsError(f"--groups {pattern!r} is no regular expression: {error}") from error
-    groups = []
-    for name in inputs.names:
-        match = regex.search(name)
+    for name, match in zip(inputs.names, found, strict=True):
         if match is None:
             raise SettingsError(f"--groups {pattern!r} finds nothing in the name {name!r}")
-        groups.append(match[1] if regex.groups else match[0])
-    return groups
+    return [match[1] if match.re.groups else match[0] for match in found if match is not None]
 
 
 def taken_to_be_independent(inputs: InputData) -> str:
@@ -526,9 +516,8 @@ def labels_with(inputs: InputData, regions: Path | None) -> list[Any]:
     for item, y in zip(inputs.items, inputs.ys, strict=True):
         if isinstance(item, Recording):
             here, chunks = known.get(item.name, []), item.chunks
-            some = y is None and regions is not None
-            blank = y is not None and y.dtype.kind in "if" and unlabelled(y).any()
-            if here or chunks is not None or some or blank:
+            is_blank = y is not None and y.dtype.kind in "if" and unlabelled(y).any()
+            if here or chunks is not None or is_blank or (y is None and regions is not None):
                 try:
                     y = PartialLabels(y, regions=here, chunks=chunks)
                 except DataError as error:
@@ -558,10 +547,10 @@ def unlabelled_samples(inputs: InputData) -> int:
     # What is read later has labels, if it is known by now.
     sizes = [0] * len(inputs.ys) if inputs.files is not None else _sizes(inputs)
     ys = [y.labels if isinstance(y, PartialLabels) else y for y in inputs.ys]
-    return sum(
-        size if y is None else int(unlabelled(np.ravel(y)).sum())
-        for size, y in zip(sizes, ys, strict=True)
-    )
+    counts = [
+        n if y is None else unlabelled(np.ravel(y)).sum() for n, y in zip(sizes, ys, strict=True)
+    ]
+    return int(sum(counts))
 
 
 def tell_unlabelled(inputs: InputData, terminal: Terminal) -> None:

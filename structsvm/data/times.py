@@ -204,10 +204,7 @@ class TimeAxis:
         return later if later - self.values[-1] < first - found else found
 
     def past_midnight(self) -> TimeAxis:
-        """The times of a recording, those of a clock on days that follow where they pass midnight.
-
-        They do if whenever they fall, they do so by more than half a day; rows in disorder do not.
-        """
+        """The times of a recording, those of a clock on days that follow where they pass midnight."""
         if not (self.clock and self._holds_dates):
             return self
         steps = np.diff(self.values)
@@ -373,10 +370,7 @@ def first_of_no_time(column: Any) -> int:
 
 
 def _dates(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
-    """A column as dates in UTC, and whether the day is first and may not be; None if it has others.
-
-    Of several ways to read it, the one that spans the least time is taken.
-    """
+    """A column as dates in UTC, and whether the day is first and may not be; None if it has others."""
     pandas = require("pandas", "files", "reading tables")
     has_points = texts.str.match(DAY_FIRST).all()
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
@@ -389,6 +383,7 @@ def _dates(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
     found = [dates for dates in found if not dates[column.notna()].isna().any()]
     if not found:
         return None
+    # nobody samples a day in each of seven months: the way that spans the least time is meant
     dates = min(found, key=lambda one: one.max() - one.min())
     first = column.astype(str).str.extract(FIRST_NUMBER, expand=False).astype(float)
     day_first = bool((first == dates.dt.day).sum() > (first == dates.dt.month).sum())

@@ -48,10 +48,7 @@ def cleaned(
     ask: bool = True,
     learned: tuple[Mapping[str, Sequence[float]], bool] = ({}, False),
 ) -> list[Recording]:
-    """What was read, with labels for states, features that are alike, and without odd columns.
-
-    Of what a model was learned from, its usual steps are known, and whether its features are.
-    """
+    """What was read, with labels for states, features that are alike, and without odd columns."""
     steps, features_are_known = learned
     found = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
     if not features_are_known:
@@ -65,11 +62,7 @@ def cleaned(
 def without_gaps(
     recordings: Sequence[Recording], missing: str = "error", *, in_order: bool = True
 ) -> list[Recording]:
-    """Recordings whose missing values are refused, interpolated or left as they are, NaN.
-
-    A value that is missing is interpolated linearly between those of the same feature before and
-    after it, in the time of the recording if that is known; at either end it is the nearest.
-    """
+    """Recordings whose missing values are refused, interpolated or left as they are, NaN."""
     refuse_unlisted("missing", missing, MISSING)
     return [
         one if np.isfinite(one.X).all() else _without_gaps(one, missing, in_order)
@@ -169,10 +162,7 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
 def without_odd_columns(
     recordings: Sequence[Recording], named: Sequence[str] = ()
 ) -> list[Recording]:
-    """The recordings without columns that only count, unless they were named.
-
-    A warning tells of features that look like time or identifiers.
-    """
+    """The recordings without columns that only count, unless they were named."""
     if named:
         return list(recordings)
     recordings = list(without_counting(recordings, None))

@@ -23,7 +23,7 @@ from structsvm.io.media import MEDIA, read_streams
 from structsvm.io.options import USUAL, FileOptions
 from structsvm.io.recording import Origin, Recording, listed, spelled
 from structsvm.io.sniff import COMPRESSIONS, TEXT_KINDS, kind_of, stem_of
-from structsvm.io.tables import EXCEL, are_spelled, read_table, recordings_in, refuse_repeated
+from structsvm.io.tables import EXCEL, are_spelled, read_frame, recordings_in, refuse_repeated
 from structsvm.partial_labels.labels import known_where
 from structsvm.storage import archive as storage
 from structsvm.storage import limits
@@ -208,13 +208,13 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     ----------
     paths : path or list of paths
         ``.npz`` files hold ``X`` (T, P), either ``y`` (T,) or ``bkps`` (sorted segment ends, the
-        last being T), ``features``, the names of the columns, if they have names, and ``time``
-        (T,), numbers or dates, if it is known. Tables have a header: ``.parquet``, ``.xlsx`` (its
-        first sheet) and text, ``.csv``, ``.tsv``, ``.tab`` and ``.txt``, also compressed
-        (``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``). Every column but the label and the time is a
-        feature; one that only counts rows is left out, with a warning. Of a folder, all these files
-        are read in the order of their names, subfolders are not. Files of sound and moving pictures
-        are read as :func:`read_media` does; those of a folder if it holds no tables.
+        last being T), ``features``, the names of the columns, and ``time`` (T,), numbers or dates,
+        if they are known. Tables have a header: ``.parquet``, ``.xlsx`` (its first sheet) and text,
+        ``.csv``, ``.tsv``, ``.tab`` and ``.txt``, also compressed (``.gz``, ``.bz2``, ``.xz``,
+        ``.zip``). Every column but the label and the time is a feature; one that only counts rows
+        is left out, with a warning. Of a folder, all these files are read in the order of their
+        names, subfolders are not. Sound and moving pictures are read as :func:`read_media` does;
+        those of a folder if it holds no tables.
     options
         The fields of :class:`FileOptions`.
 
@@ -289,8 +289,7 @@ def find_recordings(paths: Paths, *, labels: str | PathLike[str] | None = None) 
             inside, beside = _search(path, apart)
             skipped += beside
         for file in map(_checked, inside):
-            if files.setdefault(file.resolve(), file).is_symlink():
-                files[file.resolve()] = file
+            files.setdefault(file.resolve(), file)
     if not files:
         raise DataError("no recordings were given: name files or folders")
     called = [Path(os.path.abspath(file)) for file in files.values()]  # a link by its own name
@@ -316,17 +315,9 @@ def read_recording(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pandas as pd
     >>> from structsvm.io import read_recording
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "walk.csv"
-    ...     frame = pd.DataFrame({"t": [0.0, 0.1], "x": [1.5, 2.5], "state": ["rest", "walk"]})
-    ...     frame.to_csv(path, index=False)
-    ...     recording = read_recording(path, label_column="state", time_column="t")
-    >>> recording.name, recording.features, recording.y.tolist()
-    ('walk', ('x',), ['rest', 'walk'])
+    >>> def walk(folder):
+    ...     return read_recording(f"{folder}/walk.csv", label_column="state", time_column="t")
     """
     (found,) = read_file(path, FileOptions(**options), name=name)
     return found
@@ -469,7 +460,7 @@ def read_file(
     file = _checked(Path(path))
     kind, name = kind_of(file), printable(stem_of(file)) if name is None else name
     if kind not in (".npz", *MEDIA):
-        return read_table(file, name, options, wanted)
+        return recordings_in(*read_frame(file, options), name, options, wanted)
     if options.recording_column not in (None, *options.optional):
         raise DataError(
             f"{file} is one recording and has no column {options.recording_column!r}: only "
@@ -498,10 +489,7 @@ def _checked(path: Path) -> Path:
 
 
 def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
-    """The recordings of a folder, by name, and its other files.
-
-    Recordings that lie there twice, or in files that are not read, are refused.
-    """
+    """The recordings of a folder, by name, and its other files."""
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith(UNSEEN))
     files = [path for path in inside if path.is_file() and path.resolve() not in apart]
     chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]

@@ -83,8 +83,6 @@ def labels_of(
     >>> import numpy as np
     >>> from structsvm.io import Interval, labels_of
     >>> marked = [Interval(0, 3, "rest"), Interval(3, 6, "walk")]
-    >>> labels_of(marked, np.arange(6)).codes.tolist()
-    [0, 0, 0, 1, 1, 1]
     >>> partial = labels_of(marked, np.arange(6), tolerance=1)
     >>> partial.codes.tolist(), partial.regions
     ([0, 0, -1, -1, 1, 1], (Region(start=2, end=5, changes=1, or_more=False),))
@@ -203,13 +201,12 @@ def read_intervals(
     ----------
     path : path
         ``.json``: tasks of Label Studio with labels of time series or sound; the name of a
-        recording is that of its file, as it was before it was uploaded. ``.boris``: a project of
-        BORIS. ``.eaf``, ``.TextGrid``, ``.srt``: documents of ELAN and Praat, and subtitles.
-        ``.txt`` without a header: a label track of Audacity, or the tab-delimited text of ELAN with
-        times on a clock. Otherwise a table with a header, such as the aggregated or the tabular
-        events of BORIS, the table that Praat makes of a TextGrid, ELAN's text with a column for
-        each tier, or one with onset and duration (BIDS); it may be the first sheet of an ``.xlsx``
-        file. Texts may have semicolons or tabs between columns, and a decimal comma then.
+        recording is that of its file, as it was before it was uploaded. ``.boris``, ``.eaf``,
+        ``.TextGrid``, ``.srt``: documents of BORIS, ELAN and Praat, and subtitles. ``.txt`` without
+        a header: a label track of Audacity, or the tab-delimited text of ELAN with times on a
+        clock. Otherwise a table with a header, as of :func:`read_recordings`: the aggregated or the
+        tabular events of BORIS, the table that Praat makes of a TextGrid, ELAN's text with a column
+        for each tier, or one with onset and duration (BIDS).
     start, end, label, recording : str, optional
         Names of the columns of a table, where they are others. An end that is called a duration is
         added to the start. Without a column of recordings all intervals are of one, named after
@@ -272,22 +269,15 @@ def write_intervals(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from structsvm.io import Interval, read_intervals, write_intervals
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "labels.json"
+    >>> from structsvm.io import Interval, write_intervals
+    >>> def shown(path):
     ...     write_intervals(path, {"walk": [Interval(0.0, 2.5, "rest")]}, predictions=True)
-    ...     read_intervals(path, annotator="structsvm")
-    {'walk': [Interval(start=0.0, end=2.5, label='rest')]}
     """
     path, kind = Path(path), Path(path).suffix.lower()
     if kind == ".json":
         tasks = [_task(name, found, predictions) for name, found in intervals.items()]
         text = json.dumps(tasks, indent=2)
-    elif kind == ".txt":
-        if len(intervals) != 1:
-            raise SettingsError(f"{path}: a label track is of one recording, got {len(intervals)}")
+    elif kind == ".txt" and len(intervals) == 1:
         (found,) = intervals.values()
         text = "".join(f"{i.start}\t{i.end}\t{' '.join(i.label.split())}\n" for i in found)
     elif kind in (".csv", ".tsv"):
@@ -298,7 +288,9 @@ def write_intervals(
             writer.writerows([cell(name), cell(i.label), i.start, i.end] for i in found)
         text = buffer.getvalue()
     else:
-        raise SettingsError(f"{path}: the name must end with .json, .txt, .csv or .tsv")
+        raise SettingsError(
+            f"{path}: the name must end with .json, .csv or .tsv, or, of one recording, with .txt"
+        )
     write_atomically(path, text.encode(errors="backslashreplace"))
 
 
@@ -314,10 +306,10 @@ def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[s
         }
         for k, i in enumerate(intervals)
     ]
-    task: dict[str, Any] = {"data": {"csv": f"{name}.csv"}}
-    if predictions:
-        return task | {"predictions": [{"result": result, "model_version": "structsvm"}]}
-    return task | {"annotations": [{"result": result}]}
+    key, by = (
+        ("predictions", {"model_version": "structsvm"}) if predictions else ("annotations", {})
+    )
+    return {"data": {"csv": f"{name}.csv"}, key: [{"result": result} | by]}
 
 
 def with_labels(
@@ -337,11 +329,10 @@ def with_labels(
     recordings : sequence of Recording
         Where their times are not known, the labels are in numbers of samples.
     path : path
-        A table (``.csv``, ``.tsv``, ``.xlsx``) with a column ``change`` of the times of the
-        changes, or stretches of time with their labels as :func:`read_intervals` reads them, of
-        which points alone are changes. A column ``recording`` says of which recording a row is;
-        without it the file is of the recording of its name, or of the only one. Of a folder, all
-        such files are read. A warning names labels of recordings that are not there.
+        A table with a column ``change`` of the times of the changes, or stretches of time with
+        their labels as :func:`read_intervals` reads them, of which points alone are changes; or a
+        folder of such files. A column ``recording`` says of which recording a row is; without it
+        the file is of the recording of its name, or of the only one.
     blanks : bool
         Whether samples may be without a label, which is then -1.
     outside : str, optional
@@ -361,12 +352,11 @@ def with_labels(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from structsvm.io import Recording, TimeAxis, with_labels
-    >>> seconds = TimeAxis("seconds", np.arange(6.0), lasting=1.0)
-    >>> show = Recording("show", np.zeros((6, 2)), None, ("x", "y"), time=seconds)
+    >>> from structsvm.io import Recording, with_labels
+    >>> show = Recording("show", np.zeros((6, 2)), None, ("x", "y"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = Path(folder) / "show.csv"
-    ...     _ = table.write_text("change\n1.8\n4.1\n")
+    ...     _ = table.write_text("change\n2\n4\n")
     ...     (labelled,) = with_labels([show], table)
     >>> labelled.y.tolist()
     [0, 0, 1, 1, 2, 2]
@@ -416,14 +406,11 @@ def _called(
                     f"{recording.name}, the only recording",
                     DataWarning,
                 )
-        if called is None or not marks[called]:
+        if called is None or not marks[called] or called in of_each:
             raise DataError(
-                f"{path}: nothing about {recording.name}; it has {listed(list(marks), 5)}: "
-                f"{NAME}, or leave out a recording that has no labels"
+                f"{path}: nothing about {recording.name}, or what is about another one as well; it "
+                f"has {listed(list(marks), 5)}: {NAME}, or leave out a recording that has no labels"
             )
-        if called in of_each:
-            other = recordings[of_each.index(called)].name
-            raise DataError(f"{path}: {called!r} may be {other!r} or {recording.name!r}: {NAME}")
         of_each.append(called)
     strangers = [name for name in marks if name not in of_each]
     if strangers:

@@ -154,10 +154,7 @@ def read_rows(
     *,
     alone: bool = True,
 ) -> dict[str, list[Row]]:
-    """The rows of one tier, subject and annotator for each recording, by its name.
-
-    Columns may have been named. A file that is not ``alone`` may have nothing of them.
-    """
+    """The rows of one tier, subject and annotator for each recording, by its name."""
     file = LabelFile(path, columns)
     own_name, found = printable(path.stem), dict[str, list[Row]]()
     called = "table"

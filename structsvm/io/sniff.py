@@ -62,17 +62,14 @@ class TextFormat:
 
     def __str__(self) -> str:
         """In words; nothing where it is as usual."""
-        said = []
-        if self.separator != ",":
-            said.append(f"{self.between} between columns")
-        if self.decimal != ".":
-            said.append(f"{self.decimal!r} as the decimal mark")
-        if self.encoding not in ("utf-8", "utf-8-sig"):
-            said.append(f"the encoding {self.encoding}")
-        if self.comments:
-            lines = "line" if len(self.comments) == 1 else "lines"
-            said.append(f"{lines} {some_of(list(map(str, self.comments)))} left out as comments")
-        return ", ".join(said)
+        lines = some_of(list(map(str, self.comments)))
+        said = {
+            f"{self.between} between columns": self.separator != ",",
+            f"{self.decimal!r} as the decimal mark": self.decimal != ".",
+            f"the encoding {self.encoding}": self.encoding not in ("utf-8", "utf-8-sig"),
+            f"line {lines} left out as a comment": bool(self.comments),
+        }
+        return ", ".join(words for words, is_odd in said.items() if is_odd)
 
     @property
     def between(self) -> str:
@@ -108,16 +105,15 @@ def stem_of(path: Path) -> str:
 def read_text(path: Path, options: FileOptions = USUAL) -> tuple[str, TextFormat]:
     """The text of a file, blank in the lines that are no rows, and how its table is written."""
     text, encoding = decoded(path, _content(path, options.max_bytes), options.encoding)
-    lines = text.split("\n")
-    for line in options.skip_lines:
-        if line <= len(lines):
-            lines[line - 1] = ""
+    lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
+    if OF_EXCEL.fullmatch(lines[0]):
+        lines[0] = ""
     comments = _blank_comments_above(lines, options)
     rest = "\n".join(lines)
     separator = options.separator or separator_in(rest, options.decimal)
     header = next(iter(_head(rest, separator)), [])
-    for k, below in enumerate(lines):
-        if below.startswith(COMMENT) and len(_head(below, separator)[0]) != len(header):
+    for k, line in enumerate(lines):
+        if line.startswith(COMMENT) and len(_head(line, separator)[0]) != len(header):
             lines[k] = ""
             comments.append(k + 1)
     nothing = " " if separator == SPACES else f"{separator} "
@@ -130,22 +126,16 @@ def read_text(path: Path, options: FileOptions = USUAL) -> tuple[str, TextFormat
 
 def _blank_comments_above(lines: list[str], options: FileOptions) -> list[int]:
     """Blank the comments before the header, unless the last is the header; the lines that were."""
-    above = []
-    for k, line in enumerate(lines):
-        if line.startswith(COMMENT) or (k == 0 and OF_EXCEL.fullmatch(line)):
-            above.append(k)
-        elif line.strip():
-            break
+    first = next((k for k, one in enumerate(lines) if one and not one.startswith(COMMENT)), 0)
+    above = [k for k in range(first) if lines[k]]
     if not above:
         return []
-    last = lines[above[-1]]
-    header = last.removeprefix("# ").strip()  # numpy writes a blank behind the mark
-    rest = "\n".join([header, *lines[above[-1] + 1 :]])
+    header = lines[above[-1]].removeprefix("# ").strip()  # numpy writes a blank behind the mark
+    rest = "\n".join([header, *lines[first:]])
     rows = _head(rest, options.separator or separator_in(rest, options.decimal))[:2]
     for k in above:
         lines[k] = ""
-    is_header = last.startswith(COMMENT) and len(rows) == 2 and len(rows[0]) == len(rows[1])
-    if is_header and any(map(is_number_text, rows[1])):
+    if len(rows) == 2 and len(rows[0]) == len(rows[1]) and any(map(is_number_text, rows[1])):
         lines[above.pop()] = header
     return [k + 1 for k in above]
 

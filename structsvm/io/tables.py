@@ -39,13 +39,6 @@ MISSING_WORDS = {
 TEXT_EXAMPLES = 3  # columns of text that a message names with the option that leaves them out
 
 
-def read_table(
-    path: Path, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
-) -> list[Recording]:
-    """The recordings of a file with a header; of the features, those wanted suffice."""
-    return recordings_in(*read_frame(path, options), name, options, wanted)
-
-
 def read_frame(
     path: Path, options: FileOptions = USUAL, *, as_text: bool = False
 ) -> tuple[Any, Origin]:
