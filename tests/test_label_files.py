@@ -319,7 +319,7 @@ class TestWhose:
 
     def test_a_recording_that_is_not_in_it(self, tmp_path):
         table = written(tmp_path / "labels.csv", self.BOTH)
-        with pytest.raises(DataError, match="nothing about eve, .* it has 'ann', 'ben'"):
+        with pytest.raises(DataError, match=r"nothing about eve, .* it has 'ann', 'ben'"):
             with_labels([recording("ann", 4), recording("eve", 4)], table)
 
     def test_two_files_about_one(self, tmp_path):
@@ -329,7 +329,7 @@ class TestWhose:
             with_labels([recording("ann", 4)], tmp_path)
 
     def test_no_labels_at_all(self, tmp_path):
-        with pytest.raises(DataError, match="nothing about ann, .* it has nothing"):
+        with pytest.raises(DataError, match=r"nothing about ann, .* it has nothing"):
             with_labels([recording("ann", 4)], tmp_path)
         with pytest.raises(DataError, match=r"missing\.csv: cannot be read"):
             with_labels([recording("ann", 4)], tmp_path / "missing.csv")

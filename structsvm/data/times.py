@@ -204,7 +204,7 @@ class TimeAxis:
         return later if later - self.values[-1] < first - found else found
 
     def past_midnight(self) -> TimeAxis:
-        """The times of a recording, those of a clock on days that follow where they pass midnight."""
+        """The times; those of a clock are on days that follow where they pass midnight."""
         if not (self.clock and self._holds_dates):
             return self
         steps = np.diff(self.values)
@@ -370,7 +370,7 @@ def first_of_no_time(column: Any) -> int:
 
 
 def _dates(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
-    """A column as dates in UTC, and whether the day is first and may not be; None if it has others."""
+    """A column as dates in UTC, and whether the day is first, and may not be; None of others."""
     pandas = require("pandas", "files", "reading tables")
     has_points = texts.str.match(DAY_FIRST).all()
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
