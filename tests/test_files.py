@@ -1,7 +1,5 @@
 """Recordings in files: what is read, and what a bad file is told."""
 
-import zipfile
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from structsvm.errors import DataError, DataWarning
 from structsvm.io import (
     Recording,
-    arrays_and_labels,
     read_recording,
     read_recordings,
     write_recording,
@@ -48,12 +45,6 @@ class TestWhatIsRead:
             np.testing.assert_array_equal(found.X, X)
             np.testing.assert_array_equal(found.y, Y)
 
-    def test_breakpoints_instead_of_labels(self, tmp_path):
-        np.savez(tmp_path / "one.npz", X=X, bkps=[2, 5, 6])
-        (found,) = read_recordings(tmp_path)
-        np.testing.assert_array_equal(found.y, [0, 0, 1, 1, 1, 2])
-        assert found.features == ("x0", "x1")
-
     def test_names_of_recordings_keep_their_zeros(self, tmp_path):
         """Which files of labels and of regions have."""
         file = text(tmp_path / "all.csv", "who,a,label\n007,1,0\n007,2,1\n7,3,0\n7,4,1\n")
@@ -82,12 +73,6 @@ class TestWhatIsRead:
         assert found.names == ("a", "b", "c")
         assert [path.name for path in found.skipped] == ["index.csv"]
 
-    def test_an_index_is_no_recording(self, tmp_path):
-        for name in ("one.csv", "two.csv"):
-            text(tmp_path / name, "a,label\n1,0\n2,1\n")
-        text(tmp_path / "index.csv", "file,subject\none.csv,anna\n")
-        assert [r.name for r in read_recordings(tmp_path)] == ["one", "two"]
-
     def test_names_are_as_long_as_they_must_be(self, tmp_path):
         for folder in ("anna", "ben"):
             (tmp_path / folder).mkdir()
@@ -95,14 +80,6 @@ class TestWhatIsRead:
         files = [tmp_path / "anna" / "walk.npz", tmp_path / "ben" / "walk.npz"]
         assert find_recordings(files).names == ("anna/walk", "ben/walk")
         assert find_recordings([files[0], tmp_path / "anna"]).names == ("walk",)
-
-    def test_real_recordings_as_they_are(self, shared_data):
-        recordings = read_recordings(shared_data / "har_spsw")
-        assert len(recordings) == 145
-        Xs, ys = arrays_and_labels(recordings)
-        assert {(X.shape[1], X.dtype) for X in Xs} == {(32, np.dtype(np.float64))}
-        assert all(X.shape[:1] == y.shape for X, y in zip(Xs, ys, strict=True))
-        assert recordings[0].features[0] == "phone.x_acc:mean"
 
 
 class TestWhatIsWritten:
@@ -199,15 +176,6 @@ class TestBadArchives:
         for content in (b"hello", file.with_suffix(".npy").read_bytes()):
             file.write_bytes(content)
             assert "no .npz file" in complaint(file)
-
-    def test_flipped_byte(self, tmp_path):
-        file = npz(tmp_path / "one.npz")
-        with zipfile.ZipFile(file) as archive:
-            place = archive.getinfo("X.npy").header_offset + 200
-        content = bytearray(file.read_bytes())
-        content[place] ^= 0xFF
-        file.write_bytes(bytes(content))
-        assert f"{file}: damaged" in complaint(file)
 
     def test_pickled_objects_are_never_loaded(self, tmp_path):
         class Bomb:

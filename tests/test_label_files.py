@@ -161,16 +161,6 @@ class TestSeveral:
         with pytest.raises(DataError, match=f"no {kind} 'third'; there is 'mine', 'other'"):
             read_intervals(path, **{kind: "third"})
 
-    def test_label_recordings(self, tmp_path, name, text, kind):
-        path = tmp_path / name
-        path.write_text(text)
-        seconds = TimeAxis("s", np.arange(10.0))
-        walk = Recording("walk", np.zeros((10, 1)), None, ("x",), time=seconds)
-        with pytest.raises(DataError, match=f"several {kind}s"):
-            with_labels([walk], path, outside="out")
-        (found,) = with_labels([walk], path, outside="out", **{kind: "mine"})
-        assert found.y.tolist() == ["graze"] * 4 + ["out"] * 4 + ["rest"] * 2
-
 
 def region(kind, labels, start=0, end=4):
     value = {"start": start, "end": end, kind: labels}
@@ -266,12 +256,6 @@ class TestChanges:
         (found,) = with_labels([recording("show", 8)], table)
         assert found.y.tolist() == [0, 0, 1, 1, 1, 2, 2, 2]
 
-    def test_samples_count_where_there_is_no_time(self, tmp_path):
-        (found,) = with_labels(
-            [recording("show", 5, time=False)], written(tmp_path / "a.tsv", "change\tby\n3\tann\n")
-        )
-        assert found.y.tolist() == [0, 0, 0, 1, 1]
-
     @pytest.mark.parametrize("text", ["change\n3.5\n", "start,end,label\n0,3.5,a\n3.5,5,b\n"])
     def test_seconds_where_there_is_no_time_are_told(self, tmp_path, text):
         table = written(tmp_path / "show.csv", text)
@@ -291,16 +275,6 @@ class TestChanges:
         ):
             (found,) = with_labels([recording("show", 4)], table)
         assert found.y.tolist() == [0, 0, 1, 1]
-
-
-class TestStretches:
-    def test_what_is_in_no_stretch_is_unlabelled_where_that_may_be(self, tmp_path):
-        table = written(tmp_path / "show.csv", "start,end,label\n0,2,talk\n3,5,music\n")
-        (found,) = with_labels([recording("show", 5)], table, blanks=True)
-        assert found.y[2] == -1
-        assert len(set(found.y.tolist())) == 3
-        with pytest.raises(DataError, match="1 of 5 samples are in no stretch, the first at sec"):
-            with_labels([recording("show", 5)], table)
 
 
 class TestWhose:
@@ -507,10 +481,6 @@ class TestLabels:
         assert labels_of(WALK, TIMES).labels == names
         filled = labels_of(WALK, TIMES, outside="else").labels
         assert filled == [name or "else" for name in names]
-
-    def test_dates_are_texts(self):
-        marked = [Interval("2024-05-01 00:00", "2024-05-01 05:00", "night")]
-        assert labels_of(marked, TimeAxis("when", HOURS)).labels == ["night"] * 5 + [None] * 15
 
     def test_near_changes_only_their_number_is_known(self):
         y = ["a"] * 6 + ["b"] * 8 + ["a"] * 6

@@ -192,16 +192,6 @@ class TestLinesThatAreNoRows:
         path = put(tmp_path, end.join([*rows, ""]).replace(",", separator))
         assert read_recording(path, time_column="t").X.tolist() == [[1.5], [2.5], [3.5]]
 
-    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-    @pytest.mark.parametrize("header", ["a,b,label ", " a ,b, label", "a,b,label\xa0"])
-    def test_blanks_around_names(self, tmp_path, header, end):
-        """The last column is where most tables have their labels, and it was not found."""
-        rows = [header, *("1,2,rest", "1,3,rest ", "4,2,walk", "4,3,walk")]
-        found = read_recording(put(tmp_path, end.join([*rows, ""])))
-        assert found.features == ("a", "b")
-        assert found.X[:, 1].tolist() == [2, 3, 2, 3]
-        assert list(found.y) == ["rest", "rest", "walk", "walk"]
-
     def test_what_mac_and_excel_put_beside_a_table(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "one.csv.zip", "w") as archive:
             archive.writestr("one.csv", TABLE)
@@ -259,13 +249,6 @@ class TestCompression:
 
 
 class TestKinds:
-    @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
-    def test_blanks_around_labels_are_none_of_them(self, tmp_path, kind):
-        """In sheets they were: a blank behind a name began a segment."""
-        frame = pd.DataFrame({"a": [1, 2, 4, 3], "label": ["rest", "rest ", " rest", "go"]})
-        found = read_recording(write(frame, tmp_path / f"one.{kind}"))
-        assert found.y.tolist() == ["rest"] * 3 + ["go"]
-
     @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
     @pytest.mark.parametrize("micro", [0, 500_000])
     def test_times_of_a_day(self, tmp_path, kind, micro):

@@ -67,11 +67,6 @@ def test_dates_of_all_centuries_are_themselves(tmp_path):
     assert time.sample_at("1492-10-12") == 1
 
 
-def test_dates_are_shown_as_they_were_written(tmp_path):
-    texts = DAYS.strftime("%d.%m.%Y %H:%M").tolist()
-    assert read(tmp_path, texts).time.text(5) == texts[5]
-
-
 def test_words_are_no_times(tmp_path):
     with pytest.warns(DataWarning, match="'step 0', row 0 .line 2., is neither a number nor"):
         recording = read(tmp_path, [f"step {t}" for t in range(200)])

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from structsvm.data.times import TimeAxis
 from structsvm.errors import DataError, printable
 from structsvm.io.options import FileOptions
-from structsvm.io.recording import Origin, listed, spelled
+from structsvm.io.recording import listed, spelled
 from structsvm.io.sniff import COMMA_NUMBER, COMMENT, decoded
 from structsvm.io.tables import EXCEL, read_frame
 from structsvm.partial_labels.labels import region_from
@@ -107,24 +107,22 @@ class LabelFile:
             raise DataError(f"{self.path}: cannot be read: {error}") from error
 
     @cached_property
-    def table(self) -> tuple[Any, Origin]:
-        """The frame of the table, after the lines that BORIS writes on the observation."""
+    def table(self) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+        """The header, after lines of BORIS on the observation; the line and cells of each row."""
         heads = (set(re.split("[\t,;]", line.strip())) for line in self.text.splitlines())
         before = next((k for k, names in enumerate(heads) if OF_BORIS <= names), 0)
         options = FileOptions(skip_lines=range(1, before + 1))
-        return read_frame(self.path, options, as_text=True)
+        frame, origin = read_frame(self.path, options, as_text=True)
+        rows = frame.fillna("").map(lambda value: uncell(str(value).strip())).to_dict("records")
+        return list(frame.columns), [(origin.line(k), row) for k, row in enumerate(rows)]
 
     @property
     def header(self) -> list[str]:
-        return [str(name) for name in self.table[0].columns]
+        return self.table[0]
 
     @property
-    def rows(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """The line of each row and its values by column, blank where the row is short."""
-        frame, origin = self.table
-        for k, row in enumerate(frame.itertuples(index=False, name=None)):
-            cells = ("" if value is None or value != value else str(value).strip() for value in row)
-            yield origin.line(k), dict(zip(self.header, map(uncell, cells), strict=True))
+    def rows(self) -> list[tuple[int, dict[str, str]]]:
+        return self.table[1]
 
     def time(self, line: int, text: str, column: str = "") -> float | str:
         """A time in seconds, in the form that it has or that its column says; or a date."""
@@ -168,13 +166,16 @@ def read_rows(
     except Exception as error:  # a foreign document can miss anything
         raise DataError(f"{path}: no {called}, or a damaged one: {error!r}") from error
     for row in rows:
-        found.setdefault(own_name if row.recording is None else row.recording, [])
+        found.setdefault(row.recording or own_name, [])
     for row in _chosen(path, rows, who, alone):
-        found[own_name if row.recording is None else row.recording].append(row)
-    names = {name: name_of(name) for name in found}
-    if len(set(names.values())) == len(names):
-        found = {names[name] if name != own_name else name: some for name, some in found.items()}
-    return {name: _without_points(some) for name, some in found.items()}
+        found[row.recording or own_name].append(row)
+    if called != "label track":
+        found = {
+            name: [r for r in some if r.start != r.end] or some for name, some in found.items()
+        }
+    names = {name: name if name == own_name else name_of(name) for name in found}
+    is_clear = len(set(names.values())) == len(names)
+    return {names[name]: some for name, some in found.items()} if is_clear else found
 
 
 def _chosen(
@@ -200,13 +201,6 @@ def _chosen(
     return left
 
 
-def _without_points(rows: list[Row]) -> list[Row]:
-    """The rows; of a table that has stretches, these."""
-    is_track = all(not row.who and row.recording is None for row in rows)
-    stretches = [row for row in rows if row.start != row.end]
-    return stretches if stretches and not is_track else rows
-
-
 def name_of(called: str) -> str:
     """The name of a recording that may be called by a path; a number after a point is no kind."""
     path = PurePosixPath(called)
@@ -230,19 +224,14 @@ def read_regions(
         )
     for line, row in file.rows:
         name, ends = spelled(row["recording"]), [row[start], row[end]]
-        axis = (times or {}).get(name)
         try:
-            if in_time and axis is None:
-                ends = [
-                    "0",
-                    "1",
-                ]  # whoever asks for the regions says that there is no such recording
-                if name in (times or {}):
+            if in_time:
+                axis = (times or {}).get(name)
+                if axis is None:
                     raise DataError(
-                        f"recording {name} has no times: name their column, time_column=, or give "
-                        "start and end in samples"
+                        f"recording {name!r} has no times, or is not there: name their column, "
+                        "time_column=, or give start and end in samples"
                     )
-            elif in_time and axis is not None:
                 ends = [str(axis.sample_at(file.time(line, moment))) for moment in ends]
             region = region_from([*ends, row["changes"]])
         except DataError as error:

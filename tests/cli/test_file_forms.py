@@ -212,18 +212,6 @@ def test_gaps_are_refused_or_filled_as_the_model_remembers(run, tmp_path, refuse
 class TestBadInput:
     """What is wrong with files and labels, each with the file's name and no traceback."""
 
-    @pytest.mark.parametrize(
-        ("content", "message"),
-        [
-            ("a,label\n1,0\n2,0\n3,0\n", "the recording has no change (T is 3): label at"),
-            ("a,label\n1,0\n", "the recording has no change (T is 1): label at"),
-            ("a,label\n1,0\n1,0\n1,1\n1,1\n", "every feature is constant in every recording"),
-        ],
-    )
-    def test_nothing_to_learn_from(self, refused, tmp_path, content, message):
-        file = table(tmp_path / "bad.csv", content)
-        assert message in refused(f"fit change-point {file} -o {tmp_path}/m")
-
     def test_what_a_problem_refuses_names_the_file(self, refused, tmp_path, monkeypatch):
         def refuse(self, y, n_samples):
             raise structsvm.errors.DataError("no such labels")

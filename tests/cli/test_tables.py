@@ -43,13 +43,6 @@ def run(tables, capsys, monkeypatch):
     return run
 
 
-def test_show_names_the_features(run):
-    report = json.loads(run("show m.structsvm --json"))
-    assert report["problem"]["name"] == "clustering"
-    assert report["problem"]["settings"]["cluster_count"] == "known"
-    assert {weight["feature"] for weight in report["weights"]} >= {"petal_length"}
-
-
 def test_evaluate_shows_the_adjusted_rand_index_and_no_f1(run):
     out = run("evaluate m.structsvm test.csv --set files.label_column=class")
     assert "adj. Rand" in out
@@ -88,12 +81,6 @@ def test_plot_draws_the_table(run, tables):
     run("plot m.structsvm -o weights.png")
     assert (tables / "table.png").stat().st_size > 10_000
     assert (tables / "weights.png").stat().st_size > 5_000
-
-
-def test_predict_says_where_the_clusters_of_one_table_are(tables, capsys, monkeypatch):
-    monkeypatch.chdir(tables)
-    assert main(["predict", "m.structsvm", "test.csv", "-o", "of-one"]) == 0
-    assert "clusters of 1 table are in of-one" in capsys.readouterr().err
 
 
 def test_the_number_of_clusters_that_nobody_gave_is_said(tables, capsys):
