@@ -153,14 +153,12 @@ def typed_problem(args: argparse.Namespace) -> PartitionProblem:
                 f"--missing mask is not for {name}: fill missing values in, or leave their rows out"
             )
         given["missing"] = "mask"
-    needed = {}
-    for one in fields(cls):
-        if one.init and one.default is MISSING and one.default_factory is MISSING:
-            if one.name not in given:
-                raise SettingsError(
-                    f"problem {name} needs a setting: give --set problem.{one.name}=VALUE"
-                )
-            needed[one.name] = given.pop(one.name)
+    required = [
+        one.name
+        for one in fields(cls)
+        if one.init and one.default is MISSING and one.default_factory is MISSING
+    ]
+    needed = {name: given.pop(name) for name in required if name in given}
     others = {f"problem__{setting.replace('.', '__')}": v for setting, v in given.items()}
     try:
         learner = MetricLearner(cls(**needed)).set_params(**others)

@@ -7,12 +7,12 @@ from structsvm.io.files import write_recording as write_recording
 from structsvm.io.image_folder import LabelledImage as LabelledImage
 from structsvm.io.image_folder import images_and_labels as images_and_labels
 from structsvm.io.image_folder import read_images as read_images
-from structsvm.io.intervals import Interval as Interval
 from structsvm.io.intervals import intervals_of as intervals_of
 from structsvm.io.intervals import labels_of as labels_of
 from structsvm.io.intervals import read_intervals as read_intervals
 from structsvm.io.intervals import with_labels as with_labels
 from structsvm.io.intervals import write_intervals as write_intervals
+from structsvm.io.label_files import Interval as Interval
 from structsvm.io.media import read_media as read_media
 from structsvm.io.options import FileOptions as FileOptions
 from structsvm.io.recording import Recording as Recording

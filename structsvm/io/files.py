@@ -328,11 +328,7 @@ def from_long(
     recording: str | None = None,
     time: str | None = None,
     label: str | None = None,
-    *,
-    features: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
-    missing: str = "error",
-    labels_are: str | None = None,
+    **options: Any,
 ) -> list[Recording]:
     """Split a long table into its recordings.
 
@@ -349,8 +345,8 @@ def from_long(
     label : str, optional
         Column of the labels; None takes "label" if there is such a column. Blank labels are the
         number -1, beside the others.
-    features, ignore, missing, labels_are
-        As in :class:`FileOptions`.
+    options
+        As in :class:`FileOptions`: ``features``, ``ignore``, ``missing``, ``labels_are``.
 
     Returns
     -------
@@ -390,19 +386,9 @@ def from_long(
         )
     if label is None and "label" in {*map(str, frame.columns), *map(str, frame.index.names)}:
         label = "label"
-    options = FileOptions(
-        label,
-        time,
-        recording,
-        labels_are=labels_are,
-        features=features or (),
-        ignore=ignore,
-        missing=missing,
-        blanks=True,
-        need_labels=False,
-    )
-    found = recordings_in(frame, Origin(Path("frame"), np.arange(len(frame))), "frame", options)
-    return cleaned([replace(one, source=None, origin=None) for one in found], options)
+    given = FileOptions(label, time, recording, blanks=True, need_labels=False, **options)
+    found = recordings_in(frame, Origin(Path("frame"), np.arange(len(frame))), "frame", given)
+    return cleaned([replace(one, source=None, origin=None) for one in found], given)
 
 
 class RecordingFiles:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from structsvm.data.samples import label_values, missing_labels, unlabelled
 from structsvm.data.times import TimeAxis, time_axis
 from structsvm.errors import DataError, DataWarning, SettingsError, printable, warn
-from structsvm.io.label_files import LABEL_KINDS, Row, name_of, read_rows
+from structsvm.io.label_files import LABEL_KINDS, Interval, name_of, read_rows
 from structsvm.io.recording import Recording, listed, spelled
 from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
@@ -31,24 +31,6 @@ TYPE = "timeserieslabels"  # the type of the labels of time series in Label Stud
 CHECK = "check the unit of time, and that the labels are of this recording"
 """What to do about intervals that are elsewhere than the samples."""
 NAME = "name recordings in a column 'recording' of a table, or call files like them"
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A stretch of time and its label.
-
-    Examples
-    --------
-    >>> from structsvm.io import Interval
-    >>> Interval(0.5, 2.0, "walk").label
-    'walk'
-    """
-
-    start: float | str
-    """In the time of the recording: a number, or a date as text."""
-    end: float | str
-    """The stretch ends before this time."""
-    label: str
 
 
 def labels_of(
@@ -239,10 +221,7 @@ def read_intervals(
     given = {"start": start, "end": end, "label": label, "recording": recording}
     columns = {key: value for key, value in given.items() if value is not None}
     who = {"subject": subject, "tier": tier, "annotator": annotator}
-    return {
-        name: [Interval(row.start, row.end, row.label) for row in rows]
-        for name, rows in read_rows(Path(path), columns, who).items()
-    }
+    return read_rows(Path(path), columns, who)
 
 
 def write_intervals(
@@ -362,7 +341,7 @@ def with_labels(
     [0, 0, 1, 1, 2, 2]
     """
     path, who = Path(path), {"subject": subject, "tier": tier, "annotator": annotator}
-    marks: dict[str, list[Row]] = {}
+    marks: dict[str, list[Interval]] = {}
     files = label_files(path)
     for file in files:
         for name, rows in read_rows(file, {}, who, alone=len(files) == 1).items():
@@ -390,7 +369,7 @@ def label_files(path: Path) -> list[Path]:
 
 
 def _called(
-    recordings: Sequence[Recording], marks: Mapping[str, list[Row]], path: Path
+    recordings: Sequence[Recording], marks: Mapping[str, list[Interval]], path: Path
 ) -> list[str]:
     """What each recording is called in the files of labels."""
     of_each: list[str] = []
@@ -423,7 +402,7 @@ def _called(
 
 
 def _labels(
-    recording: Recording, marks: list[Row], blanks: bool, outside: str | None
+    recording: Recording, marks: list[Interval], blanks: bool, outside: str | None
 ) -> tuple[NDArray[Any], str]:
     """A label for each sample: names where there are stretches, else numbers of segments."""
     axis = recording.time
@@ -439,8 +418,7 @@ def _labels(
             )
     if all(mark.start == mark.end for mark in marks):
         return _segments([mark.start for mark in marks], axis), ""
-    stretches = [Interval(mark.start, mark.end, mark.label) for mark in marks]
-    placed, misplaced = _placed(stretches, axis, outside)
+    placed, misplaced = _placed(marks, axis, outside)
     known = ~missing_labels(placed)
     if known.all():
         return np.array(placed.tolist()), misplaced

@@ -70,11 +70,29 @@ PRAAT = re.compile(r'"((?:[^"]|"")*)"|(?<![\w\[.])(-?\d+(?:\.\d+)?(?:[eE][-+]?\d
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A stretch of time and its label.
+
+    Examples
+    --------
+    >>> from structsvm.io import Interval
+    >>> Interval(0.5, 2.0, "walk").label
+    'walk'
+    """
+
+    start: float | str
+    """In the time of the recording: a number, or a date as text."""
+    end: float | str
+    """The stretch ends before this time."""
+    label: str
+
+
+@dataclass(frozen=True)
 class Row:
-    """A stretch of time and its label; a point where it ends as it starts."""
+    """A stretch of time and whose label it has; a point where it ends as it starts."""
 
     start: Any
-    """A number, or a date as text; None in the only row of a recording without labels."""
+    """None in the only row of a recording without labels."""
     end: Any
     label: str
     recording: str | None = None
@@ -151,10 +169,10 @@ def read_rows(
     who: Mapping[str, str | None],
     *,
     alone: bool = True,
-) -> dict[str, list[Row]]:
-    """The rows of one tier, subject and annotator for each recording, by its name."""
+) -> dict[str, list[Interval]]:
+    """The stretches of one tier, subject and annotator for each recording, by its name."""
     file = LabelFile(path, columns)
-    own_name, found = printable(path.stem), dict[str, list[Row]]()
+    own_name, found = printable(path.stem), dict[str, list[Interval]]()
     called = "table"
     try:
         called, read = next(
@@ -168,7 +186,7 @@ def read_rows(
     for row in rows:
         found.setdefault(row.recording or own_name, [])
     for row in _chosen(path, rows, who, alone):
-        found[row.recording or own_name].append(row)
+        found[row.recording or own_name].append(Interval(row.start, row.end, row.label))
     if called != "label track":
         found = {
             name: [r for r in some if r.start != r.end] or some for name, some in found.items()

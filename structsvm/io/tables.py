@@ -66,23 +66,16 @@ def read_frame(
 
 
 def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
-    """The first sheet; a warning says so where there are more. Empty rows at its ends are none."""
+    """The first sheet, without empty rows at its ends."""
     pandas = require("pandas", "files", "reading .xlsx files")
     require("openpyxl", "excel", "reading .xlsx files")
     with zipfile.ZipFile(path) as archive:
         expanded = sum(info.file_size for info in archive.infolist())
     limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
     with pandas.ExcelFile(path, engine="openpyxl") as book:
-        sheets = [str(name) for name in book.sheet_names]
         reading: dict[str, Any] = {"dtype": str} if as_text else {"na_values": [""]}
         reading |= {"header": None, "keep_default_na": False}
         cells = pandas.read_excel(book, **reading)
-    if len(sheets) > 1 and not as_text:
-        warn(
-            f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
-            "of their own if they are recordings too",
-            DataWarning,
-        )
     lines = np.arange(1, len(cells) + 1)
     left = ~np.isin(lines, options.skip_lines)
     there = left & ~(cells.isna() | (cells == "")).all(axis=1).to_numpy()
