@@ -36,7 +36,6 @@ __all__ = [
 DEFAULT_SOLVERS = ("cutting-plane", "cutting-plane/clarabel", "one-slack", "frank-wolfe")
 DEFAULT_DESCENTS = ("quasi-newton", "cccp")
 """The same for objectives that are not convex."""
-AXES = ("seconds", "oracle_calls")
 COLUMNS = ("solver", "iteration", "seconds", "oracle_calls", "lower", "upper", "gap", "n_cuts")
 
 
@@ -52,8 +51,8 @@ class Comparison:
     def __repr__(self) -> str:
         """Where each solver ended, a line each."""
         reached = "gap {gap:.1e}" if self.is_convex else "objective {upper:.6g}"
-        line = "{solver}: " + reached + " after {seconds:.2f} s and {oracle_calls} oracle calls"
-        ends = [f"{line.format(**row)}, {row['status']}" for row in self.summary()]
+        line = f"{{solver}}: {reached} after {{seconds:.2f}} s, {{oracle_calls}} calls, {{status}}"
+        ends = [line.format(**row) for row in self.summary()]
         return "\n".join([*ends, *(f"{name}: {why}" for name, why in self.refused.items())])
 
     @property
@@ -95,24 +94,20 @@ class Comparison:
 
         Parameters
         ----------
-        against : {"seconds", "oracle_calls", None}
-            None draws both, side by side, in a new figure.
+        against : {"iteration", "seconds", "oracle_calls", None}
+            None draws the last two, side by side, in a new figure.
         ax : matplotlib Axes, optional
-            Where to draw; the current axes otherwise. Not with ``against=None``.
+            Where to draw against one of them.
 
         Returns
         -------
         Axes, or an array of two
         """
+        if against is not None or ax is not None:
+            return plot_gap(self.solutions, against=str(against), ax=ax)
         pyplot = require("matplotlib.pyplot", "plot", "plotting")
-        if against is None and ax is None:
-            figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
-            return plot_gap_twice(self.solutions, figure)
-        if against not in AXES:
-            raise SettingsError(
-                f"against must be one of {sorted(AXES)}, or None without ax, got {against!r}"
-            )
-        return plot_gap(self.solutions, against=against, ax=pyplot.gca() if ax is None else ax)
+        figure = pyplot.figure(figsize=(9.0, 4.0), layout="constrained")
+        return plot_gap_twice(self.solutions, figure)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON: solvers, iterations, refused; None for infinity."""
@@ -202,15 +197,11 @@ def compare_on(
         If a given solver does not suit the problem; this is checked first.
     """
     stopping = stopping or Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
-    usual = DEFAULT_SOLVERS if risk.outline.is_convex else DEFAULT_DESCENTS
-    asked: Sequence[str] | Mapping[str, Solver] = usual if solvers is None else solvers
+    convex = risk.outline.is_convex
+    asked: Any = (DEFAULT_SOLVERS if convex else DEFAULT_DESCENTS) if solvers is None else solvers
     if isinstance(asked, str) or not len(asked):
         raise SettingsError(f"solvers must be one or more names or solvers, got {asked!r}")
     if not isinstance(asked, Mapping):
-        if any(isinstance(name, Solver) for name in asked):
-            raise SettingsError(
-                "solvers of your own need names: give a mapping, such as {'mine': Mine()}"
-            )
         asked = {name: solver_named(name, stopping) for name in asked}
     refused: dict[str, str] = {}
     for name, solver in asked.items():
@@ -222,10 +213,9 @@ def compare_on(
             refused[name] = str(error)
     with single_threaded():
         # Once without a clock: the first call of an oracle may compile it.
-        solver_from("auto", Stopping(max_iter=1), convex=risk.outline.is_convex).solve(risk)
+        solver_from("auto", Stopping(max_iter=1), convex=convex).solve(risk)
         suited = [(name, solver) for name, solver in asked.items() if name not in refused]
-        runs = stage("solvers", suited)
-        solutions = {name: solver.solve(risk) for name, solver in runs}
+        solutions = {name: solver.solve(risk) for name, solver in stage("solvers", suited)}
     for (name, low), (other, high) in itertools.permutations(solutions.items(), 2):
         rounding = ADMISSIBLE * (abs(low.lower) + abs(high.upper))
         if low.lower > high.certified_upper + rounding:
@@ -243,8 +233,10 @@ def solver_named(name: str, stopping: Stopping) -> Solver:
     Raises
     ------
     SettingsError
-        If no solver or master has that name; the message lists the known ones.
+        If no solver or master has that name, or a solver of your own is given without one.
     """
+    if not isinstance(name, str):
+        raise SettingsError("solvers of your own need names: give a mapping, {'mine': Mine()}")
     method, _, master = name.partition("/")
     convex = method not in DEFAULT_DESCENTS
     return solver_from(method, stopping, master or "auto", convex=convex)

@@ -66,8 +66,7 @@ class BlindSegmenter(Segmenter):
 class EqualSegments(BlindSegmenter):
     """Segments of equal length, whatever is in the recording.
 
-    The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, among
-    lengths that grow geometrically up to the longest of them, which means no change at all. Labels
+    The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings. Labels
     that follow from the features are found with less loss than this; where nothing beats it, the
     features say nothing of the labels.
 

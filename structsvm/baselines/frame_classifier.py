@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from structsvm.baselines.segmenter import (
     FrameSegmenter,
-    Stretch,
     ends_of,
     mean_loss,
     stretches_to_tune_on,
@@ -47,10 +46,10 @@ class FrameClassifier(FrameSegmenter):
     """A classifier that names every sample, with smoothed names.
 
     The names of a recording maximise the sum of ``log(p + smoothing)`` over its samples minus a
-    price for each change: the one with the smallest mean loss ``|M - M_i|_F^2`` on the training
-    recordings, each scored by a classifier that has not seen it, nor its group; with a single group
-    it is 3. Other recordings are named by the mean of the probabilities of these classifiers and of
-    one that learned from all. It needs the names of the states, and knows no others.
+    price for each change, the one with the smallest mean loss ``|M - M_i|_F^2`` on the training
+    recordings, each scored by a classifier that has not seen it, nor its group. Other recordings
+    are named by the mean of the probabilities of these classifiers and of one that learned from
+    all. It needs the names of the states, and knows no others.
 
     Parameters
     ----------
@@ -124,10 +123,8 @@ class FrameClassifier(FrameSegmenter):
 
         Raises
         ------
-        SettingsError
-            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
-        DataError
-            When names are missing, or no two samples next to each other have one.
+        SettingsError, DataError
+            When a parameter cannot be used, or no two samples next to each other have names.
         LearningError
             When the classifier fails, naming the fold.
         """
@@ -143,19 +140,16 @@ class FrameClassifier(FrameSegmenter):
         self.prices_, self.losses_ = np.array([USUAL_PRICE]), np.array([np.nan])
         held_out, self.model_ = recipe.learn(arrays, states, groups)
         if held_out is not None:
-            self.prices_, self.losses_ = prices, self._losses(held_out, known, prices)
+            scores = [np.log(part.of(held_out) + self.smoothing) for part in known]
+            found = ([ends_of(best_path(L, price)) for L in scores] for price in prices.tolist())
+            truths = [part.truth for part in known]
+            self.prices_ = prices
+            self.losses_ = np.array([mean_loss(truths, ends) for ends in found])
         self.classes_, self.n_features_in_ = states.classes, int(arrays[0].shape[1])
         # Of prices that do equally well the largest, which says the least.
         best = np.flatnonzero(self.losses_ == self.losses_.min()) if self.losses_.size > 1 else [0]
         self.price_ = float(self.prices_[best[-1]])
         return self
-
-    def _losses(self, held_out: list[Floats], known: list[Stretch], prices: Floats) -> Floats:
-        """The mean loss of each price on what is known of held-out recordings."""
-        scores = [np.log(part.of(held_out) + self.smoothing) for part in known]
-        truths = [part.truth for part in known]
-        found = ([ends_of(best_path(L, price)) for L in scores] for price in prices.tolist())
-        return np.array([mean_loss(truths, each) for each in found])
 
     def predict_proba(self, Xs: Sequence[Floats]) -> list[Floats]:
         """Probabilities of the states ``classes_`` at each sample, not smoothed, (T_i, C) each."""
@@ -175,11 +169,7 @@ class FrameClassifier(FrameSegmenter):
     def predict_segments(
         self, Xs: Sequence[Floats], n_clusters: Counts = None
     ) -> list[list[dict[str, Any]]]:
-        """Return a table of segments for each recording: start, end, state and probability.
-
-        The probability is that of the state, not smoothed, on average over the segment; as
-        :meth:`structsvm.MetricLearner.predict_segments`.
-        """
+        """Return a table of segments for each recording: start, end, state, mean probability."""
         tables = []
         for p, K in with_counts(self.predict_proba(Xs), n_clusters):
             path = self._path(p, K)
@@ -311,10 +301,8 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
     The classifier sees, for each sample, the means of the windows before and after it, how they
     differ, and the samples next to it; it learns whether a segment begins within ``tolerance``
     samples. Its probabilities are added over a few samples with falling weights; a boundary is a
-    peak of the sums above a threshold. Spread, threshold and distance between peaks are those with
-    the smallest mean loss ``|M - M_i|_F^2`` on the training recordings, each scored by a classifier
-    that has not seen it, nor its group; with a single group they are 3, 0.5 and 5. Other recordings
-    are scored by the mean of these classifiers and of one that learned from all.
+    peak of the sums above a threshold. Spread, threshold and distance between peaks are chosen on
+    held-out recordings, as the price of :class:`FrameClassifier` is.
 
     Parameters
     ----------

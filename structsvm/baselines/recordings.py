@@ -132,18 +132,15 @@ def candidates_for_new_states(found: Sequence[Candidate]) -> list[Candidate]:
 def are_names(samples: Sequence[Sample], labels: Sequence[Any]) -> bool:
     """Whether labels are names of states that several recordings have, and not numbers in order."""
     vectors = [_vector(y, x.n_samples) for x, y in zip(samples, labels, strict=True)]
-    without = [i for i, y in enumerate(vectors) if y is None]
-    states = [_states(y) for y in vectors if y is not None]
-    if all(_is_counted(found) for found in states):
+    states = {i: _states(y) for i, y in enumerate(vectors) if y is not None}
+    counts = occurrences(states.values())
+    if all(map(_is_counted, states.values())) or len(counts) < 2 or max(counts.values()) < 2:
         return False
-    counts = occurrences(states)
-    if len(counts) < 2 or max(counts.values()) < 2:
-        return False
+    without = [i for i in range(len(vectors)) if i not in states]
     if without:
-        named = next(i for i, y in enumerate(vectors) if y is not None)
         warn(
-            f"recording {named} has names of states and recording {without[0]} has breakpoints: "
-            "classifiers of samples need names in all of them, and are left out",
+            f"recording {next(iter(states))} has names of states and recording {without[0]} has "
+            "breakpoints: classifiers of samples need names in all of them, and are left out",
             DataWarning,
         )
     return not without
@@ -184,7 +181,6 @@ def _is_counted(states: Sequence[Any]) -> bool:
 
 
 def _is_full(y: Any, T: int) -> bool:
-    if getattr(y, "labels", y) is None:
-        return False
     vector = _vector(y, T)
-    return vector is None or not any(is_missing(name) for name in vector.tolist())
+    known = vector is None or not any(map(is_missing, vector.tolist()))
+    return getattr(y, "labels", y) is not None and known

@@ -44,10 +44,9 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
     """A classifier that names every node of graphs or images.
 
     A node, such as a superpixel, has the region that is most probable for it; no cut is made. Of
-    two regions, the second, by order of names, is where its probability is above a threshold: of
-    those whose mean loss ``|M - M_i|_F^2`` on images that the classifier has not seen is within one
-    standard error of the best, the one nearest to 0.5. It needs names of regions that mean the same
-    in all images, such as masks, and knows no others.
+    two regions, the second, by order of names, is where its probability is above a threshold:
+    nearest to 0.5 of those within one standard error of the best on held-out images. It needs names
+    of regions that mean the same in all images, such as masks, and knows no others.
 
     Parameters
     ----------
@@ -113,29 +112,28 @@ class RegionClassifier(BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        SettingsError
-            When a parameter has a value it cannot have, or the classifier has no ``predict_proba``.
-        DataError
-            When labels cannot be read, or name fewer than two regions.
+        SettingsError, DataError
+            When a parameter cannot be used, or labels name fewer than two regions.
         LearningError
             When the classifier fails, naming the fold.
         """
         recipe, graphs = region_recipe(self), self._graphs(Xs)
-        arrays = read_recordings([_features(x) for x in graphs])
-        names = [] if ys is None else list(ys)
+        arrays, names = (
+            read_recordings([_features(x) for x in graphs]),
+            [] if ys is None else list(ys),
+        )
         if len(names) == len(graphs):
             pairs = zip(names, graphs, strict=True)
             names = [node_names(y, x) if isinstance(x, FeatureGraph) else y for y, x in pairs]
         regions = States.read(names, arrays, recipe.owner, recipe.words)
         self.thresholds_, self.losses_ = np.array([USUAL_THRESHOLD]), np.array([np.nan])
         self.threshold_ = USUAL_THRESHOLD
-        held_out = None
         if regions.n_classes == 2:
             held_out, self.model_ = recipe.learn(arrays, regions, groups)
+            if held_out is not None:
+                self._tune(held_out, regions)
         else:
             self.model_ = recipe.fit(arrays, regions, groups)
-        if held_out is not None:
-            self._tune(held_out, regions)
         self.classes_, self.n_features_in_ = regions.classes, int(arrays[0].shape[1])
         return self
 

@@ -22,7 +22,8 @@ from structsvm.support.checks import refuse_unlisted
 from structsvm.support.quiet import without_warnings
 from structsvm.support.tables import each_in_order
 
-KINDS = ("lda", "centroid", "forest")
+KINDS = {"lda": "lda-classifier", "centroid": "nearest-centroid", "forest": "forest-classifier"}
+"""What baselines of each kind are called."""
 
 
 class RowClassifier(BaseEstimator):  # type: ignore[misc]
@@ -67,12 +68,10 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        SettingsError
-            When there is no such kind of classifier.
-        DataError
-            When the labels do not name two classes of rows at least.
+        SettingsError, DataError
+            When there is no such kind, or the labels do not name two classes of rows at least.
         """
-        refuse_unlisted("kind", self.kind, KINDS)
+        refuse_unlisted("kind", self.kind, tuple(KINDS))
         X, labels = np.vstack(Xs), each_in_order(ys, Xs)
         y = np.concatenate([label_values(one) for one in labels])
         if len(X) != len(y) or np.unique(y).size < 2:
@@ -80,13 +79,12 @@ class RowClassifier(BaseEstimator):  # type: ignore[misc]
                 f"{len(X)} rows with {len(y)} labels of {np.unique(y).size} classes: a classifier "
                 "needs one label for each row, and two classes"
             )
-        classifier: Any = LinearDiscriminantAnalysis()
-        if self.kind == "centroid":
-            classifier = NearestCentroid()
         if self.kind == "forest":
             from sklearn.ensemble import RandomForestClassifier  # takes long to import
 
-            classifier = RandomForestClassifier(random_state=0)
+            classifier: Any = RandomForestClassifier(random_state=0)
+        else:
+            classifier = LinearDiscriminantAnalysis() if self.kind == "lda" else NearestCentroid()
         # A column that never varies within a class does the nearest centre no harm.
         with without_warnings(UserWarning, beginning="self.within_class_std_dev_"):
             steps = [("scale", StandardScaler()), ("classify", classifier)]
@@ -117,5 +115,4 @@ def baselines_of_tables(labels: Sequence[Any]) -> list[Baseline]:
         classes.add(frozenset(values.tolist()))
     if len(classes) != 1 or len(next(iter(classes))) < 2:
         return []
-    names = {"lda": "lda-classifier", "centroid": "nearest-centroid", "forest": "forest-classifier"}
-    return [Baseline(name, RowClassifier(kind)) for kind, name in names.items()]
+    return [Baseline(name, RowClassifier(kind)) for kind, name in KINDS.items()]

@@ -83,15 +83,7 @@ Found = Iterator[tuple[str, str, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that makes a fit poor, or its figures better than they will be on new samples.
-
-    Examples
-    --------
-    >>> from structsvm.diagnosis import Finding
-    >>> finding = Finding("copies", "2 recordings are the same", "keep one", {"names": ["a", "b"]})
-    >>> finding.kind, finding.values["names"]
-    ('copies', ['a', 'b'])
-    """
+    """Something that makes a fit poor, or its figures better than they will be on new samples."""
 
     kind: str
     """One of :attr:`Diagnosis.checked`."""
@@ -109,14 +101,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found, and what was looked for; ``print`` it.
-
-    Examples
-    --------
-    >>> from structsvm.diagnosis import Diagnosis
-    >>> print(Diagnosis((), ("certificate", "few labels")))
-    nothing was found; looked for: certificate, few labels
-    """
+    """What was found, and what was looked for; ``print`` it."""
 
     findings: tuple[Finding, ...]
     """The worst first, in the order of what was looked for."""

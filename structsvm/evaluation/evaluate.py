@@ -334,11 +334,8 @@ def evaluate(
     """Compare the learned metric with the untrained one and with baselines on held-out samples.
 
     Other metrics, and the classifiers of :mod:`structsvm.baselines`, are compared if
-    ``fit(..., baselines=)`` has tuned them on the training labels. If the labels are names of
-    states, and the learner has features that score states
-    (:class:`~structsvm.features.StateScores`), or a baseline has ``predict_states`` and
-    ``classes_``, the predicted names are evaluated as well: accuracy and macro F1 over all items
-    with a name, and the confusion matrix.
+    ``fit(..., baselines=)`` has tuned them on the training labels. Names of states are evaluated as
+    well if the learner or a baseline predicts them: accuracy, macro F1 and the confusion matrix.
 
     Parameters
     ----------
@@ -355,9 +352,8 @@ def evaluate(
     names : sequence of str, optional
         Names of the samples; by default their numbers.
     baselines : mapping of fitted estimators by name, optional
-        Other methods, fitted to the same training recordings. Each has ``predict(Xs)``, which
-        returns a label for each item of each sample, and takes the numbers of clusters as its
-        second argument if ``n_clusters`` is given. The verdict uses these names.
+        Other methods. Each has ``predict(Xs)``, which returns a label for each item of each sample,
+        and takes the numbers of clusters as its second argument if ``n_clusters`` is given.
     measured : sequence of Sample, optional
         The same samples as they were read already, by the command line.
     unseen_states : {"refuse", "count"}
@@ -366,10 +362,9 @@ def evaluate(
         Group of each sample (person, machine, ...), which the verdict treats as independent.
     split : {None, "rows", "clusters", "auto"}
         Evaluate parts of a single table: up to ten groups of its rows, or some of its clusters at a
-        time. "auto" is the question that the learner was made for. If it was fitted on this table
-        alone, each part is clustered by a metric learned from the rest, with the same settings and
-        baselines; otherwise with the learner as it is. Only ``n_clusters``, by default the number
-        of the labels, and ``tolerance`` apply as well.
+        time; "auto" is the question that the learner was made for. If it was fitted on this table
+        alone, each part is clustered by a metric learned from the rest. Only ``n_clusters``, by
+        default the number of the labels, and ``tolerance`` apply as well.
 
     Returns
     -------

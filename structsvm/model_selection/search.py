@@ -62,9 +62,8 @@ __all__ = ["MetricLearnerCV"]
 WHOLE = "tables"
 """What is asked about tables if they are held out as a whole."""
 REUSED_FROM = 3
-"""Folds of the choice from which on they serve the features of the final metric too, whose own
-would be five. Measured on people held out from har_spsw: the loss of three is 0.016 +- 0.025 above
-that of five, which take three more fits of every classifier."""
+"""Folds of the choice from which on they serve the features of the final metric too. Measured on
+people held out from har_spsw: the loss of three is 0.016 +- 0.025 above that of five of its own."""
 CHOOSING = 0.9
 """What part of the time goes into choosing, about; the rest into learning the choice."""
 
@@ -80,30 +79,25 @@ class MetricLearnerCV(ProblemParameters):
     ----------
     problem : PartitionProblem, default ``ChangePoint()``
     candidates : sequence of str or Candidate, optional
-        Names of candidates: "untrained", other baselines such as "rca", and at least one learned
-        metric, such as "diagonal" or "full". A :class:`~structsvm.partitions.Candidate` may have
-        other settings. None takes the candidates of the problem.
+        "untrained", other baselines such as "rca", and at least one learned metric, such as
+        "diagonal" or "full"; a :class:`~structsvm.partitions.Candidate` has settings of its own.
+        None takes the candidates of the problem.
     lams : sequence of float, optional
         Strengths of the regularizer of the learned candidates. None takes those of the problem.
     cv : int or splitter, optional
-        Number of folds, or a scikit-learn splitter that holds every sample out once. With
-        ``groups``, a group is never split. None is 5, or 3 if clusters are held out.
+        Number of folds, or a scikit-learn splitter that holds every sample out once. None is 5, or
+        3 if clusters are held out.
     split : {None, "rows", "clusters", "states"}
-        What is held out: whole samples (None); groups of rows of the known clusters of tables
-        ("rows"), or all rows of some clusters ("clusters", at least two at a time, in several draws
-        of ``cv`` folds), for which one table is enough; or whole recordings while one of their
-        named states is unlabelled in the others ("states", one after the other).
+        What is held out: whole samples; groups of rows of the known clusters of tables, or all rows
+        of some clusters, for which one table is enough; or whole recordings while one of their
+        named states is unlabelled in the others.
     n_clusters : {None, "true"}
-        With None, the verdict is about partitions whose number of clusters follows from the
-        calibrated price; with "true", about partitions with the number of clusters of the labels.
-        Candidates are chosen by the mean loss of both, which is less noisy than either, or with the
-        number of the labels alone if the problem takes it for known.
+        Whether the verdict is about as many clusters as the calibrated price gives, or as the
+        labels have. Candidates are chosen by the mean loss of both, which is less noisy than
+        either, or with the number of the labels if the problem takes it for known.
     rule : {None, "one_se", "min"}
         Choose the simplest candidate within one standard error of the best, or the best. None is
-        "min" if clusters or states are held out, and "one_se" otherwise. A large ``lam`` is simpler
-        than a small one of the same kind of metric, and candidates that are not learned are simpler
-        than learned ones; diagonal and full metrics are compared by their means. A consensus is
-        chosen in place of a member that is not better by more than one standard error.
+        "min" if clusters or states are held out, and "one_se" otherwise.
     choose_from : {"metrics", "all"}
         Whether ``best_estimator_`` is the best learned metric, or the best of all candidates, which
         may be the untrained metric, a classifier or the consensus.
@@ -121,13 +115,10 @@ class MetricLearnerCV(ProblemParameters):
         ``predict`` and its relatives at least.
     best_learner_ : MetricLearner
         The best learned candidate, whatever ``choose_from`` is.
-    best_candidate_ : str
-        The best candidate of all: for example "untrained" if learning does not pay, or "consensus"
-        if a metric and classifiers are best together.
-    best_learned_ : str
-        The name of the best learned candidate.
+    best_candidate_, best_learned_ : str
+        The names of the best candidate of all, such as "untrained", and of the best learned one.
     best_lam_ : float
-        Its ``lam``.
+        ``lam`` of the best learned candidate.
     verdict_ : Verdict
         The gain of learning on held-out recordings, including the choice; ``print`` it.
     cv_results_ : dict of lists
@@ -143,8 +134,7 @@ class MetricLearnerCV(ProblemParameters):
     -----
     The losses behind ``verdict_`` are those of the candidate that the *other* folds choose, so that
     choosing among many values of ``lam`` does not bias them. Groups, or else recordings, are taken
-    to be independent. In each fold, the values of ``lam`` are fitted in decreasing order, each
-    starting from the cuts of the previous one; every fit has its own certificate.
+    to be independent.
 
     Examples
     --------

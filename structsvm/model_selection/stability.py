@@ -152,8 +152,7 @@ def margin_rates(
 ) -> MarginRates:
     """Estimate from labelled recordings how often changes of a given margin are right.
 
-    Every recording is segmented by a metric learned, with the same settings, from the recordings of
-    the other folds; margins are in units of each metric's own price. Assign the result to
+    Every recording is segmented by a metric learned from the other folds. Assign the result to
     ``learner.margin_rates_``: :meth:`MetricLearner.predict_segments` then gives a rate for each
     change, and model files store it.
 
@@ -165,7 +164,7 @@ def margin_rates(
     groups : sequence of length N, optional
         Group of each recording, which is held out as a whole.
     cv : int or splitter
-        As for :class:`MetricLearnerCV`; it takes as many fits as there are folds.
+        As for :class:`MetricLearnerCV`.
     tolerance : int
         A change is right if a labelled one is within so many samples; the margin is against the
         best segmentation without a change within so many samples.
