@@ -66,9 +66,8 @@ class BlindSegmenter(Segmenter):
 class EqualSegments(BlindSegmenter):
     """Segments of equal length, whatever is in the recording.
 
-    The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings. Labels
-    that follow from the features are found with less loss than this; where nothing beats it, the
-    features say nothing of the labels.
+    The length is that of the smallest mean loss ``|M - M_i|_F^2`` on the training recordings.
+    Where nothing beats it, the features say nothing of the labels.
 
     Attributes
     ----------
