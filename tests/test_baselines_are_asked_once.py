@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from structsvm import ChangePoint, MetricLearner, evaluate
+from structsvm import MetricLearner, evaluate
 from structsvm.baselines import FrameClassifier
-from structsvm.learner.baselines import ask, partition_with
-from structsvm.learner.steps import as_measured
+from structsvm.learner.baselines import partition_with
 from structsvm.plotting.report.held_out import HeldOut
 
 NAMES = np.repeat(["rest", "walk", "rest"], [10, 15, 10])
@@ -42,14 +41,3 @@ def test_in_an_evaluation(asked, judge, n_clusters):
         np.testing.assert_array_equal(M.labels, labels)
     scores = [sample.scores["frame-logistic"] for sample in evaluation.samples]
     assert all(score["accuracy"] > 0.8 for score in scores)
-
-
-def test_what_is_missing_is_filled_whatever_it_is_asked():
-    Xs = recordings(5)
-    Xs[0][3, 1] = np.nan
-    learner = MetricLearner(ChangePoint(missing="mask"), metric="diagonal")
-    learner.fit(Xs, [NAMES] * 5, baselines=["frame-logistic"])
-    baseline, measured = learner.baselines_["frame-logistic"], as_measured(learner, Xs)
-    tables = ask(baseline, "predict_segments", measured, None)
-    found = partition_with(learner, "frame-logistic", Xs)
-    assert [[row["end"] for row in table] for table in tables] == [M.breakpoints for M in found]

@@ -103,19 +103,6 @@ def test_the_losses_of_a_candidate_are_those_of_its_own_learner(data):
     np.testing.assert_allclose(model.losses_[test, 1], losses)
 
 
-def test_features_are_made_once_for_all_that_share_them(data):
-    calls = []
-    twice = Counting(calls)
-    kinds = [
-        Candidate(name, settings={"metric": name, "features": twice})
-        for name in ("diagonal", "full")
-    ]
-    wide = [Candidate(f"wide-{c.name}", settings=c.settings) for c in kinds]
-    search("diagonal", *wide).choose(*data, groups=list("aabbcc"))
-    assert sorted(n for n, _ in calls) == [2, 4]
-    assert sorted(name for _, groups in calls for name in groups) == list("aabbcc")
-
-
 def test_features_that_fail_in_a_fold_are_named_and_out_of_the_question(data):
     odd = Candidate("odd", settings={"metric": "diagonal", "features": Counting([], True)})
     with pytest.warns(DataWarning, match=r"odd is not compared: it cannot \(fold 0\)"):
@@ -186,9 +173,3 @@ def test_what_is_best_of_all_gives_its_own_names_or_those_of_the_learned_scores(
     (names, _), (ends, _) = best.predict_states(Xs[:2]), best.predict_breakpoints(Xs[:2])
     assert set(np.flatnonzero(names[1:] != names[:-1]) + 1) <= set(ends)
     assert best.predict_segments({"a": Xs[0]})["a"][-1]["end"] == 30
-
-
-def test_where_nothing_knows_names_the_error_says_so(data):
-    found = search("diagonal", BOUNDS).fit(*data)
-    with pytest.raises(SettingsError, match="bounds knows no names of states, nor does"):
-        ChosenBaseline(found.best_estimator_, "bounds").predict_states(data[0][:1])

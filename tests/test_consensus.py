@@ -16,7 +16,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError, VerdictWarni
 from structsvm.evaluation.contrast import Contrast
 from structsvm.evaluation.verdict import Verdict
 from structsvm.features import Lags
-from structsvm.learner.baselines import estimators_in, partition_with
+from structsvm.learner.baselines import partition_with
 from structsvm.learner.steps import encode
 from structsvm.model_selection.search import ChosenBaseline
 from structsvm.partitions import Baseline, Candidate
@@ -81,11 +81,6 @@ def test_what_two_of_three_see_is_kept() -> None:
     assert nearest_segmentation(ends, np.array([1.0, 9.0, 1.0])) == [31, 100]
 
 
-def test_recordings_of_different_lengths_have_none() -> None:
-    with pytest.raises(DataError, match=r"of \[5, 6\] samples"):
-        nearest_segmentation([[5], [6]], np.ones(2))
-
-
 def test_it_segments_and_names(data, fitted) -> None:
     Xs, ys = data
     (ends,), (states,), (numbers,) = (
@@ -135,39 +130,6 @@ class Sure(EqualSegments):
 def test_each_segment_has_the_name_that_is_most_probable_in_it(first, second, named) -> None:
     found = Consensus([("one", Sure(first)), ("other", Sure(second))]).fit([], [])
     assert "".join(found.predict_states([np.zeros((4, 1))])[0]) == named
-
-
-@pytest.mark.filterwarnings("ignore:the model was learned from 10")
-@pytest.mark.parametrize("K", [None, 9])
-def test_its_names_change_where_its_segments_do(noisy, search, K) -> None:
-    """A consensus is judged by its names, among other baselines that name states."""
-    Xs, ys = noisy
-    members = list(estimators_in(search.best_estimator_.baselines_).items())
-    own = Consensus(members)
-    own.estimators_ = dict(members)
-    learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    scores = evaluate(learner, Xs, ys, n_clusters=K, baselines={"own": own}).scores
-    to = EquivalenceMatrix.from_breakpoints
-    guesses = [to(ends) for ends in own.predict_breakpoints(Xs, K)]
-    expected = [partition_loss(t, M) for t, M in zip(encode(learner, Xs, ys), guesses, strict=True)]
-    assert scores["own"]["loss"] == pytest.approx(np.mean(expected))
-    for model in (own, ChosenBaseline(search.best_estimator_, "consensus")):
-        ends = model.predict_breakpoints(Xs, K)
-        named = model.predict_states(Xs, K)
-        changes = [{*(np.flatnonzero(y[1:] != y[:-1]) + 1)} for y in named]
-        assert all(of_names <= {*found} for of_names, found in zip(changes, ends, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"estimators": [("a", EqualSegments()), ("a", EqualSegments())]}, "different texts"),
-        ({"estimators": [("a", EqualSegments())], "weights": [0.0]}, "1 positive numbers"),
-    ],
-)
-def test_settings_it_cannot_have(data, settings, message) -> None:
-    with pytest.raises(SettingsError, match=message):
-        Consensus(**settings).fit(*data)
 
 
 def test_without_names_there_are_no_states(data) -> None:

@@ -110,18 +110,6 @@ def test_the_price_is_tuned_on_recordings_of_people_not_seen(rng):
     assert baseline.fit(Xs, ys, groups).losses_.min() > 1
 
 
-def test_recordings_named_in_part_are_tuned_on_where_they_have_names(rng):
-    Xs, some = recordings(4, rng), NAMES.astype(object)
-    some[3:20] = None
-    baseline = FrameClassifier("logistic", Lags((0,)), prices=[0.0, 1.0])
-    baseline.fit(Xs, [some, NAMES, NAMES, some])
-    assert baseline.predict_states(Xs)[0].shape == (30,)
-    baseline.fit(Xs, [some] * 4)
-    # Without a price every mistake in the labelled stretches is a change; they have one change.
-    assert baseline.price_ == 1.0
-    assert 0 <= baseline.losses_[1] < baseline.losses_[0]
-
-
 def test_what_has_no_two_labels_in_a_row_cannot_be_tuned_on(rng):
     Xs, some = recordings(4, rng), NAMES.astype(object)
     some[::2] = None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from structsvm import Clustering, MetricLearnerCV, load, save
+from structsvm import Clustering, MetricLearnerCV
 from structsvm.errors import VerdictWarning
 from structsvm.features import Columns
 
@@ -39,28 +39,9 @@ def test_circles_around_one_centre_are_told_apart(search):
     assert adjusted_rand_score(y, search.predict([X], 2)[0]) > 0.95
 
 
-def test_what_was_chosen_is_stored(search, tmp_path):
-    X, _ = rings(50, seed=1)
-    save(search.best_estimator_, tmp_path / "rings.structsvm")
-    again = load(tmp_path / "rings.structsvm")
-    assert (again.predict([X], 2)[0] == search.predict([X], 2)[0]).all()
-
-
 def test_they_need_rows_and_columns_as_they_were_measured():
     X, y = rings(150)
     kernels = {"kernel", "kernel-fifth", "kernel-centred"}
     assert kernels <= set(menu(X, y))
     assert not kernels & set(menu(X[:99], y[:99]))
     assert not kernels & set(menu(X, y, features=Columns()))
-
-
-def test_rows_that_are_all_alike_do_no_harm():
-    X = np.repeat(np.random.default_rng(0).integers(0, 3, size=(12, 3)).astype(float), 20, axis=0)
-    y = np.repeat([0, 1, 2] * 4, 20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        found = MetricLearnerCV(
-            Clustering(), split="rows", cv=3, candidates=("untrained", "kernel")
-        ).fit(X, y)
-    assert np.isfinite(found.losses_).all()
-    assert np.isfinite(found.transform([X])[0]).all()

@@ -141,19 +141,3 @@ def test_partitions_without_labels_have_a_menu_too():
         "equal-segments",
         "boundary-boosting",
     ]
-
-
-@pytest.mark.parametrize(
-    ("n", "groups", "said"),
-    [
-        (4, list("aabb"), r"with group 'b' held out to choose, .* only one group"),
-        (2, None, r"with 1 recording held out to choose, .* only one recording"),
-    ],
-)
-def test_one_of_two_is_alone_while_the_other_is_held_out(n, groups, said):
-    """It was said that there is one group only, to somebody who has two."""
-    candidate = Candidate("scores", settings={"features": StateScores("logistic", lags=(0,))})
-    menu = ("untrained", "diagonal", candidate)
-    search = MetricLearnerCV(candidates=menu, lams=(0.1,), random_state=0)
-    with pytest.warns(DataWarning, match=f"scores is not compared: {said}"):
-        search.fit(recordings(n), [NAMES] * n, groups=groups)

@@ -213,11 +213,6 @@ def test_settings_that_make_no_sense(data, settings, message):
 # ---- few recordings, bad recordings, failures
 
 
-def test_one_recording_cannot_be_held_out():
-    with pytest.raises(DataError, match="one recording: nothing can be held out"):
-        small().fit(*recordings(1))
-
-
 @pytest.mark.parametrize("n", [2, 3])
 def test_too_few_recordings_for_a_verdict(n):
     learner = small()

@@ -199,14 +199,6 @@ def test_the_threshold_of_two_regions_is_chosen_on_held_out_graphs_and_moves_for
     )
 
 
-def test_at_most_so_many_regions_are_named_as_are_asked_for(rng):
-    images, maps = scenes(rng, 4, ("sky", "land", "house"))
-    baseline = RegionClassifier(**FEW, image=GraphOfImage(n_superpixels=30)).fit(images, maps)
-    assert max(len(np.unique(y)) for y in baseline.predict(images)) == 3
-    assert max(len(np.unique(y)) for y in baseline.predict(images, 2)) == 2
-    assert all(len(np.unique(y)) == 1 for y in baseline.predict(images, [1] * 4))
-
-
 def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_names(rng):
     Xs, ys = graphs(rng, 6, shift=0.0)
     # The front is on either side of the back: no metric tells it apart, and its name does.

@@ -56,22 +56,6 @@ def test_a_group_is_not_learned_from_itself(learner, monkeypatch):
         assert not any(tuple(row) in seen for row in X[group].tolist())
 
 
-def test_baselines_are_tuned_again_if_they_were(found):
-    learner = MetricLearner(Clustering()).fit(X, Y, baselines="quick")
-    assert set(found.scores) == {"learned", "untrained", "one-part"}
-    tuned = {
-        "learned",
-        "untrained",
-        "pca",
-        "rca",
-        "lda-classifier",
-        "nearest-centroid",
-        "forest-classifier",
-        "one-part",
-    }
-    assert set(evaluate(learner, X, Y, split="auto").scores) == tuned
-
-
 def test_a_table_not_learned_from_is_clustered_by_the_model():
     learner = MetricLearner(Clustering()).fit(X[::2], Y[::2])
     found = evaluate(learner, X[1::2], Y[1::2], split="auto")
@@ -125,12 +109,3 @@ def test_a_table_with_rows_that_were_learned_from_supports_no_verdict(noisy, tmp
         assert str(evaluate(model, values, Y, split="auto").verdict).startswith("No verdict")
         with pytest.warns(DataWarning, match="learned from 67% of the rows of this table"):
             assert "No verdict" in str(evaluate(model, [values], [Y]).verdict)
-
-
-def test_other_rows_of_the_table_and_equal_rows_are_held_out(noisy):
-    values, rows, learned = noisy
-    others = rows[100:]
-    assert evaluate(learned, values[others], Y[others], split="auto").verdict.seen == 0
-    coarse = np.round(X)  # so that most rows are there several times, by chance
-    learned = MetricLearner(Clustering()).fit(coarse[::2], Y[::2])
-    assert evaluate(learned, coarse[1::2], Y[1::2], split="auto").verdict.seen == 0

@@ -108,11 +108,6 @@ def test_classifiers_of_samples_see_the_context_of_the_metric_without_scores():
     assert "StateScores" not in context(both)
 
 
-def test_baselines_that_are_none_are_refused(tuned):
-    with pytest.raises(SettingsError, match="baselines must be 'quick', 'all', a list of names"):
-        MetricLearner().fit(*tuned[1:], baselines="some")
-
-
 def test_one_that_cannot_learn_is_left_out_with_a_warning_and_refused_where_it_was_asked_for(rng):
     Xs, ys = [X[6:10] for X in recordings(4, rng)], [NAMES[6:10]] * 4
     learner = MetricLearner(metric="diagonal")

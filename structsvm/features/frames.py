@@ -75,10 +75,6 @@ def _threads_for(rows: Floats) -> AbstractContextManager[None]:
     return single_threaded() if rows.size < WORTH_THREADS else nullcontext()
 
 
-class AloneError(DataError):
-    """There is a single recording, or a single group of them, and what is scored takes two."""
-
-
 @dataclass(frozen=True, eq=False)
 class FrameModel:
     """A classifier of frames and the stages in front of it, fitted."""
@@ -235,7 +231,7 @@ class FrameRecipe:
         n_units, noun = len(names), self.words.whole if groups is None else "group"
         if n_units < 2:
             called = "" if groups is None else f", {names[0]!r}"
-            raise AloneError(
+            raise DataError(
                 f"{self.owner} scores each {noun} by a model that has not seen it, and there is "
                 f"only one {noun}{called}: label another {noun}"
             )

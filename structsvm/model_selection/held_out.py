@@ -19,7 +19,6 @@ from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
 from structsvm.evaluation.splits import Folds, Split
 from structsvm.evaluation.verdict import Verdict
-from structsvm.features.frames import AloneError
 from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
 from structsvm.learner.fitting import FitState
 from structsvm.learner.settings import Settings
@@ -30,7 +29,6 @@ from structsvm.partitions.problem import Baseline, Candidate
 from structsvm.solvers.planes import Memory
 from structsvm.status import Status
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.plain import some_of
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
@@ -371,15 +369,8 @@ class Fold:
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
         """The trial of a candidate that gives nothing to try, and has been tried from ``start``."""
-        where = ""
-        if isinstance(why, AloneError):  # of those that were labelled, for the fold holds some out
-            what = self.test.problem.traits.words.wholes(len(self.test))
-            if self.test.groups is not None:
-                what = f"group {some_of(list(dict.fromkeys(map(repr, self.test.groups))))}"
-            where = f"with {what} held out to choose, "
-        nothing = np.full((len(self.test), 2), np.nan)
-        failure = f"{where}{why} (fold {self.number})"
-        return Trial(nothing, time.perf_counter() - start, failure=failure, refused=refused)
+        nothing, seconds = np.full((len(self.test), 2), np.nan), time.perf_counter() - start
+        return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
 
 
 def trials_of(
