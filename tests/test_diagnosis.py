@@ -253,7 +253,7 @@ def test_what_decides_the_result_is_said_by_fit_evaluate_and_predict(container):
         with pytest.warns(DataWarning, match=r"x2 is -9999 in 20 samples \(the first is sample 20"):
             say()
     told = [np.column_stack([X, 2.0 * y]) for X, y in zip(XS, YS, strict=True)]
-    with pytest.warns(DataWarning, match="x6 is constant within every labelled segment and not"):
+    with pytest.warns(DataWarning, match="x6: constant within every labelled segment and not"):
         learner = MetricLearner(metric="diagonal").fit(container(told[:6]), YS[:6])
-    with pytest.warns(DataWarning, match="x6 is constant within every labelled segment and not"):
+    with pytest.warns(DataWarning, match="x6: constant within every labelled segment and not"):
         evaluate(learner, container(told[6:]), YS[6:])

@@ -29,13 +29,7 @@ from structsvm.learner.baselines import (
     partitions_of,
     samples_with_states,
 )
-from structsvm.learner.columns import (
-    column_names,
-    partition_of,
-    warn_of_codes,
-    warn_of_labels,
-    words_of,
-)
+from structsvm.learner.columns import column_names, partition_of, warn_of_columns, words_of
 from structsvm.learner.form import Form
 from structsvm.learner.steps import as_measured, decode_with, encode, names_by_metric
 from structsvm.learner.training_set import CLUSTERS, ROWS, TrainingSet, names_of_labels
@@ -417,9 +411,7 @@ def evaluate(
         baselines=baselines,
         Xs=Xs,
     )
-    columns = column_names(learner)
-    warn_of_codes(measured, columns, words)
-    warn_of_labels(measured, found.truths, columns, words)
+    warn_of_columns(measured, column_names(learner), words, found.truths)
     return found
 
 

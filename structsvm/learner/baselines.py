@@ -116,18 +116,20 @@ def tune(
     measured: TrainingSet,
     seen: TrainingSet,
     features: RecordingTransformer | None,
-) -> tuple[dict[str, Metric], dict[str, Any]]:
-    """Tune baselines of a metric: those that are metrics, and the other estimators, by name."""
+    inputs: Inputs,
+) -> dict[str, Any]:
+    """Tune baselines of a metric, by name: other metrics of what it sees, and estimators."""
     if all(truth.n_clusters == 1 for truth in measured.parts.truths):
-        return {}, {}  # no labelled stretch has a change: nothing to tune on
+        return {}  # no labelled stretch has a change: nothing to tune on
     names, others = chosen_baselines(which, measured, features)
-    metrics: dict[str, Metric] = {}
+    found: dict[str, Any] = {}
     part = len(names) / max(len(names) + len(others), 1)
     with share("tuning baselines", 0.0, part):
         for name in stage("metrics", names):
-            metrics[name] = tuned_metric(name, seen.parts)
+            metric = tuned_metric(name, seen.parts)
+            found[name] = MetricBaseline.of(metric, measured.problem, inputs)
     with share("tuning baselines", part, 1.0):
-        return metrics, fit_baselines(others, measured, named=not isinstance(which, str))
+        return found | fit_baselines(others, measured, named=not isinstance(which, str))
 
 
 def tuned_metric(name: str, data: TrainingSet, **settings: Any) -> Metric:

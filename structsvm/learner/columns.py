@@ -78,11 +78,11 @@ def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
         if which and samples[i].n_samples > 1:
             where.setdefault(which, []).append(f"{words.whole} {i}")
     for which, places in where.items():
-        names = learner.metric_feature_names_
+        names = some_of([learner.metric_feature_names_[j] for j in which])
         verb, have = ("is", "has") if len(which) == 1 else ("are", "have")
         warn(
-            f"{some_of(places)}: {some_of([names[j] for j in which])} {verb} constant, which "
-            f"{have} {shares[list(which)].sum():.0%} of the weight of the metric",
+            f"{some_of(places)}: {names} {verb} constant, which {have} "
+            f"{shares[list(which)].sum():.0%} of the weight of the metric",
             DataWarning,
         )
 
@@ -168,8 +168,13 @@ def explained(X: Floats, labels: Any) -> Floats:
     return np.stack([between, np.where(is_constant(X), 0.0, total)])
 
 
-def warn_of_codes(samples: Sequence[Sample], names: Sequence[str], words: Words) -> None:
-    """DataWarning for numbers that stand for missing values and decide the distances."""
+def warn_of_columns(
+    samples: Sequence[Sample],
+    names: Sequence[str],
+    words: Words,
+    truths: Sequence[EquivalenceMatrix] | None = None,
+) -> None:
+    """DataWarning for columns that decide the result: codes of missing values, and labels."""
     said = [
         f"{names[code.column]} is {code.value:.6g} in {code.times} {words.item}s (the first is "
         f"{words.item} {code.item} of {words.whole} {code.sample})"
@@ -182,27 +187,18 @@ def warn_of_codes(samples: Sequence[Sample], names: Sequence[str], words: Words)
             "'mask'",
             DataWarning,
         )
-
-
-def warn_of_labels(
-    samples: Sequence[Sample],
-    truths: Sequence[EquivalenceMatrix],
-    names: Sequence[str],
-    words: Words,
-) -> None:
-    """DataWarning for columns beside others that hold the labels, which new samples do not have."""
+    if truths is None:
+        return
     known = [
-        (sample.data, partition_of(truth))
-        for sample, truth in zip(samples, truths, strict=True)
-        if partition_of(truth).labels is not None
-        and 1 < partition_of(truth).n_clusters < sample.n_samples
+        (sample.data, M)
+        for sample, M in zip(samples, map(partition_of, truths), strict=True)
+        if M.labels is not None and 1 < M.n_clusters < sample.n_samples
     ]
     found = labels_in([X for X, _ in known], [M for _, M in known])
-    if found.size and found.size < len(names):
-        verb, it = ("is", "it was") if found.size == 1 else ("are", "they were")
+    if 0 < found.size < len(names):  # new samples do not have the labels
         warn(
-            f"{some_of([names[j] for j in found.tolist()])} {verb} constant within every labelled "
-            f"{words.part} and not between them, which decides the result: leave it out if {it} "
+            f"{some_of([names[j] for j in found.tolist()])}: constant within every labelled "
+            f"{words.part} and not between them, which decides the result: leave out what was "
             f"made of the labels, which new {words.whole}s do not have",
             DataWarning,
         )

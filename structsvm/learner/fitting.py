@@ -12,7 +12,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm.data.sample import all_made_by
-from structsvm.errors import DataError, DataWarning, LearningError, OracleError, OracleWarning, warn
+from structsvm.errors import (
+    DataError,
+    DataWarning,
+    LearningError,
+    OracleError,
+    OracleWarning,
+    SettingsError,
+    warn,
+)
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import TrainingSet
 from structsvm.partial_labels.alternate import Alternated, Completions, alternate
@@ -26,7 +34,7 @@ from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.learning import LearningUnits, Objective, within_whitening
 from structsvm.partitions.metric import Calibration, Metric, metric_factor
 from structsvm.problem import RegularizedRisk, Risk
-from structsvm.solution import Solution
+from structsvm.solution import HistoryEntry, Solution
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_below
@@ -47,6 +55,8 @@ BEGUN, SOLVED = 0.15, 0.85
 """What part of the time has passed, about, when the untrained metric is known, and the learned."""
 
 logger = logging.getLogger("structsvm")
+
+Callback = Callable[[HistoryEntry], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +98,7 @@ class FitState:
             untrained = problem.learning.untrained(samples, truths, weights)
         units = problem.learning.units(samples, truths, untrained, settings.shrinkage, weights)
         objective = settings.objective(data.n_features)
-        scaled = all_made_by(samples, units)
-        omega = settings.weighted(objective)
+        scaled, omega = all_made_by(samples, units), settings.weighted(objective)
         risk = objective.risk(scaled, truths, omega, settings.constraints, weights)
         return cls(data, objective, untrained, units, risk)
 
@@ -98,28 +107,24 @@ class FitState:
         return self.risk.regularized(settings.weighted(self.objective))
 
     def result(
-        self,
-        settings: Settings,
-        solution: Solution,
-        interrupts: Interrupts | None = None,
+        self, settings: Settings, solution: Solution, interrupts: Interrupts | None = None
     ) -> FitResult:
         """The metric of a solution, its price calibrated."""
-        data = self.data
+        data, (_, price) = self.data, self.objective.split(solution.w)
         factor = self.units.restore(usable_factor(self.objective, solution, settings))
         task = partial(
             data.problem.learning.calibrate, factor, data.samples, data.truths, data.weights
         )
-        if interrupts is None:
-            found = task()
-        else:
-            price = self.objective.split(solution.w)[1]
-            found = calibrated_or_learned(task, price, self.units.unit, interrupts)
+        found = calibrated(task, price, self.units.unit, interrupts)
         metric = found.metric(factor)
         return FitResult(metric, found, solution, self.units, self.untrained, data.truths)
 
 
 def learn(
-    settings: Settings, data: TrainingSet, resume: str | PathLike[str] | None = None
+    settings: Settings,
+    data: TrainingSet,
+    resume: str | PathLike[str] | None = None,
+    callback: Callback | None = None,
 ) -> FitResult:
     """Learn from standardised samples whose partitions are known."""
     with Interrupts() as interrupts:
@@ -127,7 +132,7 @@ def learn(
             state = FitState.of(settings, data)
         with share("the metric", BEGUN, SOLVED):
             solution = settings.solver.solve(
-                state.risk, settings.callback, backend=settings.backend, resume=resume
+                state.risk, callback, backend=settings.backend, resume=resume
             )
         with share("its price", SOLVED, 1.0):
             result = state.result(settings, solution, interrupts)
@@ -145,8 +150,8 @@ def _check_inference(data: TrainingSet, metric: Metric) -> None:
         with asked(problem, "partition", f"{problem.traits.words.whole} {i}"):
             guess = problem.partition(sample, metric, K)
         score = problem.decoding_objective(sample, metric, K)
-        found, best, size = score.value(guess), score.value(truth), float(np.nansum(score.Z**2))
-        if is_missed(f"{type(problem).__name__}.partition", i, best - found, size):
+        missed, size = score.value(truth) - score.value(guess), float(np.nansum(score.Z**2))
+        if is_missed(f"{type(problem).__name__}.partition", i, missed, size):
             return
 
 
@@ -162,13 +167,15 @@ def is_missed(name: str, i: int, missed: float, size: float) -> bool:
     return True
 
 
-def calibrated_or_learned(
-    calibrated: Callable[[], Calibration], price: float, unit: float, interrupts: Interrupts
+def calibrated(
+    task: Callable[[], Calibration], price: float, unit: float, interrupts: Interrupts | None
 ) -> Calibration:
     """The calibration of a learned metric, or, if Ctrl-C ends it, the price it was learned with."""
+    if interrupts is None:
+        return task()
     try:
         with interrupts.released():
-            return calibrated()
+            return task()
     except KeyboardInterrupt:
         warn(
             "interrupted while the price of a cluster was calibrated: it is the one that was "
@@ -190,22 +197,19 @@ def usable_factor(objective: Objective, solution: Solution, settings: Settings) 
         raise KeyboardInterrupt("before there was a metric to save")
     if not solution.status.converged:
         warn(solution.summary(), ConvergenceWarning)
-    if is_zero(L):
-        traits = settings.problem.traits
-        where = "the features"
-        if traits.contiguous:
-            where = (
-                "the means of the features; a change of spread shows in features=HermiteMoments()"
-            )
-        way_out = f"lower lam, or check that the labelled {traits.words.part}s differ in {where}"
-        if solution.status in (Status.MAX_ITER, Status.MAX_SECONDS, Status.MAX_CALLS):
-            way_out = "let it run longer"
-        raise LearningError(
-            f"the best metric found is zero, so it separates nothing (lam={settings.lam}, "
-            f"{solution.status.value}): {way_out}",
-            solution.status,
-        )
-    return L
+    if not is_zero(L):
+        return L
+    words, where = settings.problem.traits.words, "the features"
+    if settings.problem.traits.contiguous:
+        where = "the means of the features; a change of spread shows in features=HermiteMoments()"
+    way_out = f"lower lam, or check that the labelled {words.part}s differ in {where}"
+    if solution.status in (Status.MAX_ITER, Status.MAX_SECONDS, Status.MAX_CALLS):
+        way_out = "let it run longer"
+    raise LearningError(
+        f"the best metric found is zero, so it separates nothing (lam={settings.lam}, "
+        f"{solution.status.value}): {way_out}",
+        solution.status,
+    )
 
 
 # ---- learning from partial labels: where completing starts, and what comes of it
@@ -254,22 +258,18 @@ class PartialRisk(Completions):
     """What the weighted sum of losses is divided by: the changes of the first completions, so that
     completing does not change the scale."""
 
-    @classmethod
-    def of(cls, settings: Settings, data: TrainingSet, units: LearningUnits) -> PartialRisk:
-        return cls(settings, settings.objective(data.n_features), data.made_by(units))
-
-    def in_units_of(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
-        """Return the same task in the units that these completions suggest."""
-        sizes = [max(1, y.n_clusters - 1) / y.n_samples for y in labels]
-        return replace(self, changes=float(self.data.weights @ sizes))
-
     def complete(self, w: Floats) -> list[EquivalenceMatrix]:
         """The best partitions that agree with what is known."""
         B, beta = self.objective.split(w)
         data, factor = self.data, metric_factor(B)
         convex = data.problem.traits.convex
-        metric = Metric(factor, beta) if convex else _calibrated(factor, data).metric(factor)
+        metric = Metric(factor, beta) if convex else calibrate_known(factor, data).metric(factor)
         return complete_labels(data.problem, metric, data.samples, data.labels)
+
+    def scaled_to(self, labels: Sequence[EquivalenceMatrix]) -> PartialRisk:
+        """The same task in the units that these completions suggest."""
+        sizes = [max(1, y.n_clusters - 1) / y.n_samples for y in labels]
+        return replace(self, changes=float(self.data.weights @ sizes))
 
     def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
         """Return the risk of the completed labels."""
@@ -279,6 +279,10 @@ class PartialRisk(Completions):
         if self.changes is None or not isinstance(risk, RegularizedRisk):
             return risk
         return replace(risk, sample_weight=weights / self.changes)
+
+
+def calibrate_known(factor: Floats, data: TrainingSet) -> Calibration:
+    return calibrate_partial(data.problem, factor, data.samples, data.labels, data.weights)
 
 
 def check_labels(data: TrainingSet) -> bool:
@@ -297,20 +301,18 @@ def check_labels(data: TrainingSet) -> bool:
     )
 
 
-def informative(data: TrainingSet) -> TrainingSet:
-    """The samples of which something is known; completing the others measured harmful."""
-    return data.at([i for i, known in enumerate(data.labels) if known.says_something])
+def refuse_resume(partial: bool, resume: str | PathLike[str] | None) -> None:
+    if partial and resume is not None:
+        raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
 
 
 def learn_partial(
-    settings: Settings,
-    data: TrainingSet,
-    how: Alternation,
+    settings: Settings, data: TrainingSet, how: Alternation, callback: Callback | None
 ) -> FitResult:
     """Learn from standardised samples and what is known of their partitions."""
     if how.max_rounds > 0:
         _refuse_untaken(data)
-    alone = _from_parts(settings, data)
+    alone = _learn_from_parts(settings, data)
     if how.max_rounds == 0:
         if alone is None:
             raise DataError(
@@ -325,16 +327,19 @@ def learn_partial(
     with Interrupts() as interrupts:
         try:
             with interrupts.released():
-                return _learn_completing(settings, data, how, alone, interrupts)
+                return _learn_completing(settings, data, how, alone, interrupts, callback)
         except KeyboardInterrupt:
             if alone is None:
                 raise
-            warn(
-                "interrupted while labels were completed: the metric is that of the labelled "
-                "stretches alone",
-                ConvergenceWarning,
-            )
+            warn_of_full_alone()
             return alone
+
+
+def warn_of_full_alone() -> None:
+    warn(
+        "interrupted while labels were completed: what is learned is that of the full labels alone",
+        ConvergenceWarning,
+    )
 
 
 def _learn_completing(
@@ -343,33 +348,47 @@ def _learn_completing(
     how: Alternation,
     alone: FitResult | None,
     interrupts: Interrupts,
+    callback: Callback | None,
 ) -> FitResult:
     """Go on from what was learned from the stretches alone, if it was anything."""
-    if alone is not None and how.safeguard and not _beats_no_change(settings, data):
-        return _without_completing(
-            alone,
-            data,
-            "on held-out stretches, the metric of the others is worse than predicting no change",
-        )
-    units = _units(settings, data) if alone is None else alone.units
-    task = PartialRisk.of(settings, data, units)
+    safeguarded = alone is not None and how.safeguard
+    if alone is not None and safeguarded and not _beats_no_change(settings, data):
+        why = "on held-out stretches, the metric of the others is worse than predicting no change"
+        return _without_completing(alone, data, why)
+    plain = data.problem.learning.untrained_factor(data.samples, data.weights)
+    units = _units(settings, data, plain) if alone is None else alone.units
+    task = PartialRisk(settings, settings.objective(data.n_features), data.made_by(units))
     w = task.objective.start() if alone is None else alone.solution.w
     first = task.complete(w)
     found = alternate(
-        task.in_units_of(first),
+        task.scaled_to(first),
         settings.solver,
         first,
         w,
         max_rounds=how.max_rounds,
-        callback=settings.callback,
+        callback=callback,
         backend=settings.backend,
     )
-    if alone is not None and how.safeguard:
-        interrupted = found.solution.status is Status.INTERRUPTED
-        B = task.objective.split(found.solution.w)[0]
-        if not interrupted and is_zero(metric_factor(B)):
-            return _without_completing(alone, data, "completing ends in a zero metric")
-    return _finish(settings, data, units, found, task.objective, interrupts)
+    B, price = task.objective.split(found.solution.w)
+    is_whole = found.solution.status is not Status.INTERRUPTED
+    if alone is not None and safeguarded and is_whole and is_zero(metric_factor(B)):
+        return _without_completing(alone, data, "completing ends in a zero metric")
+    factor = units.restore(usable_factor(task.objective, found.solution, settings))
+    calibration = calibrated(partial(calibrate_known, factor, data), price, units.unit, interrupts)
+    if calibration.missing:
+        untrained = Metric(plain, units.unit)
+    else:
+        known = partial(calibrate_known, plain, data)
+        untrained = calibrated(known, 1.0, units.unit, interrupts).metric(plain)
+    return FitResult(
+        metric=calibration.metric(factor),
+        calibration=calibration,
+        solution=found.solution,
+        units=units,
+        untrained=untrained,
+        truths=list(found.labels),
+        alternated=found,
+    )
 
 
 def _refuse_untaken(data: TrainingSet) -> None:
@@ -386,7 +405,7 @@ def _refuse_untaken(data: TrainingSet) -> None:
             raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
 
 
-def _from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
+def _learn_from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
     """What the labelled stretches teach by themselves; None if nothing."""
     parts = data.parts
     teaches = len(parts) > 0 and any(M.n_clusters > 1 for M in parts.truths)
@@ -394,7 +413,7 @@ def _from_parts(settings: Settings, data: TrainingSet) -> FitResult | None:
         return None
     with without_warnings(ConvergenceWarning, DataWarning):  # it is only where to start
         try:
-            return learn(replace(settings, callback=None), parts)
+            return learn(settings, parts)
         except LearningError:  # too little is labelled: a zero metric
             return None
 
@@ -408,13 +427,13 @@ def _beats_no_change(settings: Settings, data: TrainingSet) -> bool:
     found, shares = [], []
     for chosen, rest in ((labelled[::2], labelled[1::2]), (labelled[1::2], labelled[::2])):
         some, others = data.at(chosen), data.at(rest)
-        result = _from_parts(settings, some)
+        result = _learn_from_parts(settings, some)
         if result is None:
             continue
         if result.solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         factor = result.metric.factor
-        metric = _calibrated(factor, some).metric(factor)
+        metric = calibrate_known(factor, some).metric(factor)
         found.append(gain_over_nothing(problem, metric, others.samples, others.labels))
         shares.append(others.weights)
     if not found:
@@ -436,14 +455,9 @@ def _without_completing(alone: FitResult, data: TrainingSet, why: str) -> FitRes
     return replace(alone, calibration=found, metric=found.metric(factor))
 
 
-def _calibrated(factor: Floats, data: TrainingSet) -> Calibration:
-    return calibrate_partial(data.problem, factor, data.samples, data.labels, data.weights)
-
-
-def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
+def _units(settings: Settings, data: TrainingSet, plain: Floats) -> LearningUnits:
     """The units of learning where no stretch teaches anything by itself."""
     problem, parts = data.problem, data.parts
-    plain = problem.learning.untrained_factor(data.samples, data.weights)
     if not problem.traits.convex:
         return problem.learning.units(data.samples, [], Metric(plain, None), None, data.weights)
     whitening, unit, seen = None, None, data
@@ -454,39 +468,5 @@ def _units(settings: Settings, data: TrainingSet) -> LearningUnits:
     if len(parts) and not problem.traits.contiguous:
         unit = problem.learning.unit(seen.parts.samples, parts.truths, parts.weights)
     if unit is None:
-        unit = _calibrated(plain, seen).penalty
+        unit = calibrate_known(plain, seen).penalty
     return LearningUnits(whitening, unit)
-
-
-def _finish(
-    settings: Settings,
-    data: TrainingSet,
-    units: LearningUnits,
-    found: Alternated,
-    objective: Objective,
-    interrupts: Interrupts,
-) -> FitResult:
-    """The metric of the round that is kept, its price calibrated on what is known."""
-    factor = units.restore(usable_factor(objective, found.solution, settings))
-    price = objective.split(found.solution.w)[1]
-    plain = data.problem.learning.untrained_factor(data.samples, data.weights)
-
-    def calibrated(L: Floats, otherwise: float) -> Calibration:
-        return calibrated_or_learned(
-            partial(_calibrated, L, data), otherwise, units.unit, interrupts
-        )
-
-    calibration = calibrated(factor, price)
-    if calibration.missing:
-        untrained = Metric(plain, units.unit)
-    else:
-        untrained = calibrated(plain, 1.0).metric(plain)
-    return FitResult(
-        metric=calibration.metric(factor),
-        calibration=calibration,
-        solution=found.solution,
-        units=units,
-        untrained=untrained,
-        truths=list(found.labels),
-        alternated=found,
-    )

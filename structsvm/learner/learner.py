@@ -19,21 +19,20 @@ from structsvm.features import RecordingTransformer
 from structsvm.features.frames import learning_once
 from structsvm.learner.baselines import MetricBaseline, tune, which_baselines
 from structsvm.learner.columns import (
-    column_names,
     heaviest_features,
-    warn_of_codes,
+    warn_of_columns,
     warn_of_dead_features,
-    warn_of_labels,
     words_of,
 )
 from structsvm.learner.fitting import (
     Alternation,
+    Callback,
     FitResult,
     FitState,
     check_labels,
-    informative,
     learn,
     learn_partial,
+    refuse_resume,
 )
 from structsvm.learner.form import KNOWN, Form, same_form
 from structsvm.learner.settings import ProblemParameters, Settings
@@ -59,7 +58,7 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Risk
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
-from structsvm.solution import HistoryEntry, Solution
+from structsvm.solution import Solution
 from structsvm.solvers.base import Solver
 from structsvm.status import Status
 from structsvm.support.arrays import Floats
@@ -110,8 +109,7 @@ class MetricLearner(ProblemParameters):
     regularizer : {"squared", "trace"} or Regularizer
         "squared" is the squared Frobenius norm; "trace" favours low rank (few features for a
         diagonal metric). A :class:`~structsvm.regularizers.SquaredNorm` with a ``center`` shrinks
-        towards a metric other than 0; a :class:`~structsvm.regularizers.Custom` takes any convex
-        cvxpy expression.
+        towards another metric; :class:`~structsvm.regularizers.Custom` takes a cvxpy expression.
     lam : float, optional
         Strength of the regularizer, > 0; usually between 0.04 and 1. None is the default of the
         problem.
@@ -122,11 +120,10 @@ class MetricLearner(ProblemParameters):
         the default of the problem, and None for features whose scale matters
         (:attr:`structsvm.features.RecordingTransformer.scaled`).
     whiten : "auto", float in [0, 1] or None
-        Whiten the features within the true clusters before a full metric is learned. The number is
-        the shrinkage of their covariance towards a multiple of the identity; None does not whiten.
-        "auto" is 0.5 for clustering and None for change points and diagonal metrics. ``metric_``
-        includes the whitening; regularizer and constraints apply to the metric of the whitened
-        features.
+        Whiten the features within the true clusters before a full metric is learned, their
+        covariance shrunk by this share towards a multiple of the identity. "auto" is 0.5 for
+        clustering and None for change points and diagonal metrics. ``metric_`` includes the
+        whitening; regularizer and constraints apply to the metric of the whitened features.
     solver : str or Solver
         The optimisation method: a name, or a solver of :mod:`structsvm.solvers` such as
         ``CuttingPlane(Stopping(tol=1e-3), slack="one")``. "auto" depends on the problem.
@@ -146,8 +143,7 @@ class MetricLearner(ProblemParameters):
     metric_ : Metric
         ``factor``, L of shape (P, rank) with ``B = L L^T`` (``transform`` is ``X @ L`` after
         standardising); ``matrix``, B; and ``price``, that of a segment or cluster, calibrated on
-        the training labels. With ``ruptures``: ``Pelt(custom_cost=CostMl(metric=B)).predict(
-        pen=metric_.price)``.
+        the training labels.
     solution_ : Solution
         Weight, certified bounds, status and history; the wrong labellings that define the metric,
         with their multipliers (``support``), and the dual values of the constraints (``duals``).
@@ -161,8 +157,7 @@ class MetricLearner(ProblemParameters):
         price) and those that ``fit(..., baselines=)`` asked for. Each has ``predict(Xs,
         n_clusters=None)``; a metric is a :class:`~structsvm.partitions.Metric`, too.
     consensus_ : tuple of str
-        Names of the classifiers whose consensus with the metric :class:`MetricLearnerCV` has
-        chosen; its ``predict`` finds it. () if it was not chosen.
+        Classifiers whose consensus with the metric :class:`MetricLearnerCV` has chosen, if any.
     metrics_beside_ : dict of MetricBaseline
         Other learned metrics in this consensus, by the names of their candidates.
     alternated_ : Alternated or None
@@ -171,16 +166,14 @@ class MetricLearner(ProblemParameters):
         The matrix by which the standardised features were multiplied before learning.
     problem_, inputs_, training_data_ : PartitionProblem, Inputs, TrainingSummary
     question_ : {"rows", "clusters", "tables"} or None
-        For tables, the purpose that the settings were chosen for: further rows of known clusters,
-        new clusters, or further tables. The defaults are for "rows"; with
-        :class:`MetricLearnerCV` it is given by ``split``.
+        For tables, the purpose that the settings were chosen for: further rows of known clusters
+        (the default), new clusters, or further tables.
     interrupted_ : bool
         Whether Ctrl-C ended learning, or the calibration of the price.
     classes_ : array of shape (C,), or None
         The names of the states that the features have learned.
     metric_feature_names_ : list of str
-        The names of the features that the metric sees: those of the samples, or ``x0``, ``x1``, ...
-        as in scikit-learn, or those that the stage of features gives.
+        The names of the features that the metric sees; ``x0``, ``x1``, ... where they have none.
     feature_names_in_ : array of str, only if the recordings named them
     n_features_in_, n_iter_, converged_ : int, int, bool
 
@@ -197,11 +190,11 @@ class MetricLearner(ProblemParameters):
     >>> segments = learner.predict_segments(Xs)[0]
     >>> [segment["end"] for segment in segments] == learner.predict_breakpoints(Xs)[0]
     True
-    >>> all(segment["margin"] >= 0 for segment in segments[1:])
-    True
     """
 
     _default_problem = ChangePoint()
+    baselines_: dict[str, Any]
+    interrupted_: bool
 
     def __init__(
         self,
@@ -244,7 +237,7 @@ class MetricLearner(ProblemParameters):
         alternation: Alternation | None = None,
         unlabelled: Any = -1,
         resume: str | PathLike[str] | None = None,
-        callback: Callable[[HistoryEntry], None] | None = None,
+        callback: Callback | None = None,
         when_learned: Callable[[Self], Any] | None = None,
     ) -> Self:
         """Learn from labelled samples, or samples that are labelled in part.
@@ -265,8 +258,8 @@ class MetricLearner(ProblemParameters):
         sample_weight : array of shape (N,), optional
             Weights of the samples in the objective and in everything that is computed from the
             training labels: a weight of 2 equals a sample that is given twice, and 0 leaves it
-            out. Classifiers, as baselines and in features, only leave out samples of weight 0. If
-            the samples are a mapping, labels, weights and groups may be mappings with its keys.
+            out. Classifiers, as baselines and in features, only leave out samples of weight 0.
+            Labels, weights and groups may be mappings if the samples are one.
         feature_names : sequence of str, optional
             Names of the features; by default those of data frames.
         groups : sequence of length N, optional
@@ -276,8 +269,7 @@ class MetricLearner(ProblemParameters):
             Methods to tune for comparison, on the same samples and labels: "quick" those that apply
             and take little time, "all" those with gradient boosting, too, or some by name, such as
             "rca" or "frame-logistic". One that cannot learn from the labels is left out with a
-            warning, unless it was named. With partial labels, metrics are tuned on the fully
-            labelled stretches.
+            warning, unless it was named. Partial labels tune metrics on their full stretches.
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         unlabelled : object
@@ -289,8 +281,7 @@ class MetricLearner(ProblemParameters):
         callback : callable, optional
             Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
         when_learned : callable, optional
-            Called with the learner when it has its metric and before baselines are tuned, for
-            example to save it.
+            Called with the learner, for example to save it, before baselines are tuned.
 
         Raises
         ------
@@ -303,7 +294,7 @@ class MetricLearner(ProblemParameters):
         KeyboardInterrupt
             On Ctrl-C before there is a metric.
         """
-        settings = self._settings(callback)
+        settings = Settings.of(self.get_params(deep=False))
         which = which_baselines(baselines)
         read = read_training(
             self,
@@ -315,14 +306,11 @@ class MetricLearner(ProblemParameters):
             unlabelled=unlabelled,
         ).counted()
         partial = check_labels(read)
-        if partial and resume is not None:
-            raise SettingsError("resume= keeps one convex problem: it is not for partial labels")
-        read = informative(read)
-        names = read.names or [f"x{j}" for j in range(read.n_features)]
+        refuse_resume(partial, resume)
+        # Completing samples of which nothing is known was measured to be harmful.
+        read = read.at([i for i, known in enumerate(read.labels) if known.says_something])
         words = words_of(read.problem, read.samples)
-        warn_of_codes(read.samples, names, words)
-        if not partial:
-            warn_of_labels(read.samples, read.truths, names, words)
+        warn_of_columns(read.samples, read.columns, words, None if partial else read.truths)
         with working_on(settings.backend):
             made = SCORED if are_scores(settings.features) else 0.0
             learned = 1.0 if which is None else (1.0 + made) / 2
@@ -332,15 +320,19 @@ class MetricLearner(ProblemParameters):
             with Interrupts():  # what was learned is kept before Ctrl-C is answered
                 with share("learning", made, learned):
                     if partial:
-                        result = learn_partial(settings, data, alternation or Alternation())
+                        how = alternation or Alternation()
+                        result = learn_partial(settings, data, how, callback)
                     else:
-                        result = learn(settings, data, resume)
+                        result = learn(settings, data, resume, callback)
                 self._keep(read, inputs, result)
                 if when_learned is not None:
                     when_learned(self)
             if which is not None and not self.interrupted_:
                 with share("tuning baselines", learned, 1.0):
-                    self._tune_baselines(which, read, data)
+                    features = None if inputs.features is None else clone(inputs.features)
+                    tuned = tune(which, read, data, features, inputs)
+                    # A new dictionary: a copy of this learner keeps its own.
+                    self.baselines_ = self.baselines_ | tuned
         return self
 
     def risk(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Risk:
@@ -348,7 +340,7 @@ class MetricLearner(ProblemParameters):
 
         It is what solvers are given (docs/solvers.md).
         """
-        settings = self._settings()
+        settings = Settings.of(self.get_params(deep=False))
         read = read_training(self, X, y, sample_weight=sample_weight).counted()
         _, data = Inputs.fit(settings.features, settings.standardize, read)
         return FitState.of(settings, data).risk
@@ -361,8 +353,7 @@ class MetricLearner(ProblemParameters):
     ) -> list[NDArray[Any]]:
         """Partition samples: a label vector (T_i,) for each, or a label map for an image.
 
-        A DataWarning names features that the metric relies on and that are constant in a sample, as
-        those of a dead sensor.
+        A DataWarning names features that the metric relies on and that are constant in a sample.
 
         Parameters
         ----------
@@ -464,15 +455,14 @@ class MetricLearner(ProblemParameters):
         Returns
         -------
         list of lists of dict
-            In the form of ``X``, as for :meth:`predict`. Each segment has ``start`` and ``end``
-            (samples ``start, ..., end - 1``); ``time``, that of its start, if recordings have
-            times; ``state`` and ``probability``, its mean over the segment, if the features score
-            named states; ``margin`` of the change at its start, by how much the best segmentation
-            without a change near it is worse, in units of the price of a change (infinite if the
-            rules force it); and ``rate``, if the learner has ``margin_rates_`` for this tolerance:
-            the share of changes with such a margin that were right in held-out recordings
-            (:func:`structsvm.margin_rates`). Margin and rate of the first segment are None.
-            ``pandas.DataFrame`` accepts the table.
+            In the form of ``X``; ``pandas.DataFrame`` accepts a table. Each segment has ``start``
+            and ``end`` (samples ``start, ..., end - 1``); ``time``, that of its start, if
+            recordings have times; ``state`` and ``probability``, its mean over the segment, if the
+            features score named states; ``margin`` of the change at its start, by how much the best
+            segmentation without a change near it is worse, in units of the price of a change
+            (infinite if the rules force it, None for the first segment); and ``rate``, if the
+            learner has ``margin_rates_`` for this tolerance (:func:`structsvm.margin_rates`): the
+            share of changes with such a margin that were right in held-out recordings.
 
         Raises
         ------
@@ -483,8 +473,8 @@ class MetricLearner(ProblemParameters):
         """
         check_is_fitted(self)
         form = Form.given_to(self, X).told(getattr(self, "steps_", None))
+        words = self.problem_.traits.words
         if not self.problem_.traits.contiguous:
-            words = self.problem_.traits.words
             raise SettingsError(
                 f"{type(self.problem_).__name__} gives {words.part}s, not segments: "
                 f"predict_states names each {words.item}"
@@ -577,23 +567,13 @@ class MetricLearner(ProblemParameters):
         return form.answer(transformed)
 
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
-        """Learn from labelled samples, and transform them as :meth:`transform` does.
-
-        Parameters
-        ----------
-        X, y, **given : as for :meth:`fit`
-        """
+        """Learn from labelled samples as :meth:`fit`, and transform them as :meth:`transform`."""
         return self.fit(X, y, **given).transform(X)
 
     def fit_predict(self, X: Any, y: Any = None, n_clusters: Counts = None, **given: Any) -> Any:
-        """Learn from labelled samples, and partition them as :meth:`predict` does.
+        """Learn from labelled samples as :meth:`fit`, and partition them as :meth:`predict` does.
 
         Partitions of training samples do not show how well new samples are partitioned.
-
-        Parameters
-        ----------
-        X, y, **given : as for :meth:`fit`
-        n_clusters : as for :meth:`predict`
         """
         return self.fit(X, y, **given).predict(X, n_clusters)
 
@@ -616,18 +596,10 @@ class MetricLearner(ProblemParameters):
             self._sklearn_output_config = {"transform": transform}
         return self
 
-    def get_feature_names_out(
-        self,
-        input_features: Any = None,
-    ) -> NDArray[Any]:
-        """Return the names of the columns of :meth:`transform`, (rank,).
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns of :meth:`transform`, (rank,); the argument is ignored.
 
         A column that is a multiple of one feature has the name of this feature.
-
-        Parameters
-        ----------
-        input_features : ignored
-            The names are those of the training samples.
         """
         check_is_fitted(self)
         inputs = self.metric_feature_names_
@@ -673,16 +645,12 @@ class MetricLearner(ProblemParameters):
     def _short_table(self, n: int | None) -> ShortTable:
         """The features of largest weight."""
         check_is_fitted(self)
-        weights = heaviest_features(self)
-        words, data = self.problem_.traits.words, self.training_data_
-        price = (
-            ""
-            if self.metric_.price is None
-            else f", price of a {words.part} {self.metric_.price:.4g}"
-        )
+        weights, price = heaviest_features(self), self.metric_.price
+        words = self.problem_.traits.words
         title = (
             f"{self.metric} metric of {counted(len(weights), 'feature')}, learned from "
-            f"{words.wholes(len(data))}{price}"
+            f"{words.wholes(len(self.training_data_))}"
+            + ("" if price is None else f", price of a {words.part} {price:.4g}")
         )
         notes = [self.solution_.summary()]
         if n is not None and len(weights) > n:
@@ -691,9 +659,6 @@ class MetricLearner(ProblemParameters):
 
     def __sklearn_tags__(self) -> Tags:
         return recording_tags(super().__sklearn_tags__())
-
-    def _settings(self, callback: Callable[[HistoryEntry], None] | None = None) -> Settings:
-        return Settings.of(self.get_params(deep=False), callback)
 
     def _keep(self, read: TrainingSet, inputs: Inputs, result: FitResult) -> None:
         """Take what was learned."""
@@ -704,14 +669,12 @@ class MetricLearner(ProblemParameters):
         self.alternated_ = result.alternated
         self.consensus_: tuple[str, ...] = ()
         self.metrics_beside_: dict[str, MetricBaseline] = {}
-        self.inputs_ = inputs
-        self.problem_, self.whitening_ = read.problem, result.units.whitening
-        self.baselines_: dict[str, Any] = {
-            "untrained": MetricBaseline.of(result.untrained, self.problem_, inputs)
-        }
-        self.training_data_ = TrainingSummary.of(
-            read, result.truths, named=inputs.states is not None
-        )
+        self.inputs_, self.problem_ = inputs, read.problem
+        self.whitening_ = result.units.whitening
+        untrained = MetricBaseline.of(result.untrained, self.problem_, inputs)
+        self.baselines_ = {"untrained": untrained}
+        named = inputs.states is not None
+        self.training_data_ = TrainingSummary.of(read, result.truths, named=named)
         self.question_ = read.asks
         self.n_features_in_ = read.n_features
         self.n_iter_ = result.solution.n_iter
@@ -723,19 +686,6 @@ class MetricLearner(ProblemParameters):
         if read.names is not None:
             self.feature_names_in_ = np.asarray(read.names, dtype=object)
         self.classes_: NDArray[Any] | None = inputs.states
-        self.metric_feature_names_: list[str] = inputs.names(column_names(self))
+        self.metric_feature_names_: list[str] = inputs.names(read.columns)
         interrupted = result.solution.status is Status.INTERRUPTED
         self.interrupted_ = interrupted or result.calibration.missing
-
-    def _tune_baselines(
-        self, which: str | Sequence[str], measured: TrainingSet, seen: TrainingSet
-    ) -> None:
-        fitted = self.inputs_.features
-        features = None if fitted is None else clone(fitted)
-        metrics, estimators = tune(which, measured, seen, features)
-        tuned = {
-            name: MetricBaseline.of(metric, self.problem_, self.inputs_)
-            for name, metric in metrics.items()
-        }
-        # A new dictionary: a copy of this learner keeps its own.
-        self.baselines_ = self.baselines_ | tuned | estimators

@@ -21,11 +21,10 @@ from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Outline
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer, SquaredNorm, Trace, check_lam
-from structsvm.solution import HistoryEntry
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.storage.codec import refuse_unstored
-from structsvm.support.checks import among, is_number, meant, refuse_bad_seed
+from structsvm.support.checks import is_number, meant, refuse_bad_seed, refuse_unlisted
 from structsvm.support.contract import raise_wrong
 from structsvm.support.settings import settings_in
 
@@ -48,21 +47,35 @@ class Settings:
     solver: Solver
     constraints: Callable[[Any], list[Any]] | None
     backend: Backend
-    callback: Callable[[HistoryEntry], None] | None = None
 
     @classmethod
-    def of(
-        cls,
-        parameters: Mapping[str, Any],
-        callback: Callable[[HistoryEntry], None] | None = None,
-    ) -> Settings:
+    def of(cls, parameters: Mapping[str, Any]) -> Settings:
         """Read the parameters of a :class:`structsvm.MetricLearner`."""
         refuse_unstored(parameters)
         problem = problem_from(parameters["problem"], parameters["random_state"])
-        traits, metric = problem.traits, parameters["metric"]
+        traits, metric, features = problem.traits, parameters["metric"], parameters["features"]
         metric_space(metric, 1)  # refuses an unknown metric
-        features = _features_from(parameters["features"])
-        usual = None if features is not None and features.scaled else traits.standardize
+        if not (features is None or isinstance(features, RecordingTransformer)):
+            raise SettingsError(
+                "features must be a transformer of structsvm.features or None, got "
+                f"{features!r}: Rows(...) takes those of scikit-learn"
+            )
+        standardize = parameters["standardize"]
+        if standardize == "auto":
+            standardize = None if features is not None and features.scaled else traits.standardize
+        refuse_unlisted("standardize", standardize, STANDARDIZE)
+        whiten = parameters["whiten"]
+        if whiten == "auto":
+            whiten = traits.shrinkage if metric == "full" else None
+        if whiten is not None and not (is_number(whiten) and 0 <= whiten <= 1):
+            raise SettingsError(
+                f"whiten must be 'auto', None or a shrinkage in [0, 1], got {whiten!r}"
+            )
+        if whiten is not None and metric == "diagonal":
+            raise SettingsError(
+                "whitening mixes the features, and a diagonal metric weights each one alone: use "
+                "metric='full' or whiten=None"
+            )
         lam = traits.lam if parameters["lam"] is None else parameters["lam"]
         check_lam(lam)
         settings = cls(
@@ -71,12 +84,11 @@ class Settings:
             regularizer=regularizer_from(parameters["regularizer"]),
             lam=float(lam),
             features=features,
-            standardize=_standardize_from(parameters["standardize"], usual),
-            shrinkage=_shrinkage_from(parameters["whiten"], metric, traits.shrinkage),
+            standardize=standardize,
+            shrinkage=None if whiten is None else float(whiten),
             solver=solver_from(parameters["solver"], convex=traits.convex),
             constraints=parameters["constraints"],
             backend=backend_from(parameters["backend"], parameters["n_jobs"]),
-            callback=callback,
         )
         center: Any = getattr(settings.regularizer, "center", 0.0)
         settings.check(max(1, len(center)) if np.ndim(center) else 1, 1)
@@ -85,15 +97,9 @@ class Settings:
     def check(self, n_features: int, n_samples: int) -> None:
         """Raise SettingsError if the solver does not suit."""
         objective = self.objective(n_features)
-        self.solver.check(
-            Outline(
-                objective.weight_space(),
-                self.weighted(objective),
-                self.constraints,
-                n_samples,
-                self.problem.traits.convex,
-            )
-        )
+        space, omega = objective.weight_space(), self.weighted(objective)
+        convex = self.problem.traits.convex
+        self.solver.check(Outline(space, omega, self.constraints, n_samples, convex))
 
     def objective(self, n_features: int) -> Objective:
         return self.problem.learning.objective(self.metric, n_features)
@@ -112,10 +118,9 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     """The problem, change-points by default, with its seed."""
     problem = named_problem(ChangePoint() if problem is None else problem)
     if not isinstance(problem, PartitionProblem):
-        way_out = f"make an instance, {problem.__name__}()" if isinstance(problem, type) else ""
         raise SettingsError(
             f"problem must be a PartitionProblem such as ChangePoint(), got {problem!r}"
-            + (f": {way_out}" if way_out else "")
+            + (f": make an instance, {problem.__name__}()" if isinstance(problem, type) else "")
         )
     traits: object = problem.traits
     if not isinstance(traits, Traits):
@@ -123,7 +128,7 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
     if random_state is None:
         return problem
     refuse_bad_seed(random_state)
-    if "random_state" not in getattr(problem, "__dataclass_fields__", {}):
+    if "random_state" not in settings_in(problem):
         return problem
     return replace(problem, random_state=int(random_state))  # type: ignore[type-var]
 
@@ -132,54 +137,11 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
     """A regularizer itself, or the one of a name."""
     if isinstance(name, Regularizer):
         return name
-    if not isinstance(name, str) or name not in REGULARIZERS:
+    if name not in REGULARIZERS:
         raise SettingsError(
             f"regularizer must be one of {sorted(REGULARIZERS)} or a Regularizer, got {name!r}"
-            f"{meant(name, REGULARIZERS)}"
         )
     return REGULARIZERS[name]
-
-
-def _features_from(features: Any) -> RecordingTransformer | None:
-    if features is None or isinstance(features, RecordingTransformer):
-        return features
-    way_out = ""
-    if isinstance(features, type):
-        way_out = f": make an instance, {features.__name__}()"
-    elif hasattr(features, "transform"):
-        way_out = (
-            f": give Rows({features!r}) if it transforms rows, as those of scikit-learn do, "
-            "Series(...) if it transforms a series, OfWindows(...) if it describes each of a "
-            "collection of series"
-        )
-    raise SettingsError(
-        f"features must be a transformer of structsvm.features or None, got {features!r}{way_out}"
-    )
-
-
-def _standardize_from(standardize: Any, usual: str | None) -> str | None:
-    if isinstance(standardize, str) and standardize == "auto":
-        return usual
-    if not among(standardize, STANDARDIZE):
-        raise SettingsError(
-            f"standardize must be 'auto' or one of {STANDARDIZE}, got {standardize!r}"
-        )
-    return str(standardize) if standardize is not None else None
-
-
-def _shrinkage_from(whiten: Any, metric: str, usual: float | None) -> float | None:
-    if isinstance(whiten, str) and whiten == "auto":
-        whiten = usual if metric == "full" else None
-    if whiten is None:
-        return None
-    if not is_number(whiten) or not 0 <= whiten <= 1:
-        raise SettingsError(f"whiten must be 'auto', None or a shrinkage in [0, 1], got {whiten!r}")
-    if metric == "diagonal":
-        raise SettingsError(
-            "whitening mixes the features, and a diagonal metric weights each one alone: use "
-            "metric='full' or whiten=None"
-        )
-    return float(whiten)
 
 
 class ProblemParameters(BaseEstimator):  # type: ignore[misc]
@@ -248,14 +210,16 @@ def _settings(value: Any, name: str) -> dict[str, Any]:
 
 def _with(value: Any, given: Mapping[str, Any]) -> Any:
     """A dataclass with other settings, by name; ``a__b`` is the setting b of its setting a."""
-    kind, known = type(value).__name__, settings_in(value)
-    inside: dict[str, dict[str, Any]] = {}
+    known = settings_in(value)
     changed: dict[str, Any] = {}
+    inside: dict[str, dict[str, Any]] = {}
     for path, setting in given.items():
         name, _, rest = path.partition("__")
         if name not in known:
             has = ", ".join(known) or "none"
-            raise SettingsError(f"problem: {kind} has no setting {name!r}, it has {has}")
+            raise SettingsError(
+                f"problem: {type(value).__name__} has no setting {name!r}, it has {has}"
+            )
         if rest:
             inside.setdefault(name, {})[rest] = setting
         else:

@@ -17,7 +17,7 @@ from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.learner.columns import (
     column_names,
     partition_of,
-    warn_of_codes,
+    warn_of_columns,
     warn_of_dead_features,
     words_of,
 )
@@ -187,7 +187,8 @@ def partition_all(
         with workers_of(learner):
             if metric is learner.metric_:
                 warn_of_dead_features(learner, measured)
-                warn_of_codes(measured, column_names(learner), words_of(learner.problem_, measured))
+                words = words_of(learner.problem_, measured)
+                warn_of_columns(measured, column_names(learner), words)
             samples, step = inputs.with_features(measured), inputs.standardizer
     problem, constraints = read_rules(learner.problem_, samples, rules)
     if n_clusters is None and metric.price is None:

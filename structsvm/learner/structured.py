@@ -15,27 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.sample import Words
 from structsvm.data.samples import check_weights, refuse_hidden, refuse_no_array
-from structsvm.errors import (
-    DataError,
-    DataWarning,
-    PluginError,
-    SettingsError,
-    warn,
-)
-from structsvm.learner.fitting import is_missed
+from structsvm.errors import DataError, DataWarning, PluginError, SettingsError, warn
+from structsvm.learner.fitting import Callback, is_missed, refuse_resume, warn_of_full_alone
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import ProblemParameters, regularizer_from
 from structsvm.parallel import Backend, backend_from
 from structsvm.partial_labels.alternate import Alternated, Completions, alternate
 from structsvm.problem import CompletableProblem, Problem, RegularizedRisk
 from structsvm.regularizers import Regularizer, check_lam
-from structsvm.solution import HistoryEntry, Solution
+from structsvm.solution import Solution
 from structsvm.solvers.auto import solver_from
 from structsvm.solvers.base import Solver
 from structsvm.solvers.separation import check_loss
 from structsvm.status import Status
 from structsvm.storage.codec import refuse_unstored
-from structsvm.support.arrays import Floats
+from structsvm.support.arrays import Bools, Floats, Ints
 from structsvm.support.checks import refuse_below
 from structsvm.support.contract import asked
 from structsvm.support.interrupts import Interrupts
@@ -51,8 +45,8 @@ class OpenLabellings(Completions):
 
     problem: Problem
     data: Samples
-    is_open: Sequence[bool]
-    """Of which samples something is not known."""
+    is_open: Bools
+    """Of which samples something is not known, (N,)."""
     risk_of: Callable[[Problem, Samples], RegularizedRisk]
 
     def complete(self, w: Floats) -> list[Any]:
@@ -188,7 +182,7 @@ class StructuredSVM(ProblemParameters):
         sample_weight: Any = None,
         max_rounds: int = 10,
         resume: str | PathLike[str] | None = None,
-        callback: Callable[[HistoryEntry], None] | None = None,
+        callback: Callback | None = None,
     ) -> Self:
         """Learn from labelled samples.
 
@@ -228,18 +222,20 @@ class StructuredSVM(ProblemParameters):
         refuse_below(0, "max_rounds", max_rounds)
         data = read_labelled(X, y, sample_weight)
         is_open = _open(self.problem, data.ys)
-        if any(is_open) and resume is not None:
-            raise SettingsError(
-                "resume= keeps one convex problem: it is not for labellings that are known in part"
+        refuse_resume(bool(is_open.any()), resume)
+        if is_open.all():
+            raise DataError(
+                "every labelling is known in part only: label one sample in full, at least, for "
+                "learning to begin with"
             )
-        full = _full(data, is_open)
+        full = data.at(np.flatnonzero(~is_open)) if is_open.any() else data
         problem = self._sized(full)
         with Interrupts():  # what was learned is kept before Ctrl-C is answered
             solution = solver.solve(
                 self._risk(problem, full), callback, backend=backend, resume=resume
             )
             alternated = None
-            if any(is_open) and max_rounds > 0 and solution.status is not Status.INTERRUPTED:
+            if is_open.any() and max_rounds > 0 and solution.status is not Status.INTERRUPTED:
                 task = OpenLabellings(problem, data, is_open, self._risk)
                 try:
                     alternated = alternate(
@@ -253,11 +249,7 @@ class StructuredSVM(ProblemParameters):
                     )
                     solution = alternated.solution
                 except KeyboardInterrupt:
-                    warn(
-                        "interrupted while labellings were completed: the weight is that of the "
-                        "full ones alone",
-                        ConvergenceWarning,
-                    )
+                    warn_of_full_alone()
             self._keep(problem, data, solution, alternated)
         if not solution.status.converged:
             warn(solution.summary(), ConvergenceWarning)
@@ -272,9 +264,7 @@ class StructuredSVM(ProblemParameters):
         return self
 
     def risk(self, X: Any, y: Any, *, sample_weight: Any = None) -> RegularizedRisk:
-        """The objective that :meth:`fit` minimises, for fully labelled samples.
-
-        It is what solvers are given (docs/solvers.md).
+        """The objective that :meth:`fit` minimises, for fully labelled samples (docs/solvers.md).
 
         Raises
         ------
@@ -284,10 +274,10 @@ class StructuredSVM(ProblemParameters):
         self._solver_and_backend()
         data = read_labelled(X, y, sample_weight)
         is_open = _open(self.problem, data.ys)
-        if any(is_open):
+        if is_open.any():
             raise DataError(
-                f"the labelling of sample {list(is_open).index(True)} is known in part only, which "
-                "is enough to learn from but not for this"
+                f"the labelling of sample {is_open.argmax()} is known in part only, which is "
+                "enough to learn from but not for this"
             )
         return self._risk(self._sized(data), data)
 
@@ -297,9 +287,16 @@ class StructuredSVM(ProblemParameters):
         """Return the best labelling of each sample, in the form of the problem."""
         check_is_fitted(self)
         samples = read_samples(X)
-        names = getattr(self, "feature_names_in_", None)
-        names = None if names is None else [str(name) for name in names]
-        check_columns(samples, names, getattr(self, "n_features_in_", None))
+        if samples.names is not None and hasattr(self, "feature_names_in_"):
+            refuse_other_columns("X", samples.names, self.feature_names_in_.tolist())
+        n = getattr(self, "n_features_in_", None)
+        if n is not None and isinstance(samples.xs[0], np.number):
+            raise DataError(
+                f"X is a vector, and a sample has {n} features. Reshape your data: "
+                "X.reshape(1, -1) is one sample"
+            )
+        if n is not None and samples.n_features not in (None, n):
+            raise DataError(f"X has {samples.n_features} features, the model has {n}")
         w, found = read_only(self.solution_.w), []
         for i, x in enumerate(stage("predicting", samples.xs)):
             method = f"sample {i}: {type(self.problem_).__name__}.predict"
@@ -371,11 +368,7 @@ class StructuredSVM(ProblemParameters):
         )
 
     def _keep(
-        self,
-        problem: Problem,
-        samples: Samples,
-        solution: Solution,
-        alternated: Alternated | None = None,
+        self, problem: Problem, data: Samples, solution: Solution, alternated: Alternated | None
     ) -> None:
         """Take what was learned."""
         self.problem_, self.solution_ = problem, solution
@@ -383,34 +376,20 @@ class StructuredSVM(ProblemParameters):
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        if samples.n_features is not None:
-            self.n_features_in_ = samples.n_features
-        if samples.names is not None:
-            self.feature_names_in_ = np.asarray(samples.names, dtype=object)
+        if data.n_features is not None:
+            self.n_features_in_ = data.n_features
+        if data.names is not None:
+            self.feature_names_in_ = np.asarray(data.names, dtype=object)
 
 
-def _open(problem: Problem, ys: Sequence[Any]) -> list[bool]:
-    """Which labellings are known in part only."""
-    if not isinstance(problem, CompletableProblem):
-        return [False] * len(ys)
-    found = []
-    for i, y in enumerate(ys):
-        with asked(problem, "is_complete", f"sample {i}"):
-            found.append(not problem.is_complete(y))
+def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
+    """Which labellings are known in part only, (N,)."""
+    found = np.zeros(len(ys), dtype=np.bool_)
+    if isinstance(problem, CompletableProblem):
+        for i, y in enumerate(ys):
+            with asked(problem, "is_complete", f"sample {i}"):
+                found[i] = not problem.is_complete(y)
     return found
-
-
-def _full(data: Samples, is_open: Sequence[bool]) -> Samples:
-    """The samples whose labellings are known in full."""
-    if not any(is_open):
-        return data
-    complete = np.flatnonzero(~np.asarray(is_open)).tolist()
-    if not complete:
-        raise DataError(
-            "every labelling is known in part only: label one sample in full, at least, for "
-            "learning to begin with"
-        )
-    return data.at(complete)
 
 
 def _check_inference(problem: Problem, data: Samples, w: Floats) -> None:
@@ -463,9 +442,9 @@ class Samples:
     weights: Floats = field(default_factory=lambda: np.empty(0))
     """(N,), of sum 1, of labelled samples."""
 
-    def at(self, which: Sequence[int]) -> Samples:
+    def at(self, which: Ints) -> Samples:
         """Return some of the labelled samples."""
-        weights = self.weights[list(which)]
+        weights = self.weights[which]
         return replace(
             self,
             xs=[self.xs[i] for i in which],
@@ -517,7 +496,7 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
         row = int(np.argwhere(~np.isfinite(values))[0][0])
         raise DataError(f"the labelling of sample {row} is {ys[row]}: give a finite one")
     weights = check_weights(sample_weight, N, WORDS)
-    return replace(samples, ys=ys, weights=weights).at(np.flatnonzero(weights).tolist())
+    return replace(samples, ys=ys, weights=weights).at(np.flatnonzero(weights))
 
 
 def _listed(values: Any, name: str) -> tuple[list[Any], NDArray[Any] | None]:
@@ -531,18 +510,3 @@ def _listed(values: Any, name: str) -> tuple[list[Any], NDArray[Any] | None]:
     if not found:
         raise DataError(f"{name} is empty: give at least one sample")
     return found, array
-
-
-def check_columns(found: Samples, names: list[str] | None, n: int | None) -> None:
-    """Check samples to predict against the columns that were learned from."""
-    if found.names is not None and names is not None:
-        refuse_other_columns("X", found.names, names)
-    if n is None:
-        return
-    if isinstance(found.xs[0], np.number):
-        raise DataError(
-            f"X is a vector, and a sample has {n} features. Reshape your data: X.reshape(1, -1) is "
-            "one sample"
-        )
-    if found.n_features not in (None, n):
-        raise DataError(f"X has {found.n_features} features, the model has {n}")

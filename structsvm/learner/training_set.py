@@ -182,6 +182,11 @@ class TrainingSet:
         return replace(self, samples=all_made_by(self.samples, step))
 
     @property
+    def columns(self) -> list[str]:
+        """The names of the features, x0, x1, ... if they have none."""
+        return self.names or [f"x{j}" for j in range(self.n_features)]
+
+    @property
     def is_deferred(self) -> bool:
         return any(sample.is_deferred for sample in self.samples)
 
