@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.data.sample import Sample, Step, batches_of, is_prepared
-from structsvm.data.samples import UNKNOWN, Counts, cluster_counts
+from structsvm.data.sample import Sample, Step, Words, batches_of, is_prepared
+from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.learner.columns import (
     column_names,
@@ -86,28 +86,11 @@ def workers_of(learner: Any) -> AbstractContextManager[None]:
     return working_on(backend_from("auto" if lost else learner.backend, learner.n_jobs))
 
 
-def read_training(
-    learner: Any,
-    X: Any,
-    y: Any,
-    *,
-    sample_weight: Any = None,
-    feature_names: Sequence[str] | None = None,
-    groups: Any = None,
-    unlabelled: Any = UNKNOWN,
-) -> TrainingSet:
+def read_training(learner: Any, X: Any, y: Any, **given: Any) -> TrainingSet:
     """Check samples and labels once, as a training set that ``fit`` and others accept."""
     problem = problem_from(learner.problem, learner.random_state)
     with workers_of(learner):
-        return TrainingSet.of(
-            problem,
-            X,
-            y,
-            feature_names=feature_names,
-            sample_weight=sample_weight,
-            groups=groups,
-            unlabelled=unlabelled,
-        )
+        return TrainingSet.of(problem, X, y, **given)
 
 
 def as_measured(learner: Fitted, X: Any) -> list[Sample]:
@@ -141,14 +124,13 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
     >>> from structsvm.interop import prepare
-    >>> from structsvm.io import arrays_and_labels
-    >>> Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=2, n_relevant=1))
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> prepare(learner, Xs)[0].X.shape
-    (200, 2)
+    >>> X = np.repeat([[0.0], [3.0]], 50, axis=0) + np.random.default_rng(0).random((100, 2))
+    >>> learner = MetricLearner(metric="diagonal").fit([X], [[50, 100]])
+    >>> prepare(learner, [X])[0].X.shape
+    (100, 2)
     """
     if is_prepared(X):
         return X
@@ -291,18 +273,18 @@ def read_rules(
             f"{missing[0]} is a rule for segments, but {type(problem).__name__} has no such "
             "setting: leave it out, or write a SegmentProblem (docs/plugins.md)"
         )
-    constraints = []
-    for i, (sample, y) in enumerate(zip(samples, _known(problem, samples, rules), strict=True)):
+    words, constraints = problem.traits.words, []
+    for i, (sample, y) in enumerate(zip(samples, _known(rules, samples, words), strict=True)):
         try:
             constraints.append(_constraint(problem, sample, y))
         except DataError as error:
-            raise DataError(f"{problem.traits.words.whole} {i}: {error}") from error
+            raise DataError(f"{words.whole} {i}: {error}") from error
     return replace(problem, **lengths) if lengths else problem, constraints  # type: ignore[type-var]
 
 
-def _known(problem: PartitionProblem, samples: Sequence[Sample], rules: Rules) -> list[Any]:
+def _known(rules: Rules, samples: Sequence[Sample], words: Words) -> list[Any]:
     """What is known of the partition of each sample."""
-    known, words = rules.get("known"), problem.traits.words
+    known = rules.get("known")
     must_link, cannot_link = rules.get("must_link", ()), rules.get("cannot_link", ())
     if len(must_link) or len(cannot_link):
         if known is not None or len(samples) != 1:

@@ -56,6 +56,7 @@ from structsvm.storage import limits
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.checks import is_whole
+from structsvm.support.plain import some_of
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
 SEED = 0
@@ -146,24 +147,19 @@ class TrainingSet:
             weights=self.weights[np.asarray(which, dtype=np.intp)],
         )
 
-    def weighted(self, weights: Floats) -> TrainingSet:
-        return replace(self, weights=np.asarray(weights, dtype=np.float64))
-
     def cut(self, pieces: Sequence[tuple[int, Ints]]) -> TrainingSet:
-        """Return the training set of parts of samples: the number of each, and which of its
-        items.
-        """
-        labels = [self.truths[i].labels for i, _ in pieces]
-        parts = [
-            EquivalenceMatrix.from_labels(y[rows])
-            for y, (_, rows) in zip(labels, pieces, strict=True)
-            if y is not None
-        ]
+        """Return the training set of parts of samples: the number of each, and its items."""
+        labels, contiguous = [M.labels for M in self.truths], self.problem.traits.contiguous
         given = None if self.given is None else [label_values(y) for y in self.given]
+        known = []
+        for i, rows in pieces:
+            y = labels[i]
+            assert y is not None
+            known.append(Known.of(EquivalenceMatrix.from_labels(y[rows]), contiguous))
         return replace(
             self,
             samples=[self.samples[i].at(rows) for i, rows in pieces],
-            labels=[Known.of(M, self.problem.traits.contiguous) for M in parts],
+            labels=known,
             weights=self.weights[[i for i, _ in pieces]],
             groups=None,
             given=None if given is None else [given[i][rows] for i, rows in pieces],
@@ -266,12 +262,10 @@ class TrainingSet:
         if self.is_complete:
             return self
         samples, truths = known_parts(self.samples, self.labels)
-        contiguous = self.problem.traits.contiguous
-        labels = [Known.of(truth, contiguous) for truth in truths]
         return replace(
             self,
             samples=samples,
-            labels=labels,
+            labels=[Known.of(truth, self.problem.traits.contiguous) for truth in truths],
             weights=part_weights(self.labels, self.weights),
             groups=None,
             given=None,
@@ -316,17 +310,16 @@ def names_of_labels(y: Any) -> list[str]:
 def learn_in_memory(
     data: TrainingSet, name: str, learn: Callable[[TrainingSet], Learned]
 ) -> tuple[Ints, Learned]:
+    """Numbers of the samples that fit in memory, and what is learned from them."""
     everything = np.arange(len(data))
     if not data.is_deferred:
         return everything, learn(data)
     which = even_part(data, limits.GATHERED)
     part = data.at(which)
-    arrays = [sample.data for sample in part.samples]
-    part = part.with_features(of_each("reading", _itself, arrays))
+    part = part.with_features(of_each("reading", np.asarray, [x.data for x in part.samples]))
     if which.size == everything.size:
         return which, learn(part)
-    words = data.problem.traits.words
-    drawn = f"{which.size} of {words.wholes(len(data))}"
+    drawn = f"{which.size} of {data.problem.traits.words.wholes(len(data))}"
     warn(
         f"{name} is fitted on {drawn}, an even subset: at most {limits.amount(limits.GATHERED)} of "
         "them are in memory at once; to use more, give arrays",
@@ -335,9 +328,9 @@ def learn_in_memory(
     try:
         return which, learn(part)
     except (DataError, LearningError) as error:
-        shown = ", ".join(map(str, which[:20].tolist())) + (", ..." if which.size > 20 else "")
+        numbers = some_of([str(i) for i in which.tolist()], 20)
         raise type(error)(
-            f"{error} (numbered among {drawn}, the even subset that it is fitted on: {shown}; "
+            f"{error} (numbered among {drawn}, the even subset that it is fitted on: {numbers}; "
             "to use more, give arrays)"
         ) from error
 
@@ -347,28 +340,25 @@ def even_part(data: TrainingSet, max_bytes: int) -> Ints:
     sizes = np.array([8 * sample.n_samples * sample.n_features for sample in data.samples])
     if sizes.sum() <= max_bytes:
         return np.arange(len(data))
-    units = units_of(data.groups, len(data), data.problem.traits.words)[1]
+    units = units_of(data.groups, len(data), data.problem.traits.words)[1].tolist()
     drawn = np.random.default_rng(SEED).permutation(len(data))
-    turns, taken = np.empty(len(data), dtype=np.int64), dict.fromkeys(units.tolist(), 0)
+    turns, taken = np.empty(len(data), dtype=np.int64), dict.fromkeys(units, 0)
     for i in drawn.tolist():  # the first one of each group, then the second of each, ...
-        turns[i] = taken[int(units[i])]
-        taken[int(units[i])] += 1
+        turns[i] = taken[units[i]]
+        taken[units[i]] += 1
     drawn = drawn[np.argsort(turns[drawn], kind="stable")]
-    order = drawn[np.argsort(~_shows_more(data, drawn, units), kind="stable")]
+    # Before these, the samples by which each label is in two groups.
+    shown: dict[Hashable, set[int]] = {}
+    labels, shows_more = data.item_labels or [()] * len(data), []
+    for i in drawn.tolist():
+        names = _names(labels[i], data.samples[i].n_samples)
+        groups = [shown.setdefault(name, set()) for name in names]
+        shows_more.append(any(len(group) < 2 and units[i] not in group for group in groups))
+        for group in groups:
+            group.add(units[i])
+    order = drawn[np.argsort(~np.array(shows_more), kind="stable")]
     count = int((np.cumsum(sizes[order]) <= max_bytes).sum())
     return np.sort(order[: max(count, 2)])
-
-
-def _shows_more(data: TrainingSet, order: Ints, units: Ints) -> Any:
-    shown: dict[Hashable, set[int]] = {}
-    labels, found = data.item_labels or [()] * len(data), []
-    for i in order.tolist():
-        unit, names = int(units[i]), _names(labels[i], data.samples[i].n_samples)
-        groups = [shown.setdefault(name, set()) for name in names]
-        found.append(any(len(group) < 2 and unit not in group for group in groups))
-        for group in groups:
-            group.add(unit)
-    return np.array(found, dtype=bool)
 
 
 def _names(y: Any, T: int) -> Sequence[Hashable]:
@@ -378,10 +368,6 @@ def _names(y: Any, T: int) -> Sequence[Hashable]:
     if values.shape != (T,):
         return []
     return list(dict.fromkeys(values[~missing_labels(values)].tolist()))
-
-
-def _itself(X: Floats) -> Floats:
-    return X
 
 
 # ---- the stage from samples as measured to what the metric sees: features, then standardisation
@@ -406,18 +392,16 @@ class Inputs:
         data: TrainingSet,
     ) -> tuple[Inputs, TrainingSet]:
         """Learn the stages, and what the metric sees of the training samples."""
-        words = data.problem.traits.words
+        words, columns = data.problem.traits.words, data.names
         made: tuple[str, ...] = ()
         if features is not None:
-            features = clone(features)
+            features, columns = clone(features), None
             _check_gaps(features, data.samples, words)
             found = _checked(features, _fit_transform(features, data), data.samples, words)
-            columns = data.names or [f"x{j}" for j in range(data.n_features)]
-            made = tuple(str(name) for name in features.get_feature_names_out(columns))
+            made = tuple(str(name) for name in features.get_feature_names_out(data.columns))
             data = data.with_features(found, made)
-        column_names = data.names if features is None else None
         arrays = [sample.data for sample in data.samples]
-        warn_about_constant_features(arrays, column_names, words)
+        warn_about_constant_features(arrays, columns, words)
         standardizer = Standardizer.fit(standardize, arrays, data.weights)
         inputs = cls(features, standardizer, words, made)
         return inputs, data.made_by(standardizer).made_by(centred)
@@ -462,7 +446,7 @@ def _fit_transform(features: RecordingTransformer, data: TrainingSet) -> Sequenc
         first = data.samples[0].X
         made_by = _fit_held_out(features, data, first)
         n_features = features.transform([first])[0].shape[1]
-        steps = {id(one): _Making.of(one) for one in made_by}
+        steps = {id(one): _Making(one, fingerprint(one)) for one in made_by}
         pairs = zip(data.samples, made_by, strict=True)
         return [derived(sample.data, steps[id(one)], n_features) for sample, one in pairs]
     if type(features).fit_transform is not RecordingTransformer.fit_transform:
@@ -475,28 +459,36 @@ def _transform(
     features: RecordingTransformer, samples: Sequence[Sample], n_features: int | None = None
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
     """Features (T, P') and states of samples, of which each is transformed on its own."""
+    data = [sample.data for sample in samples]
     if any(sample.is_deferred for sample in samples):
-        step, data = _Making.of(features), [sample.data for sample in samples]
+        step = _Making(features, fingerprint(features))
         made = [derived(X, step, n_features) for X in data]
         if not any(isinstance(stage, NamedScores) for stage in stages_of(features)):
             return made, None
         return made, of_each("states", _states, data, [features] * len(data))
     Xs = [sample.X for sample in samples]
     parts = [Xs[a:b] for a, b in batches_of([len(X) for X in Xs])]
-    found = spread("features", _features_of, parts, features)
+    found = spread("features", _with_states, parts, features)
     states = [p for _, part in found if part is not None for p in part]
     return [F for part, _ in found for F in part], states or None
 
 
-def _features_of(
+def _with_states(
     Xs: Sequence[Floats], features: RecordingTransformer
 ) -> tuple[Sequence[Any], Sequence[Floats] | None]:
     return features.transform_with_states(Xs)
 
 
+def _states(X: Floats, features: RecordingTransformer) -> Floats:
+    states = features.transform_with_states([X])[1]
+    assert states is not None
+    return states[0]
+
+
 def _fit_held_out(
     features: RecordingTransformer, data: TrainingSet, first: Floats
 ) -> list[RecordingTransformer]:
+    """What makes the features of each sample, and has not seen its group."""
     if not features.learns:
         return [features.fit([first])] * len(data)
 
@@ -517,20 +509,10 @@ class _Making:
     known_by: str
     """The fingerprint of the transformer, of which thousands of samples have the same."""
 
-    @classmethod
-    def of(cls, transformer: RecordingTransformer) -> _Making:
-        return cls(transformer, fingerprint(transformer))
-
     def __call__(self, X: Floats) -> Floats:
         found = self.transformer.transform([X])
         (F,) = _checked(self.transformer, found, [Sample(X)], RECORDINGS)
         return np.asarray(F)
-
-
-def _states(X: Floats, transformer: RecordingTransformer) -> Floats:
-    states = transformer.transform_with_states([X])[1]
-    assert states is not None
-    return states[0]
 
 
 def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words: Words) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def weight_stability(
             for _ in range(MOST_DRAWS):
                 counts = np.bincount(rng.integers(G, size=G), minlength=G)[units]
                 try:
-                    own = clone(learner).fit(data.weighted(data.weights * counts))
+                    own = clone(learner).fit(replace(data, weights=data.weights * counts))
                 except (DataError, LearningError):
                     continue  # nothing changes in what was drawn
                 shares.append(_shares(own))

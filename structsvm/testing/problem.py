@@ -341,7 +341,10 @@ class _Kit:
         """A weight of 2 counts as a sample that is there twice."""
         learning, few = self.problem.learning, list(range(min(len(data), 2)))
         found = []
-        for part in (data.at(few).weighted(np.array([2.0, 1.0])[: len(few)]), data.at([*few, 0])):
+        for part in (
+            replace(data.at(few), weights=np.array([2.0, 1.0])[: len(few)]),
+            data.at([*few, 0]),
+        ):
             given = part.samples, part.truths, part.weights
             metric = learning.untrained(*given)
             found.append((metric.price, metric.n_clusters, learning.unit(*given)))
