@@ -147,12 +147,11 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    >>> import numpy as np
     >>> from structsvm import MetricLearner, load, save
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
+    >>> rng = np.random.default_rng(0)
+    >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 1)) for _ in range(2)]
+    >>> learner = MetricLearner().fit(Xs, [[50, 100]] * 2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(learner, Path(folder) / "walks.structsvm")
     ...     again = load(Path(folder) / "walks.structsvm")
@@ -239,15 +238,14 @@ def load(path: str | PathLike[str], *, max_bytes: int | None = None) -> Any:
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    >>> import numpy as np
     >>> from structsvm import MetricLearner, load, save
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> learner = MetricLearner(metric="diagonal").fit(*arrays_and_labels(recordings))
+    >>> rng = np.random.default_rng(0)
+    >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 1)) for _ in range(2)]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(learner, Path(folder) / "walks.structsvm")
-    ...     print(load(Path(folder) / "walks.structsvm", max_bytes=10**6).metric)
-    diagonal
+    ...     save(MetricLearner().fit(Xs, [[50, 100]] * 2), Path(folder) / "walk.structsvm")
+    ...     print(load(Path(folder) / "walk.structsvm", max_bytes=10**6).metric)
+    full
     """
     header, arrays = MODEL.read(Path(path), max_bytes)
     try:

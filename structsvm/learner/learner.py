@@ -107,12 +107,10 @@ class MetricLearner(ProblemParameters):
     metric : {"full", "diagonal"}
         A full matrix (features and their combinations) or a diagonal one (a weight per feature).
     regularizer : {"squared", "trace"} or Regularizer
-        "squared" is the squared Frobenius norm; "trace" favours low rank (few features for a
-        diagonal metric). A :class:`~structsvm.regularizers.SquaredNorm` with a ``center`` shrinks
-        towards another metric; :class:`~structsvm.regularizers.Custom` takes a cvxpy expression.
+        The squared Frobenius norm, the trace, which favours low rank (few features for a diagonal
+        metric), or one of :mod:`structsvm.regularizers`.
     lam : float, optional
-        Strength of the regularizer, > 0; usually between 0.04 and 1. None is the default of the
-        problem.
+        Strength of the regularizer, > 0; usually between 0.04 and 1. None: that of the problem.
     features : RecordingTransformer, optional
         Features to compute from each recording first, see :mod:`structsvm.features`.
     standardize : {"auto", "recording", "training", None}
@@ -122,11 +120,11 @@ class MetricLearner(ProblemParameters):
     whiten : "auto", float in [0, 1] or None
         Whiten the features within the true clusters before a full metric is learned, their
         covariance shrunk by this share towards a multiple of the identity. "auto" is 0.5 for
-        clustering and None for change points and diagonal metrics. ``metric_`` includes the
-        whitening; regularizer and constraints apply to the metric of the whitened features.
+        clustering and else None. ``metric_`` includes the whitening; regularizer and constraints
+        apply to the metric of the whitened features.
     solver : str or Solver
-        The optimisation method: a name, or a solver of :mod:`structsvm.solvers` such as
-        ``CuttingPlane(Stopping(tol=1e-3), slack="one")``. "auto" depends on the problem.
+        A name, "auto", or a solver of :mod:`structsvm.solvers` such as
+        ``CuttingPlane(Stopping(tol=1e-3), slack="one")``.
     constraints : callable, optional
         Takes the metric ``B`` as a cvxpy expression and returns a list of convex constraints, whose
         dual values are in ``solution_.duals``.
@@ -148,18 +146,15 @@ class MetricLearner(ProblemParameters):
         Weight, certified bounds, status and history; the wrong labellings that define the metric,
         with their multipliers (``support``), and the dual values of the constraints (``duals``).
     certified_upper_ : float
-        Upper bound of the objective: that of ``solution_``, or that of the relaxation if the
-        oracle is a heuristic.
+        Upper bound of the objective; that of the relaxation if the oracle is a heuristic.
     calibration_ : Calibration
         Training loss against the price.
     baselines_ : dict
         Methods to compare with, tuned on the same labels: "untrained" (the identity with its best
         price) and those that ``fit(..., baselines=)`` asked for. Each has ``predict(Xs,
         n_clusters=None)``; a metric is a :class:`~structsvm.partitions.Metric`, too.
-    consensus_ : tuple of str
-        Classifiers whose consensus with the metric :class:`MetricLearnerCV` has chosen, if any.
-    metrics_beside_ : dict of MetricBaseline
-        Other learned metrics in this consensus, by the names of their candidates.
+    consensus_, metrics_beside_ : tuple of str, dict of MetricBaseline
+        Classifiers and other metrics whose consensus with this one :class:`MetricLearnerCV` chose.
     alternated_ : Alternated or None
         With partial labels, the completed labels and the rounds of completion; not stored.
     whitening_ : array of shape (P, P), or None
@@ -251,15 +246,14 @@ class MetricLearner(ProblemParameters):
             A single array or data frame is one sample, and a mapping has samples by name;
             predictions have the same form. A :class:`~structsvm.io.Recording`, or a list of them,
             carries its labels. A :class:`~structsvm.learner.TrainingSet` holds labels and weights.
-        y : list of label vectors (T_i,) or of breakpoint lists (sorted ends, the last being T_i)
-            or of :class:`~structsvm.PartialLabels`. The number -1 in a vector marks samples
-            without a label; missing labels (None, NaN, NaT, NA, blank text) are refused. A pandas
-            series is aligned with its frame by index, unless an index only counts the rows.
+        y : list of label vectors (T_i,), breakpoint lists or :class:`~structsvm.PartialLabels`
+            Breakpoints are sorted ends of segments, the last being T_i. The number -1 in a
+            vector marks samples without a label; missing labels (None, NaN, NaT, NA, blank text)
+            are refused. A pandas series is aligned with its frame by index, unless an index only
+            counts the rows.
         sample_weight : array of shape (N,), optional
-            Weights of the samples in the objective and in everything that is computed from the
-            training labels: a weight of 2 equals a sample that is given twice, and 0 leaves it
-            out. Classifiers, as baselines and in features, only leave out samples of weight 0.
-            Labels, weights and groups may be mappings if the samples are one.
+            Weights in the objective and all that is computed from the labels: 2 equals a sample
+            that is given twice, and 0 leaves it out. Classifiers only leave out those of weight 0.
         feature_names : sequence of str, optional
             Names of the features; by default those of data frames.
         groups : sequence of length N, optional
@@ -269,7 +263,7 @@ class MetricLearner(ProblemParameters):
             Methods to tune for comparison, on the same samples and labels: "quick" those that apply
             and take little time, "all" those with gradient boosting, too, or some by name, such as
             "rca" or "frame-logistic". One that cannot learn from the labels is left out with a
-            warning, unless it was named. Partial labels tune metrics on their full stretches.
+            warning, unless it was named.
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
         unlabelled : object
@@ -368,10 +362,8 @@ class MetricLearner(ProblemParameters):
 
         Raises
         ------
-        DataError
-            If two rules contradict each other.
-        SettingsError
-            If a rule does not apply to this problem.
+        DataError, SettingsError
+            If two rules contradict each other, or one does not apply to this problem.
         OracleError
             If no partition of a sample satisfies the rules.
 
@@ -379,15 +371,12 @@ class MetricLearner(ProblemParameters):
         --------
         >>> import numpy as np
         >>> from structsvm import MetricLearner, PartialLabels
-        >>> from structsvm.datasets import relevant_changes
-        >>> from structsvm.io import arrays_and_labels
-        >>> recordings = relevant_changes(5, n_samples=200, n_features=4, n_relevant=2)
-        >>> Xs, ys = arrays_and_labels(recordings)
-        >>> learner = MetricLearner(metric="diagonal").fit(Xs[:4], ys[:4])
-        >>> known = PartialLabels(regions=[(0, 30, 0)])  # nothing changes in the first 30 samples
-        >>> labels = learner.predict(Xs[4:], known=[known], min_length=5)[0]
-        >>> np.unique(labels[:30]).size, bool(np.bincount(labels).min() >= 5)
-        (1, True)
+        >>> rng = np.random.default_rng(0)
+        >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 1)) for _ in range(2)]
+        >>> learner = MetricLearner().fit(Xs, [[50, 100]] * 2)
+        >>> known = PartialLabels(regions=[(0, 60, 0)])  # nothing changes in the first 60 samples
+        >>> learner.predict(Xs[:1], known=[known], min_length=5)[0][:60].max()
+        np.int64(0)
         """
         check_is_fitted(self)
         partitions, samples = partition_all(self, self.metric_, X, n_clusters, rules)
@@ -456,20 +445,18 @@ class MetricLearner(ProblemParameters):
         -------
         list of lists of dict
             In the form of ``X``; ``pandas.DataFrame`` accepts a table. Each segment has ``start``
-            and ``end`` (samples ``start, ..., end - 1``); ``time``, that of its start, if
-            recordings have times; ``state`` and ``probability``, its mean over the segment, if the
-            features score named states; ``margin`` of the change at its start, by how much the best
-            segmentation without a change near it is worse, in units of the price of a change
-            (infinite if the rules force it, None for the first segment); and ``rate``, if the
-            learner has ``margin_rates_`` for this tolerance (:func:`structsvm.margin_rates`): the
-            share of changes with such a margin that were right in held-out recordings.
+            and ``end`` (samples ``start, ..., end - 1``); ``time``, that of its start, if known;
+            ``state`` and its mean ``probability``, if the features score named states; ``margin``
+            of the change at its start, by how much the best segmentation without a change near it
+            is worse, in units of the price of a change (infinite if the rules force it, None for
+            the first segment); and ``rate``, the share of changes with such a margin that were
+            right in held-out recordings, if :func:`structsvm.margin_rates` counted them.
 
         Raises
         ------
-        SettingsError
-            If partitions are not segmentations, or the tolerance is not an integer >= 0.
-        DataError
-            If margins are wanted and the oracle is not exact, and as for :meth:`predict`.
+        SettingsError, DataError
+            If partitions are not segmentations, or if margins are wanted and the oracle is not
+            exact, and as for :meth:`predict`.
         """
         check_is_fitted(self)
         form = Form.given_to(self, X).told(getattr(self, "steps_", None))
@@ -538,8 +525,7 @@ class MetricLearner(ProblemParameters):
     def transform(self, X: Any) -> Any:
         """Map samples to a space in which Euclidean distances are those of ``B``, (T_i, rank).
 
-        The result has the form of ``X``. :meth:`set_output`, or
-        ``sklearn.set_config(transform_output=...)``, chooses arrays or data frames.
+        The result has the form of ``X``, and :meth:`set_output` chooses arrays or data frames.
 
         Raises
         ------
@@ -578,12 +564,7 @@ class MetricLearner(ProblemParameters):
         return self.fit(X, y, **given).predict(X, n_clusters)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what :meth:`transform` returns, as in scikit-learn.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"}, optional
-            None leaves the choice as it is. Pandas frames keep the index of the given frame.
+        """Choose what :meth:`transform` returns: "default", "pandas" or "polars".
 
         Raises
         ------
@@ -617,11 +598,8 @@ class MetricLearner(ProblemParameters):
     def pair_distance(self, pairs: Any) -> Floats:
         """Return ``sqrt((u - v)^T B (u - v))`` of n pairs of points, (n,).
 
-        Parameters
-        ----------
-        pairs : array of shape (n, 2, P)
-            Pairs of points in the features of the metric, such as rows of
-            ``interop.prepare(learner, X)[i].X``.
+        ``pairs``, of shape (n, 2, P), are points in the features of the metric, such as rows of
+        ``interop.prepare(learner, X)[i].X``.
 
         Raises
         ------

@@ -127,10 +127,11 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
     >>> import numpy as np
     >>> from structsvm import MetricLearner
     >>> from structsvm.interop import prepare
-    >>> X = np.repeat([[0.0], [3.0]], 50, axis=0) + np.random.default_rng(0).random((100, 2))
-    >>> learner = MetricLearner(metric="diagonal").fit([X], [[50, 100]])
-    >>> prepare(learner, [X])[0].X.shape
-    (100, 2)
+    >>> rng = np.random.default_rng(0)
+    >>> Xs = [np.repeat([[0.0], [3.0]], 50, axis=0) + rng.random((100, 1)) for _ in range(2)]
+    >>> learner = MetricLearner(metric="diagonal").fit(Xs, [[50, 100]] * 2)
+    >>> prepare(learner, Xs)[0].X.shape
+    (100, 1)
     """
     if is_prepared(X):
         return X

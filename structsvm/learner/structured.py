@@ -91,20 +91,13 @@ class StructuredSVM(ProblemParameters):
     lam : float
         Strength of the regularizer, > 0. It equals ``1 / (C N)`` for the ``C`` of other SVMs.
     regularizer : {"squared", "trace"} or Regularizer
-        "squared" is half the squared norm, and "trace" the trace of a matrix or the sum of
-        nonnegative weights. :class:`~structsvm.regularizers.Custom` takes any convex expression of
-        cvxpy, such as ``cp.norm1``.
+        Half the squared norm, the trace of a matrix or sum of nonnegative weights, or one of
+        :mod:`structsvm.regularizers`.
     constraints : callable, optional
         Takes the weight as a cvxpy expression and returns a list of convex constraints. The weight
         is a symmetric matrix for a cone of matrices, and a vector otherwise; for a ``Product`` it
         is the vector of all factors, as in ``predict``. The same holds for ``Custom``.
-    solver : str or Solver
-        The optimisation method: a name, or a solver of :mod:`structsvm.solvers` such as
-        ``CuttingPlane(Stopping(tol=1e-3), slack="one")``.
-    n_jobs : int or None
-        Number of workers, -1 for one per core, None for none. The result does not depend on it.
-    backend : {"auto", "serial", "threads", "processes", "dask"} or Backend
-        Kind of workers (docs/scaling.md).
+    solver, n_jobs, backend : as for :class:`~structsvm.MetricLearner`
 
     Attributes
     ----------
@@ -196,16 +189,11 @@ class StructuredSVM(ProblemParameters):
             Labellings of a :class:`~structsvm.problem.CompletableProblem` may be partial, but at
             least one has to be complete, because learning starts with the complete ones.
         sample_weight : array of shape (N,), optional
-            Weights of the samples; a weight of 2 equals a sample that is given twice, and 0 leaves
-            it out.
+            2 equals a sample that is given twice, and 0 leaves it out.
         max_rounds : int
             Maximum number of times that partial labellings are completed; 0 learns from the
             complete ones alone.
-        resume : path, optional
-            Checkpoint file. The state is saved to it while learning; if it exists, learning resumes
-            from it and gives the same result. Not for partial labellings.
-        callback : callable, optional
-            Called with a :class:`~structsvm.solution.HistoryEntry` after each iteration.
+        resume, callback : as for :meth:`structsvm.MetricLearner.fit`
 
         Raises
         ------
@@ -284,7 +272,13 @@ class StructuredSVM(ProblemParameters):
     # ---- prediction
 
     def predict(self, X: Any) -> list[Any]:
-        """Return the best labelling of each sample, in the form of the problem."""
+        """Return the best labelling of each sample, in the form of the problem.
+
+        Raises
+        ------
+        DataError
+            For samples with other features than those that were learned from.
+        """
         check_is_fitted(self)
         samples = read_samples(X)
         if samples.names is not None and hasattr(self, "feature_names_in_"):
