@@ -154,7 +154,7 @@ def test_it_is_handed_over_before_anything_else_is_tuned(data, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(MetricLearner, "_tune_baselines", interrupt)
+    monkeypatch.setattr("structsvm.learner.learner.tune", interrupt)
     learned, search = [], small()
     with pytest.raises(KeyboardInterrupt):
         search.fit(*data, when_learned=learned.append)
