@@ -161,8 +161,7 @@ class ClusteringOracle(Oracle):
         if objective.has_truth and objective.truth is not None:
             k = objective.truth.n_clusters if K is None else K
             yield across(grouped.truth, k)
-            if objective.truth.is_partition:
-                yield with_exactly(points, grouped.truth, K)
+            yield with_exactly(points, grouped.truth, K)
             rng = np.random.default_rng(self.random_state)
             for _ in range((self.n_init + 1) // 2):
                 yield rng.permutation(np.arange(grouped.n_samples) % k)

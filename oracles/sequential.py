@@ -10,8 +10,8 @@ import numpy as np
 from structsvm.data.sample import LARGEST
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.nodes import Boundaries
-from structsvm.oracles._segments.prices import loss_curves, price_path
-from structsvm.oracles._segments.recordings import Found, Recordings, segment_all
+from structsvm.oracles._segments.prices import loss_curve, price_path
+from structsvm.oracles._segments.recordings import Recordings, segment_all
 from structsvm.oracles._segments.search import (
     SegmentSearch,
     all_positive,
@@ -233,21 +233,16 @@ class SequentialOracle(Oracle):
         self, Zs: Sequence[Floats], truths: Sequence[EquivalenceMatrix], prices: Floats
     ) -> Floats:
         """``|M - M_i|_F^2`` of the best segmentation of each recording at every price, (N, n)."""
-        curves = np.empty((len(Zs), prices.size))
-        short = [
-            i
-            for i, (Z, truth) in enumerate(zip(Zs, truths, strict=True))
-            if Z.shape[0] <= SHORT and truth.is_contiguous
-        ]
-        samples = (_samples(_without_null_columns(TraceObjective(Zs[i]))) for i in short)
-        found = loss_curves(samples, [truths[i].boundaries for i in short], prices)
-        for i, losses in zip(short, found, strict=True):
-            curves[i] = losses
-        for i in sorted(set(range(len(Zs))) - set(short)):
-            path = self.price_path(Zs[i], prices)
-            losses_of = {id(M): partition_loss(truths[i], M) for M in path}
-            curves[i] = [losses_of[id(M)] for M in path]
-        return curves
+        curves = []
+        for Z, truth in zip(Zs, truths, strict=True):
+            if Z.shape[0] <= SHORT and truth.is_contiguous:
+                samples = _samples(_without_null_columns(TraceObjective(Z)))
+                curves.append(loss_curve(samples, truth.boundaries, prices))
+            else:
+                path = self.price_path(Z, prices)
+                loss_of = {id(M): partition_loss(truth, M) for M in path}
+                curves.append(np.array([loss_of[id(M)] for M in path]))
+        return np.array(curves)
 
     def _is_one_call(self, objective: TraceObjective) -> bool:
         """Whether the search is one compiled call, in which not every boundary pays."""
@@ -262,15 +257,14 @@ def _in_one_call(objectives: Sequence[TraceObjective]) -> list[Argmax]:
     truths = [truth_of(A)[0] for A in objectives]
     recordings = Recordings.of([_samples(A) for A in objectives], truths)
     shifts = np.array([A.shift for A in objectives], dtype=np.float64)
+    answers = []
     found = segment_all(recordings, truth_of(objectives[0])[1], shifts)
-    return [_answer(A, best) for A, best in zip(objectives, found, strict=True)]
-
-
-def _answer(objective: TraceObjective, found: Found) -> Argmax:
-    y = EquivalenceMatrix.from_search(found.labels.copy(), found.path)
-    value = found.score + objective.shift * y.n_clusters + found.constant
-    rounding = rounding_of(objective, value, scatter=found.scatter)
-    return Argmax(y, value, value + rounding, Quality.EXACT)
+    for objective, best in zip(objectives, found, strict=True):
+        y = EquivalenceMatrix.from_search(best.labels.copy(), best.path)
+        value = best.score + objective.shift * y.n_clusters + best.constant
+        rounding = rounding_of(objective, value, scatter=best.scatter)
+        answers.append(Argmax(y, value, value + rounding, Quality.EXACT))
+    return answers
 
 
 def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints | None:

@@ -1,14 +1,11 @@
 """A labelled data set rotated into as few rows as it has directions.
 
-``T A = X B X^T - c U_i U_i^T + d I`` acts on the span of ``[1, U_i, X]``, whose dimension is at
-most ``P + K + 1`` however many samples there are; on its orthogonal complement ``A`` is ``d I``.
-With an orthonormal basis ``Q`` (T, m) of that span,
+With an orthonormal basis ``Q`` (T, m) of the span of ``[1, U_i, X]``,
 
     X = Q Xc,   U_i = Q Uc,   T A = Q (Xc B Xc^T - c Uc Uc^T + d I) Q^T + d (I - Q Q^T),
 
 so that ``Xc`` (m, P) and ``Uc`` (m, K), computed once per data set, replace ``X`` and ``U_i`` in
-every later call: the objective is an m x m matrix, ``phi = (V^T Xc)^T (V^T Xc)`` and
-``Tr(M M_i) = |V^T Uc|^2`` for ``M = (Q V)(Q V)^T``, and no vector of length T is formed.
+every later call, and no vector of length T is formed (docs/oracles-clustering.md).
 
 The basis is ``Q = [W, Q_w]``. The columns of ``W`` span ``[1, U_i]`` and the first is
 ``1 / sqrt(T)``, so that row 0 of ``Xc`` is ``sqrt(T)`` times the mean and all other rows are free
@@ -57,13 +54,7 @@ class CompressedData:
         return self.n_samples - self.n_rows
 
     def matrix(self, metric: Floats, truth_weight: float = 0.0) -> Floats:
-        """``Xc B Xc^T - c Uc Uc^T``, (m, m), for a metric (P,) or (P, P).
-
-        Raises
-        ------
-        OracleError
-            When the metric is not finite.
-        """
+        """``Xc B Xc^T - c Uc Uc^T``, (m, m), for a metric (P,) or (P, P)."""
         X, U = self.X, self.U
         if not np.isfinite(metric).all():
             raise OracleError("the objective is not finite: look for NaN or inf in the metric")
@@ -120,11 +111,8 @@ class _LabelSpace:
         if truth is None:
             everything = EquivalenceMatrix.from_labels(np.zeros(n_samples, dtype=np.int64))
             return cls(everything, np.eye(1), np.empty((1, 0)))
-        if truth.is_partition:
-            reflection = _reflection_to_first_axis(np.sqrt(truth.sizes / n_samples))
-            return cls(truth, reflection, reflection)
-        W = _with_constant_first(truth.factor())
-        return cls(EquivalenceMatrix.from_factor(W), np.eye(W.shape[1]), W.T @ truth.factor())
+        reflection = _reflection_to_first_axis(np.sqrt(truth.sizes / n_samples))
+        return cls(truth, reflection, reflection)
 
     def project(self, X: Floats) -> Floats:
         """``W^T X``."""
@@ -133,8 +121,6 @@ class _LabelSpace:
     def expand(self, coordinates: Floats) -> Floats:
         """``W`` times ``coordinates``."""
         turned = self.rotation @ coordinates
-        if self.U.labels is None:
-            return np.asarray(self.U.factor() @ turned)
         return np.asarray((turned / np.sqrt(self.U.sizes)[:, None])[self.U.labels])
 
 
@@ -220,11 +206,3 @@ def _reflection_to_first_axis(unit: Floats) -> Floats:
     norm = float(v @ v)
     identity = np.eye(unit.size)
     return identity if norm == 0.0 else np.asarray(identity - (2.0 / norm) * np.outer(v, v))
-
-
-def _with_constant_first(U: Floats) -> Floats:
-    """An orthonormal basis of ``[1, U]`` whose first column is ``1 / sqrt(T)``."""
-    constant = np.full((U.shape[0], 1), 1.0 / np.sqrt(U.shape[0]))
-    rest = U - constant @ (constant.T @ U)
-    left, singular, _ = np.linalg.svd(rest, full_matrices=False)
-    return np.hstack((constant, left[:, singular > 1e-8]))

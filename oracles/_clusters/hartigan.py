@@ -4,12 +4,8 @@ A cluster S contributes ``h(S) / |S| + d`` to ``Tr(A M)``, where
 
     h(S) = |sum_{t in S} z_t|^2_S - c sum_k |S n P_k|^2 / |P_k|
 
-(``|.|_S`` the inner product with the signs of the objective, ``P_k`` the true clusters). Taking
-sample t out of cluster a and putting it into b changes ``h`` of both by inner products of ``z_t``
-with their sums and by one entry of the contingency table, so a move is judged in O(r), exactly;
-K-means instead compares distances to centroids that the move itself displaces (Hartigan 1975;
-Telgarsky and Vattani 2010). A move is made when it raises the objective; the sweeps end at a
-partition that no single move improves.
+(``|.|_S`` the inner product with the signs of the objective, ``P_k`` the true clusters), and a move
+changes ``h`` of two clusters by inner products in O(r) (Hartigan 1975; Telgarsky and Vattani 2010).
 
 With K known every cluster keeps a sample; otherwise a sample may open a cluster of its own and the
 last one of a cluster may leave it.
@@ -52,13 +48,8 @@ class GroupedObjective(NamedTuple):
         signs = np.ones(Z.shape[1]) if objective.signs is None else objective.signs
         labels, price = np.zeros(Z.shape[0], dtype=np.int64), np.zeros(1)
         if objective.has_truth and objective.truth is not None:
-            if objective.truth.labels is not None:
-                labels = objective.truth.labels.copy()
-                price = objective.truth_weight / objective.truth.sizes
-            else:
-                U = objective.truth.factor()
-                Z = np.hstack((Z, np.sqrt(objective.truth_weight) * U))
-                signs = np.concatenate((signs, np.full(U.shape[1], -1.0)))
+            price = objective.truth_weight / objective.truth.sizes
+            labels = np.array(objective.truth.labels)
         return cls(np.ascontiguousarray(Z), signs, labels, price, objective.shift)
 
     @property

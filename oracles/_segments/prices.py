@@ -6,8 +6,6 @@ one search for each. It finds the same one of equal segmentations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 
 from structsvm.oracles._segments.recordings import scatter_of
@@ -47,24 +45,22 @@ BEYOND_ROUNDING = 1e-9
 
 def price_path(Z: Floats, prices: Floats) -> list[Ints]:
     """The boundaries, from 0 to T, of the best segmentation of a recording at every price."""
-    ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
-    counts = np.empty(prices.size, np.int64)
-    _every_price(Z, NO_TRUTH, prices, ends, counts)
+    ends, counts = _boundaries(Z, prices)
     return [row[: n + 1] for row, n in zip(ends, counts.tolist(), strict=True)]
 
 
-def loss_curves(Zs: Iterable[Floats], bounds: Iterable[Ints], prices: Floats) -> Iterator[Floats]:
-    """``|M - M_i|_F^2`` of each recording's best segmentation at every price, (n,)."""
-    n, room = prices.size, np.empty(0, np.int64)
-    counts = np.empty(n, np.int64)
-    for Z, truth in zip(Zs, bounds, strict=True):
-        size = n * (Z.shape[0] + 1)
-        if room.size < size:  # otherwise reused, since fresh memory takes time
-            room = np.empty(size, np.int64)
-        ends, losses = room[:size].reshape(n, -1), np.empty(n)
-        _every_price(Z, NO_TRUTH, prices, ends, counts)
-        _write_losses(truth, ends, counts, losses)
-        yield losses
+def loss_curve(Z: Floats, bounds: Ints, prices: Floats) -> Floats:
+    """``|M - M_i|_F^2`` of a recording's best segmentation at every price, (n,)."""
+    losses = np.empty(prices.size)
+    _write_losses(bounds, *_boundaries(Z, prices), losses)
+    return losses
+
+
+def _boundaries(Z: Floats, prices: Floats) -> tuple[Ints, Ints]:
+    ends = np.empty((prices.size, Z.shape[0] + 1), np.int64)
+    counts = np.empty(prices.size, np.int64)
+    _every_price(Z, NO_TRUTH, prices, ends, counts)
+    return ends, counts
 
 
 @compiled()
@@ -195,19 +191,7 @@ def _fill_starts(
 @compiled()
 def _write_losses(truth: Ints, ends: Ints, counts: Ints, losses: Floats) -> None:
     for k in range(losses.size):
-        n = counts[k] + 1
-        if k > 0 and counts[k - 1] + 1 == n and _are_equal(ends[k, :n], ends[k - 1, :n]):
-            losses[k] = losses[k - 1]
-        else:
-            losses[k] = _loss(truth, ends[k, :n])
-
-
-@inner()
-def _are_equal(a: Ints, b: Ints) -> bool:
-    differ = False
-    for i in range(a.size):  # all of them: a vector at a time
-        differ |= a[i] != b[i]
-    return not differ
+        losses[k] = _loss(truth, ends[k, : counts[k] + 1])
 
 
 @inner(error_model="numpy")

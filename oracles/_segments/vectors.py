@@ -29,7 +29,14 @@ FAST = {"nnan", "nsz"}
 Operations are neither reordered nor joined, so that a score has the same bits in every kernel.
 """
 
+if getattr(config, "DISABLE_JIT", 0):
+    raise SettingsError(
+        "NUMBA_DISABLE_JIT is set, and the search for segments has to be compiled: unset it, "
+        "or run the program with env -u NUMBA_DISABLE_JIT"
+    )
+
 _typing: Any = templates
+_intrinsic: Callable[[Callable[..., Any]], Any] = intrinsic
 _extending: Any = extending
 _FREE = tuple(sorted(FAST))
 _DOUBLE, _WORD = ir.DoubleType(), ir.IntType(64)
@@ -70,20 +77,6 @@ _operator(operator.mul, "fmul")
 _operator(operator.truediv, "fdiv")
 
 
-def _compiled_alone(function: Callable[..., Any]) -> Any:
-    """An intrinsic of numba, which Python cannot call in its place."""
-    if not getattr(config, "DISABLE_JIT", 0):
-        return intrinsic(function)
-
-    def refuse(*_: Any) -> None:
-        raise SettingsError(
-            "NUMBA_DISABLE_JIT is set, and the search for segments has to be compiled: unset it, "
-            "or run the program with env -u NUMBA_DISABLE_JIT"
-        )
-
-    return refuse
-
-
 def _spread(builder: Any, number: Any) -> Any:
     undefined = ir.Constant(_DOUBLES, ir.Undefined)
     single = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
@@ -107,7 +100,7 @@ def _larger(builder: Any, left: Any, right: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", left, right, flags=_FREE), left, right)
 
 
-@_compiled_alone
+@_intrinsic
 def spread(_typing: Any, number: Any) -> Any:
     """Sixteen times a number."""
 
@@ -117,7 +110,7 @@ def spread(_typing: Any, number: Any) -> Any:
     return VECTOR(types.float64), codegen
 
 
-@_compiled_alone
+@_intrinsic
 def read(_typing: Any, array: Any, number: Any) -> Any:
     """The ``number``-th sixteen of the numbers of an array."""
     _require_contiguous(array)
@@ -129,7 +122,7 @@ def read(_typing: Any, array: Any, number: Any) -> Any:
     return VECTOR(array, types.intp), codegen
 
 
-@_compiled_alone
+@_intrinsic
 def write(_typing: Any, vector: Any, array: Any, number: Any) -> Any:
     """Make a vector the ``number``-th sixteen of the numbers of an array."""
     _require_contiguous(array)
@@ -142,7 +135,7 @@ def write(_typing: Any, vector: Any, array: Any, number: Any) -> Any:
     return types.void(VECTOR, array, types.intp), codegen
 
 
-@_compiled_alone
+@_intrinsic
 def add_product(_typing: Any, total: Any, x: Any, y: Any) -> Any:
     """``total + x y``, in one operation where the processor has it."""
 
@@ -155,7 +148,7 @@ def add_product(_typing: Any, total: Any, x: Any, y: Any) -> Any:
     return VECTOR(VECTOR, VECTOR, VECTOR), codegen
 
 
-@_compiled_alone
+@_intrinsic
 def larger(_typing: Any, x: Any, y: Any) -> Any:
     """The larger of two entries, in each place."""
 
@@ -165,7 +158,7 @@ def larger(_typing: Any, x: Any, y: Any) -> Any:
     return VECTOR(VECTOR, VECTOR), codegen
 
 
-@_compiled_alone
+@_intrinsic
 def where_larger(_typing: Any, x: Any, y: Any, chosen: Any, otherwise: Any) -> Any:
     """``chosen`` in the places where ``x > y``."""
 
@@ -175,7 +168,7 @@ def where_larger(_typing: Any, x: Any, y: Any, chosen: Any, otherwise: Any) -> A
     return VECTOR(VECTOR, VECTOR, VECTOR, VECTOR), codegen
 
 
-@_compiled_alone
+@_intrinsic
 def largest(_typing: Any, vector: Any) -> Any:
     """The largest entry."""
 
@@ -198,7 +191,7 @@ def largest(_typing: Any, vector: Any) -> Any:
     return types.float64(VECTOR), codegen
 
 
-@_compiled_alone
+@_intrinsic
 def entry(_typing: Any, vector: Any, lane: Any) -> Any:
     """One of the numbers."""
 
@@ -208,7 +201,7 @@ def entry(_typing: Any, vector: Any, lane: Any) -> Any:
     return types.float64(VECTOR, types.intp), codegen
 
 
-@_compiled_alone
+@_intrinsic
 def first_reaching(_typing: Any, vector: Any, number: Any, begin: Any) -> Any:
     """The first lane, from ``begin`` on, whose entry is at least a number; 16 if there is none."""
 
