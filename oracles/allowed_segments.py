@@ -1,11 +1,8 @@
 """The best segmentation whose segments keep a rule, exactly, by dynamic programming.
 
-    best(t) = max over allowed (s, t) of best(s) + score(s, t)
-
-``every.py`` looks at all of them: time O(n r) for n allowed segments of T samples and rank r, times
-K for K segments; memory O(T (r + K)), and O(n) more unless the starts that go with an end are
-neighbours. Where K is open, all signs are positive and the starts are neighbours that move on with
-the end, as for lengths from a to b, the tree of starts of ``tree.py`` leaves most of them out.
+Time O(n r) for n allowed segments of T samples and rank r, times K for K segments. Where K is open,
+all signs are positive and the starts are neighbours that move on with the end, as for lengths from
+a to b, the tree of starts leaves most of them out.
 
 Where values are missing, the score of a column is divided by the number of those there are. Cutting
 a segment then still adds a square: the sum of a part without any value is 0.

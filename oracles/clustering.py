@@ -1,19 +1,9 @@
 """Clustering oracle: a good partition of a set, by Hartigan moves from several starts.
 
-The starts, whichever apply:
-
-- K known: K-means++ with restarts and, if T is moderate, Ward's tree cut at K;
-- K unknown: the best level of Ward's tree. For plain decoding, ``Z Z^T - lambda_0 I``, that is
-  where merges begin to cost more than the price ``lambda_0`` of a cluster; a truth changes the
-  level, not the tree;
-- loss-augmented inference: the true partition, one that cuts across it evenly, and random ones;
-- the rounded relaxation: K-means on the leading eigenvectors of ``A``, in compressed form.
-
-Each is improved by Hartigan moves on the whole objective
-(:mod:`structsvm.oracles._clusters.hartigan`), the worse ones by a few sweeps only, and the best is
-returned: a true partition, so that a cut made from it is a lower bound of the true hinge loss,
-unlike one made from a relaxation. Nothing says that it is the maximum: the answer is declared
-heuristic. The value of the relaxation bounds what it may have missed.
+The starts are K-means++, Ward's tree (cut at K or at its best level), the truth and labellings that
+cut across it, and the rounded spectral relaxation. The worse ones are improved by a few sweeps
+only. Nothing says that the best answer is the maximum: it is declared heuristic, and the value of
+the relaxation bounds what it may have missed.
 """
 
 from __future__ import annotations
@@ -59,8 +49,7 @@ class ClusteringOracle(Oracle):
     Parameters
     ----------
     n_init : int
-        Restarts of K-means++. Loss-augmented inference, whose optimum is near no partition of the
-        data, has half as many random starts besides.
+        Restarts of K-means++; loss-augmented inference has half as many random starts besides.
     max_sweeps : int
         Most sweeps of Hartigan moves from a start.
     relaxation : bool

@@ -4,24 +4,13 @@ Every rescaled equivalence matrix of K clusters lies in
 
     { M : M >= 0 (entries), M psd, M 1 = 1, Tr M = K }                 (Tr M free if K is unknown),
 
-a convex set, so that the maximum of ``Tr(A M)`` over it bounds the partitions from above (Peng and
-Wei 2007, "Approximating K-means-type clustering via semidefinite programming"). It is tighter than
-the spectral relaxation, which forgets the signs of the entries.
-
-The bound that is returned does not trust the solver. For any symmetric ``N >= 0`` (entries) and any
-feasible M,
+so that the maximum of ``Tr(A M)`` over it bounds the partitions from above (Peng and Wei 2007). The
+bound that is returned does not trust the solver: for any symmetric ``N >= 0`` (entries),
 
     Tr(A M) <= Tr((A + N) M) <= spectral(A + N),
 
-the value of the centred spectral relaxation (M is psd and doubly stochastic, so that its
-eigenvalues lie in [0, 1] and ``M = 11^T / T + M'`` with ``M' 1 = 0``). The solver's multipliers of
-``M >= 0``, clipped at zero, serve as N; where they are optimal the bound is the optimum of the
-program, and where they are not it is a little larger, but it holds. With N = 0 it is the spectral
-bound, so the certified bound is never worse than that one.
-
-``y`` is a true partition: the best that Hartigan moves reach from the rounded solution and from the
-starts of :class:`structsvm.oracles.clustering.ClusteringOracle`. Where ``value`` meets
-``upper_bound``, it is proved optimal.
+the value of the centred spectral relaxation. The solver's multipliers of ``M >= 0``, clipped at
+zero, serve as N; with N = 0 it is the spectral bound.
 """
 
 from __future__ import annotations

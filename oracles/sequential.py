@@ -61,9 +61,7 @@ class SequentialOracle(Oracle):
     Notes
     -----
     Time O(T^2 r), K unknown, or O(T^2 (r + K)), K known, before pruning; memory O(T r), and a band
-    of K (T - K) numbers for K known. Forced and forbidden boundaries, regions without a change and
-    with at least one keep the pruning where K is unknown, and so do regions that count exactly, at
-    k searches of a region with k changes. See ``docs/oracles.md`` for the algorithms.
+    of K (T - K) numbers for K known. See ``docs/oracles.md`` for the algorithms.
 
     Examples
     --------
@@ -175,10 +173,6 @@ class SequentialOracle(Oracle):
 
     def price_path(self, Z: Floats, prices: Floats) -> list[EquivalenceMatrix]:
         """The best segmentation of a recording (T, r) in the metric at every price of a segment.
-
-        Of a recording of up to 1,024 samples the scores of all segments are computed once and each
-        price is decoded; of a longer one their table is, and two prices with the same segmentation
-        share it with those between them.
 
         Parameters
         ----------

@@ -1,20 +1,12 @@
 """Spectral relaxation of clustering: the best orthogonal projector, by an eigendecomposition.
 
-Over all orthogonal projectors ``M`` of rank K (``M^spec_K`` of Lajugie et al., section
-"Loss-augmented inference problem"), ``Tr(A M)`` is largest at the K leading eigenvectors of ``A``;
-over projectors of any rank (``M^spec``), at the eigenvectors with a positive eigenvalue, or at the
-leading one if there is none, since a partition has at least one cluster. Every partition is such a
-projector, so the maximum bounds theirs from above.
+Over all orthogonal projectors of rank K (``M^spec_K`` of Lajugie et al.) ``Tr(A M)`` is largest at
+the K leading eigenvectors of ``A``; over those of any rank, at the eigenvectors with a positive
+eigenvalue. The centred variant keeps ``M 1 = 1``: ``1^T A 1 / T`` plus the eigenvalues of ``A``
+restricted to the complement of 1.
 
-Every partition also satisfies ``M 1 = 1``, which ``M^spec`` forgets. The centred variant keeps it:
-``M = 11^T / T + M'`` with ``M'`` a projector on directions orthogonal to 1, hence the value
-``1^T A 1 / T`` plus that of the K - 1 leading (or all positive) eigenvalues of ``A`` restricted to
-the complement of 1. It is tighter, blind to the mean of the data, and wastes no eigenvector on it.
-
-On samples in factored form the problem is compressed first
-(:mod:`structsvm.oracles._clusters.compression`); outside the compressed directions ``A`` is ``d
-I``, an eigenvalue of multiplicity T - m. Which of its eigenvectors to take is a matter of choice:
-strictly larger eigenvalues are taken first, then directions outside the data (which contribute
+Outside the compressed directions (:mod:`structsvm.oracles._clusters.compression`) ``A`` is ``d I``.
+Strictly larger eigenvalues are taken first, then directions outside the data (which contribute
 nothing to ``X^T M X``), then the rest.
 """
 

@@ -1,10 +1,8 @@
 """K-means of small data, compiled.
 
 The partition is that of scikit-learn's ``KMeans``, unless distances are equal up to rounding: the
-same random numbers, greedy K-means++ (Arthur and Vassilvitskii 2007), Lloyd's iterations, empty
-clusters put at the farthest samples, and stopping rule. Learning asks for it at every call of the
-oracle, mostly on data for which checks and calls of NumPy take scikit-learn twenty times as long as
-the computation.
+same random numbers and steps. Learning asks for it at every call of the oracle, mostly on data for
+which checks and calls of NumPy take scikit-learn twenty times as long as the computation.
 """
 
 from __future__ import annotations

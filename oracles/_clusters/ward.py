@@ -2,12 +2,10 @@
 
 Merging clusters a and b raises the distortion by
 
-    Delta(a, b) = n_a n_b / (n_a + n_b) |m_a - m_b|^2,
+    Delta(a, b) = n_a n_b / (n_a + n_b) |m_a - m_b|^2.
 
-and Ward's method merges the cheapest pair first. A chain of nearest neighbours grows until two
-clusters are each other's nearest; these are merged, and the merges, sorted by cost, are Ward's
-(Murtagh 1983; Muellner 2011). Distances are taken between centroids when they are needed, so no
-L x L array is formed, and a leaf may stand for many samples.
+A chain of nearest neighbours grows until two clusters are each other's nearest; these are merged,
+and the merges, sorted by cost, are Ward's (Murtagh 1983; Muellner 2011).
 """
 
 from __future__ import annotations

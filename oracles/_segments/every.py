@@ -1,8 +1,5 @@
 """The dynamic program that looks at every segment there may be, and serves every question.
 
-Any signs, missing values, a rule for segments, boundaries where some are known to be, numbers of
-changes in regions, K known or not: the nodes are those of ``nodes.py``, and
-
     F(k, v) = d + max over the nodes u before v of F(k - 1, u) + score(u, v),
 
 or the same without k. O(n^2 (r + K)) for n nodes. It is Algorithm 1 of Lajugie et al. with its

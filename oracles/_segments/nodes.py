@@ -2,16 +2,9 @@
 
 A region ``(a, b)`` with exactly k changes is k *layers* of nodes: the c-th holds its knots, each
 standing for "the c-th change of this region is here". The knots between regions are nodes once.
-Written down in the order of the recording, layer after layer, every node follows on a window of
-nodes that lie side by side and whose positions increase:
-
-    a knot outside     the last layer of the region before it, and the knots since;
-    the first layer    the same, up to the beginning of the region;
-    the c-th layer     layer c - 1 (as far as it lies to the left).
-
-Neither end of the window decreases from a node to the next, so that the tree of starts searches
-this graph as it does that of all knots. "At least one change" needs no layer: it forbids the
-segments that hold the region, as a forced boundary does, by a lower end of the window.
+Layer after layer, every node follows on a window of nodes that lie side by side, whose positions
+increase and whose ends never decrease, so that the tree of starts searches this graph, too. "At
+least one change" forbids the segments that hold the region, by a lower end of the window.
 """
 
 from __future__ import annotations

@@ -1,24 +1,9 @@
 """Dynamic program that looks at few segments: all signs positive, near-linear time in practice.
 
-Let ``F(t)`` be the best value of a segmentation of ``[0, t)``. Two facts rule starts out exactly.
-
-Block bound. ``g(s, t) = |C_t - C_s|^2 / (t - s)`` is superadditive,
-``g(s, t) <= g(s, e) + g(e, t)``, and ``w(s, t)`` grows with the
-segment. So for a run of starts from ``o`` to its anchor ``e``, with
-``H = max_s F(s) + g(s, e)`` over the run,
-
-    F(s) + score(s, t) <= H + g(e, t) - c w(e, t) / (t - o) + d;
-
-if the run and ``t - 1`` lie in one true segment, ``w(s, t) / (t - s)`` grows with ``t - s``, and
-``t - e`` takes the place of ``t - o``.
-
-Splitting bound. Splitting ``[s, t)`` at ``e`` adds a unit vector ``v`` to the range of ``M``, which
-changes ``Tr(A M)`` by ``v^T A v >= d - c``. So, with ``kappa = c - d``,
-
-    F(s) + score(s, t) <= F(e) + score(e, t) + kappa   for every s < e:
-
-once the right side is no better than the best start known, no start before ``e`` matters at ``t``.
-The classical constant of PELT, ``-d``, would be wrong here: it forgets the loss.
+Starts are the leaves of a 16-ary tree. The best value ``F`` of a run of starts bounds the value of
+its segments (the block bound), and splitting a segment costs at most ``kappa = c - d``, so that no
+start before ``e`` matters at ``t`` once ``F(e) + score(e, t) + kappa`` is no better than the best
+start known (the splitting bound). docs/oracles.md proves both.
 
 Where segments that end at ``t`` may only begin up to some start (a shortest length, a change that
 has to come first), a start joins the tree when it is needed, and the splitting bound holds for the
@@ -28,9 +13,6 @@ added to the bound of a run of which others are in reach only makes it larger.
 Rounding may make a bound smaller than a score that it bounds. Starts are left out where they are
 worse by more than that, so that which of several equal segmentations is found depends on the scores
 alone, and not on how they are looked for.
-
-The runs are the nodes of a 16-ary tree over the starts; one vector operation bounds the sixteen
-children of a node, and at the leaves the bound is the score itself.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """The structured hinge loss of a cut: its value, its gradient, and its prox-linear model.
 
-Two objectives. *Normalized*: ``S = D^{-1/2} W_B D^{-1/2}`` with the degree-weighted equivalence
-matrices ``D^{1/2} Y (Y^T D Y)^{-1} Y^T D^{1/2}``, for which ``Tr(S M)`` is K minus the normalized
-cut exactly, and ``sqrt(d)`` forced into M; everything moves with ``B``, the degrees too. *Plain*:
-the paper's ``Tr(W_B M) / T`` with plain equivalence matrices. In both,
+*Normalized*: ``S = D^{-1/2} W_B D^{-1/2}`` with the degree-weighted equivalence matrices, and
+``sqrt(d)`` forced into M. *Plain*: the paper's ``Tr(W_B M) / T``. In both,
 
     L(B) = constant + (sum of the ``count`` largest eigenvalues of C(B)) - a(B),
 
-``C`` a smooth symmetric matrix and ``a`` the score of the truth. The sum of eigenvalues is convex
-in ``C`` but ``L`` is not convex in ``B``, because spectral projectors have negative entries: hence
-the model, in which ``C`` and ``a`` are linearised, which is convex.
+``C`` a smooth symmetric matrix and ``a`` the score of the truth. ``L`` is not convex in ``B``,
+because spectral projectors have negative entries: hence the model, in which ``C`` and ``a`` are
+linearised, which is convex.
 """
 
 from __future__ import annotations
