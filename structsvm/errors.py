@@ -3,8 +3,7 @@
 import sys
 import warnings
 from types import FrameType
-
-from structsvm.status import Status
+from typing import Any
 
 __all__ = [
     "CertificateError",
@@ -111,7 +110,7 @@ class LearningError(StructSVMError, RuntimeError):
     Parameters
     ----------
     message : str
-    status : Status, optional
+    status : structsvm.Status, optional
         How the solver ended.
 
     Examples
@@ -126,7 +125,7 @@ class LearningError(StructSVMError, RuntimeError):
     LearningError True
     """
 
-    def __init__(self, message: str, status: Status | None = None) -> None:
+    def __init__(self, message: str, status: Any = None) -> None:
         super().__init__(message)
         self.status = status
 
@@ -181,14 +180,10 @@ def warn(message: str, category: type[Warning]) -> None:
     level, outside = 1, 1
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        if _package(frame) == "structsvm":
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package == "structsvm":
             outside = level + 1
-        elif level == outside and _package(frame) in CALLERS:
+        elif level == outside and package in CALLERS:
             outside += 1
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=outside)
-
-
-def _package(frame: FrameType) -> str:
-    """The top-level package that the code of a frame belongs to."""
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
