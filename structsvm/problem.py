@@ -16,8 +16,7 @@ import numpy as np
 
 from structsvm.errors import DataError, PluginError, SettingsError, StructSVMError
 from structsvm.regularizers import Quadratic, Regularizer
-from structsvm.solution import Solution
-from structsvm.status import Quality
+from structsvm.solution import Quality, Solution
 from structsvm.support.arrays import Bools, Floats
 from structsvm.support.contract import Contract, hook, promises
 from structsvm.support.plain import counted, shown

@@ -33,8 +33,7 @@ from structsvm.partitions.plugins import (
 )
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.problem import Problem
-from structsvm.solution import History, HistoryEntry, Solution, SupportLabelling
-from structsvm.status import Status
+from structsvm.solution import History, HistoryEntry, Solution, Status, SupportLabelling
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, Unstorable, Unstored
 
