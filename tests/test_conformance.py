@@ -274,7 +274,6 @@ OF_SEGMENTS = {
         comparison(scores=lambda self, *_: {"f1": 1.0}),
         "among them 'loss' and",
     ),
-    "knows no labels": (learning(known_labels=lambda self, y, x: None), "known_labels returned N"),
     "reads lists": ({"read": lambda self, Xs, names=None, n=None: Xs}, "read returned"),
 }
 

@@ -374,7 +374,7 @@ def test_masks_and_pictures_are_label_maps_and_images(tmp_path):
 @pytest.mark.parametrize(
     ("image", "labels", "message"),
     [
-        (np.full((4, 4), 200), None, "nobody knows what is white"),
+        (np.full((4, 4), 200), None, "give uint8 .white is 255"),
         (np.full((4, 4), np.nan), None, "fill NaN"),
         (np.zeros(4), None, "must have shape"),
         (np.zeros((4, 4)), np.full((4, 4), "sky"), "give integers"),

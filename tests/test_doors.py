@@ -71,7 +71,7 @@ class TestMissingLabels:
 
     def test_graphs_refuse_them(self, y):
         graph = FeatureGraph(np.arange(T)[:, None])
-        with pytest.raises(DataError, match=r"node 5 \(15 in all\): give each a label"):
+        with pytest.raises(DataError, match=r"the label of node 5 is .* \(15 in all"):
             node_labels(y, graph)
         said = r"graph 1: the label of node 5 .*15 in all.*PartialLabels"
         with pytest.raises(DataError, match=said):
@@ -106,7 +106,7 @@ class TestMinusOne:
     @pytest.mark.parametrize("kind", [int, float, object])
     def test_graphs_refuse_it(self, kind):
         y = np.array([0, 1, -1, 1], dtype=kind)
-        with pytest.raises(DataError, match=r"a label is .*-1.*, that of node 2 \(1 in all\)"):
+        with pytest.raises(DataError, match=r"the label of node 2 is -1(\.0)? \(1 in all"):
             node_labels(y, FeatureGraph(np.arange(4)[:, None]))
 
 
@@ -206,7 +206,7 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (16, 16, 3))
 @pytest.mark.parametrize("kind", [np.int64, np.int16])
 def test_an_image_of_wide_integers_is_not_black(kind):
     """Over the range of its type, 255 is 1 of 36 thousand million million."""
-    with pytest.raises(DataError, match=r"an image of u?int\d\d values, of which nobody knows"):
+    with pytest.raises(DataError, match=r"an image of u?int\d\d values: give uint8"):
         from_image(IMAGE.astype(kind))
 
 

@@ -81,9 +81,8 @@ def _refuse_repeated(graph: FeatureGraph) -> None:
 def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> FeatureGraph:
     """Convert a networkx graph whose nodes have features.
 
-    Weights of edges and self-loops are ignored, nodes stay in the order of ``graph.nodes``. The
-    region adjacency graphs of scikit-image (``rag_mean_color``) are taken as they are, their pixel
-    counts as sizes.
+    Weights of edges and self-loops are ignored. The region adjacency graphs of scikit-image
+    (``rag_mean_color``) are taken as they are, their pixel counts as sizes.
 
     Parameters
     ----------
@@ -91,8 +90,8 @@ def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> Fe
         Undirected.
     features : str or sequence of str, optional
         Name of the node attribute that holds the feature vector, or names of attributes that are
-        numbers. By default one of ``features``, ``feature``, ``x`` and ``mean color``, whichever
-        the first node has, or else all its attributes but ``label``, in the order of their names.
+        numbers. By default ``features``, ``feature``, ``x`` or ``mean color``, or else all
+        attributes of the first node but ``label``, in the order of their names.
 
     Raises
     ------
@@ -106,12 +105,8 @@ def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> Fe
     >>> from structsvm.graphs import from_networkx
     >>> path = networkx.path_graph(3)
     >>> for node in path:
-    ...     path.nodes[node]["features"] = [float(node)]
-    >>> from_networkx(path).X.tolist()
-    [[0.0], [1.0], [2.0]]
-    >>> for node in path:
     ...     path.nodes[node].update(age=30 + node, height=1.8)
-    >>> from_networkx(path, ["age", "height"]).features
+    >>> from_networkx(path).features
     ('age', 'height')
     """
     nodes = tuple(graph.nodes)
@@ -124,7 +119,7 @@ def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> Fe
         if a != b and isinstance(weight, Real) and weight < 0:
             raise DataError(
                 f"the edge between {a!r} and {b!r} has the weight {weight}: an edge says that two "
-                "nodes may be similar; remove the edges that say they are not, or the weights"
+                "nodes may be similar; remove those that say they are not, or the weights"
             )
     key = _feature_key(graph, nodes[0]) if features is None else features
     rows = [_features(graph.nodes[node], key, node) for node in nodes]
@@ -180,8 +175,8 @@ def from_adjacency(adjacency: Any, features: Any) -> FeatureGraph:
     if wrong.size:
         raise DataError(
             f"the adjacency matrix has {values[wrong[0]]} in row {i[wrong[0]]}, column "
-            f"{j[wrong[0]]} ({wrong.size} below 0, NaN or inf in all): an edge says that two nodes "
-            "may be similar; give 0 where they are not, or abs(A) if every entry is an edge"
+            f"{j[wrong[0]]} ({wrong.size} below 0, NaN or inf in all): give 0 where two nodes are "
+            "not similar, or abs(A) if every entry is an edge"
         )
     edges = unique_edges(np.vstack([i, j]).astype(np.int64))
     if i.size != 2 * edges.shape[1]:
@@ -220,11 +215,10 @@ def _feature_key(graph: Any, node: Any) -> str | list[str]:
     if others and numbers == others:
         return numbers
     held = ", ".join(map(repr, has)) or "nothing"
-    named = f"features={numbers}" if numbers else "features=..."
     raise DataError(
         f"node {node!r} carries {held}; a feature vector is looked for under "
         f"{', '.join(map(repr, NODE_FEATURES))}, or else every attribute but 'label' is a number: "
-        f"use from_networkx(graph, {named})"
+        f"use from_networkx(graph, features={numbers or '...'})"
     )
 
 

@@ -45,16 +45,15 @@ class FeatureGraph:
         How much each node stands for, such as the pixels of a superpixel; 1 by default.
     features : tuple of str, optional
         Names of the features; x0, x1, ... by default.
-    spatial : array of bool of shape (P,), optional
-        Which features say where a node is rather than what it looks like; none by default.
+    spatial, made : array of bool of shape (P,), optional
+        Which features say where a node is rather than what it looks like, and which a stage of
+        features has made of those measured; none by default.
     regions : array of int of shape (H, W), optional
         Node of each pixel, when this is the graph of an image.
     nodes : tuple, optional
         What the nodes were called where they come from.
     in_units : bool
         Whether the features have fixed units, so that no scale has to be learned for them.
-    made : array of bool of shape (P,), optional
-        Which features a stage of features has made of those measured; none by default.
 
     Examples
     --------
@@ -141,16 +140,9 @@ class FeatureGraph:
         """The number of connected components, of which an isolated node is one."""
         if self.edges is None:
             return 1
-        T, (i, j) = self.n_samples, self.edges
-        pattern = sp.coo_array((np.ones(i.size), (i, j)), shape=(T, T))
+        T, E = self.n_samples, self.n_edges
+        pattern = sp.coo_array((np.ones(E), tuple(self.edges)), shape=(T, T))
         return int(connected_components(pattern, directed=False)[0])
-
-    @property
-    def n_isolated(self) -> int:
-        """Number of nodes without an edge."""
-        if self.edges is None:
-            return int(self.n_samples == 1)
-        return self.n_samples - int(np.unique(self.edges).size)
 
     def with_features(self, X: Floats, names: Sequence[str]) -> FeatureGraph:
         """Return the same graph with features (T, P') that were made of its own.
@@ -182,26 +174,17 @@ class FeatureGraph:
         """DataWarning when a cut of this graph has nothing to do with the metric."""
         components = self.n_components
         if components > 1:
-            isolated = f", {self.n_isolated} of them isolated nodes" if self.n_isolated else ""
             warn(
-                f"{name} has {components} connected components{isolated}: cutting between them "
-                "costs nothing in any metric, so they are separated first; add edges, or ask for "
-                f"more than {components} clusters",
+                f"{name} has {components} connected components: cutting between them costs nothing "
+                "in any metric, so they are separated first; add edges, or ask for more than "
+                f"{components} clusters",
                 DataWarning,
             )
-        if self.n_samples > 1:
-            varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
-            if not varies.any():
-                warn(
-                    f"{name}: all nodes have the same features, so no metric tells them apart and "
-                    "the cut is that of the bare graph",
-                    DataWarning,
-                )
-            elif not varies[~self.spatial].any() and not self.spatial.all():
-                warn(
-                    f"{name}: all nodes look the same, so the cut is one by position alone",
-                    DataWarning,
-                )
+        varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
+        if self.n_samples > 1 and not varies[~self.spatial].any():
+            by = "position" if varies.any() else "the edges"
+            if not (self.spatial.all() and varies.any()):
+                warn(f"{name}: all nodes look the same: the cut is one by {by} alone", DataWarning)
 
 
 def unique_edges(pairs: Ints) -> Ints:
@@ -219,9 +202,6 @@ def _vector(value: Any, name: str, usual: NDArray[Any]) -> NDArray[Any]:
     if found.shape != usual.shape or not np.array_equal(found.astype(usual.dtype), found):
         raise DataError(f"{name} must be {usual.size} {usual.dtype} values, got {value!r}")
     return found.astype(usual.dtype)
-
-
-# ---- labels of the nodes of a graph, and what they are made of: labels of pixels, say
 
 
 NOTHING_TO_CUT = (
@@ -320,11 +300,16 @@ def node_labels(y: Any, graph: FeatureGraph) -> NodeLabels:
             raise DataError(f"labels of {y.n_samples} nodes for {graph.n_samples} nodes")
         return y
     values = _values(y, graph)
-    open_ = missing_labels(values) | unlabelled(values)
+    infinite = np.isinf(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+    open_ = missing_labels(values) | unlabelled(values) | infinite
     if open_.any():
-        _refuse_open(values, open_)
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise DataError("a label is inf: give every node or pixel one")
+        place, n = tuple(np.argwhere(open_)[0].tolist()), int(open_.sum())
+        which = f"pixel {place}" if len(place) == 2 else f"node {place[0]}"
+        raise DataError(
+            f"the label of {which} is {values[place]} ({n} in all are not known): give each a "
+            "label, or, to learn from some of them, -1 among numbers where none is known (a class "
+            "-1 needs another number)"
+        )
     counts, kinds = _counted(values, ~open_, graph)
     scale = graph.sizes / np.maximum(counts.sum(axis=1), 1)
     M = EquivalenceMatrix.from_labels(counts.argmax(axis=1))
@@ -353,10 +338,9 @@ def node_codes(y: Any, graph: FeatureGraph) -> Any:
     if isinstance(y, NodeLabels) or hasattr(y, "constraint"):
         return y
     if isinstance(y, Mapping) and graph.nodes is not None:
-        strangers = y.keys() - set(graph.nodes)
+        strangers = sorted(y.keys() - set(graph.nodes), key=str)
         if strangers:
-            first = min(strangers, key=str)
-            told = f"{first!r} has a label and is no node ({len(strangers)} in all)"
+            told = f"{strangers[0]!r} has a label and is no node ({len(strangers)} in all)"
             if len(strangers) == len(y):
                 raise DataError(f"{told}: nodes are called like {graph.nodes[0]!r}")
             warn(f"{told}: its label is left out", DataWarning)
@@ -442,18 +426,6 @@ def _counted(values: NDArray[Any], known: Bools, graph: FeatureGraph) -> tuple[I
     codes = np.searchsorted(kinds, values)
     K = kinds.size
     return np.bincount(of.ravel() * K + codes, minlength=T * K).reshape(T, K), kinds
-
-
-def _refuse_open(values: NDArray[Any], there: Bools) -> None:
-    """Raise DataError for labels that are not known, naming the first."""
-    place, value = np.argwhere(there)[0], values[there].tolist()[0]
-    shown = "NaN" if isinstance(value, float) and np.isnan(value) else repr(value)
-    which = f"pixel ({place[0]}, {place[1]})" if place.size == 2 else f"node {place[0]}"
-    raise DataError(
-        f"a label is {shown}, that of {which} ({int(there.sum())} in all): give each a label, or, "
-        "to learn from some of them, -1 among numbers where none is known (a class -1 needs "
-        "another number)"
-    )
 
 
 def _common(truth: NodeLabels, guess: EquivalenceMatrix) -> Floats:

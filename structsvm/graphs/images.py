@@ -116,8 +116,7 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
     factor = 1 if settings.nodes == "pixels" else _factor(image)
     pixels = in_unit_range(image, factor)
     H, W = pixels.shape[:2]
-    channels, names = _channels(pixels)
-    planes = _planes(channels, names, settings.features)
+    planes = _planes(pixels, settings.features)
     values = np.stack([plane for _, plane, _ in planes], axis=-1)
     spatial = np.array([is_spatial for _, _, is_spatial in planes])
     features = tuple(name for name, _, _ in planes)
@@ -150,7 +149,12 @@ def from_image(image: Any, settings: GraphOfImage | None = None) -> FeatureGraph
         if name in features:  # on a logarithmic scale, after averaging
             j = features.index(name)
             X[:, j] = np.log(X[:, j] + offset) / scale
-    edges = _touching(regions) if settings.edges == "adjacent" else None
+    edges = None
+    if settings.edges == "adjacent":
+        right = np.vstack([regions[:, :-1].ravel(), regions[:, 1:].ravel()])
+        down = np.vstack([regions[:-1].ravel(), regions[1:].ravel()])
+        pairs = np.hstack([right, down])
+        edges = unique_edges(pairs[:, pairs[0] != pairs[1]])
     if factor > 1:
         H, W = image.shape[:2]
         regions = regions.repeat(factor, axis=0)[:H].repeat(factor, axis=1)[:, :W]
@@ -204,8 +208,8 @@ def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
         return np.asarray(pixels / float(np.iinfo(image.dtype).max))
     if image.dtype.kind not in "fb":
         raise DataError(
-            f"an image of {image.dtype} values, of which nobody knows what is white: give uint8 "
-            "(255), uint16 (65535) or floats (1)"
+            f"an image of {image.dtype} values: give uint8 (white is 255), uint16 (65535) or "
+            "floats (1)"
         )
     if not (image.min() >= 0 and image.max() <= 1):
         raise DataError(
@@ -215,53 +219,34 @@ def in_unit_range(image: NDArray[Any], factor: int = 1) -> Floats:
     return pixels.astype(np.float64)
 
 
-def _channels(pixels: Floats) -> tuple[Floats, tuple[str, ...]]:
-    """Appearance in fixed units, (H, W, C), the lightness or its like first."""
-    C = pixels.shape[2]
-    if C == 1:
-        return pixels * 100.0 / LAB[0], ("L",)
-    if C in (3, 4):
-        colour = require("skimage.color", "images", "colour")
-        return colour.rgb2lab(pixels[:, :, :3]) / np.array(LAB), ("L", "a", "b")
-    return pixels * 4.0, tuple(f"channel{c}" for c in range(C))  # 1 is a quarter of the range
-
-
-def _planes(
-    channels: Floats, names: tuple[str, ...], features: str
-) -> list[tuple[str, Floats, bool]]:
-    """Name, values (H, W) and whether it is a place, of every feature of the pixels."""
-    H, W = channels.shape[:2]
+def _planes(pixels: Floats, features: str) -> list[tuple[str, Floats, bool]]:
+    """Name, values (H, W) in fixed units and whether it is a place, of each feature of pixels."""
+    H, W, C = pixels.shape
     longer = max(H, W)
     y, x = np.mgrid[:H, :W] + 0.5
+    names = [f"channel{c}" for c in range(C)]
+    channels = pixels * 4.0  # 1 is a quarter of the range
+    if C == 1:
+        names, channels = ["L"], pixels * 100.0 / LAB[0]
+    elif C in (3, 4):
+        colour = require("skimage.color", "images", "colour")
+        names, channels = ["L", "a", "b"], colour.rgb2lab(pixels[:, :, :3]) / np.array(LAB)
     planes = [(name, channels[..., c], False) for c, name in enumerate(names)]
     planes += [("x", x / longer / POSITION[0], True), ("y", y / longer / POSITION[1], True)]
     if features == "colour+position":
         return planes
-    from scipy.ndimage import gaussian_filter, gaussian_gradient_magnitude
-
     light = channels[..., 0] * LAB[0]
-    mean = gaussian_filter(light, 3)
-    contrast = np.sqrt(np.maximum(gaussian_filter(light**2, 3) - mean**2, 0.0))
+    mean = ndimage.gaussian_filter(light, 3)
+    contrast = np.sqrt(np.maximum(ndimage.gaussian_filter(light**2, 3) - mean**2, 0.0))
     border = np.minimum.reduce([x, W - x, y, H - y]) / longer
     return [
         *planes,
-        ("gradient", gaussian_gradient_magnitude(light, 1.0), False),
+        ("gradient", ndimage.gaussian_gradient_magnitude(light, 1.0), False),
         ("texture", contrast, False),
         ("off-centre x", np.abs(x / W - 0.5) / CENTRED, True),
         ("off-centre y", np.abs(y / H - 0.5) / CENTRED, True),
         ("border", border / BORDER, True),
     ]
-
-
-def _touching(regions: Ints) -> Ints:
-    """Pairs of superpixels with a common border, (2, E)."""
-    right = np.vstack([regions[:, :-1].ravel(), regions[:, 1:].ravel()])
-    down = np.vstack([regions[:-1].ravel(), regions[1:].ravel()])
-    pairs = np.hstack([right, down])
-    return unique_edges(pairs[:, pairs[0] != pairs[1]])
-
-
-# ---- images in files, or as Pillow holds them, as arrays of pixels and as label maps
 
 
 KINDS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".webp")
@@ -286,20 +271,20 @@ def is_picture(x: Any) -> bool:
 
 def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
     """Grey (H, W) or RGB (H, W, 3), in 8 bits, of the path of an image or an image of Pillow."""
-    _refuse_other_files(picture, KINDS)
-    values = _values(picture, max_pixels)
+    name = _check_kind(picture, KINDS)
+    values = _values(picture, name, max_pixels)
     if values.dtype == np.uint8:
         return values
     low, high = int(values.min()), int(values.max())
     if low < 0 or high > MOST_GREY:
         raise DataError(
-            f"{_called(picture)}: greys from {low} to {high}, 16 bits go from 0 to {MOST_GREY}: "
-            "save it with 8 or 16 bits"
+            f"{name}: greys from {low} to {high}, 16 bits go from 0 to {MOST_GREY}: save it with 8 "
+            "or 16 bits"
         )
     levels = (high >> 8) - (low >> 8) + 1
     message = (
-        f"{_called(picture)}: greys from {low} to {high} of {MOST_GREY} are {levels} of the 256 "
-        "levels that are told apart: save it with 8 bits, or spread them over all 16"
+        f"{name}: greys from {low} to {high} of {MOST_GREY} are {levels} of the 256 levels that "
+        "are told apart: save it with 8 bits, or spread them over all 16"
     )
     if levels == 1 and high > low:
         raise DataError(message)
@@ -310,20 +295,20 @@ def pixels_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.uint8]:
 
 def label_map_of(picture: Any, max_pixels: int | None = None) -> NDArray[np.int64]:
     """The values of a label map, (H, W): one colour is one label, in every image."""
-    _refuse_other_files(picture, MASK_KINDS)
-    if _suffix(picture) == ".npy":
+    name = _check_kind(picture, MASK_KINDS)
+    if name.lower().endswith(".npy"):
         return _array(Path(picture), max_pixels).astype(np.int64)
-    pixels = _values(picture, max_pixels)
+    pixels = _values(picture, name, max_pixels)
     values = pixels
     if pixels.ndim == 3:  # one integer for a colour
         values = pixels.astype(np.int32) @ (1 << 16, 1 << 8, 1)
-    values = _with_hard_edges(_called(picture), pixels, values)
+    values = _with_hard_edges(name, pixels, values)
     kinds, shades = np.unique(values), np.unique(values & 255)
     near = shades.size > 2 and np.diff(shades).min() < NEAR
-    if kinds.size > MOST_LABELS or (near and _suffix(picture) in LOSSY):
+    if kinds.size > MOST_LABELS or (near and name.lower().endswith(LOSSY)):
         raise DataError(
-            f"{_called(picture)} has {kinds.size} different values: it looks drawn with soft "
-            "edges, or compressed with losses; save one value per region, as .png or .npy"
+            f"{name} has {kinds.size} different values: it looks drawn with soft edges, or "
+            "compressed with losses; save one value per region, as .png or .npy"
         )
     return values.astype(np.int64)
 
@@ -382,11 +367,10 @@ def _array(path: Path, max_pixels: int | None) -> NDArray[Any]:
     return values
 
 
-def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
+def _values(picture: Any, name: str, max_pixels: int | None) -> NDArray[Any]:
     """Grey values as they are stored, integers (H, W), or RGB (H, W, 3) in 8 bits."""
     pillow: Any = require("PIL.Image", "images", "reading images")
     upright: Any = require("PIL.ImageOps", "images", "reading images").exif_transpose
-    name = _called(picture)
     try:
         # The size of a file is spoken of here; the image of somebody else is left open.
         with without_warnings(pillow.DecompressionBombWarning):
@@ -397,16 +381,9 @@ def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
             limits.check_pixels(height, width, max_pixels)
             pages = getattr(opened, "n_frames", 1)
             if pages > 1 and opened.format == "TIFF":
-                warn(
-                    f"{name}: of its {pages} pages the first is read; save the others as files of "
-                    "their own if they are images too",
-                    DataWarning,
-                )
+                warn(f"{name}: of its {pages} pages the first is read", DataWarning)
             if opened.mode == "F":
-                raise DataError(
-                    f"{name}: greys are floating-point numbers, of which nobody knows what is "
-                    "black or white: save it with 8 or 16 bits"
-                )
+                raise DataError(f"{name}: greys are floats: save it with 8 or 16 bits")
             turned = upright(opened)
             if turned.mode.startswith("I"):
                 return np.asarray(turned).astype(np.int64)
@@ -420,20 +397,13 @@ def _values(picture: Any, max_pixels: int | None) -> NDArray[Any]:
         raise DataError(f"{name}: cannot be read as an image: {error}") from error
 
 
-def _refuse_other_files(picture: Any, kinds: tuple[str, ...]) -> None:
-    """Raise DataError for a path at which there is no file of these kinds."""
+def _check_kind(picture: Any, kinds: tuple[str, ...]) -> str:
+    """What to call a picture; DataError for a path at which there is no file of these kinds."""
     if not isinstance(picture, str | PathLike):
-        return
-    if not os.path.isfile(picture) or _suffix(picture) not in kinds:
+        return "the image"
+    if not os.path.isfile(picture) or not str(picture).lower().endswith(kinds):
         raise DataError(
             f"{picture}: no such file, or of no kind that is read: give {', '.join(kinds)}; "
             "structsvm.io.read_images reads the images of a folder"
         )
-
-
-def _suffix(picture: Any) -> str:
-    return Path(picture).suffix.lower() if isinstance(picture, str | PathLike) else ""
-
-
-def _called(picture: Any) -> str:
-    return str(picture) if isinstance(picture, str | PathLike) else "the image"
+    return str(picture)

@@ -18,18 +18,29 @@ from structsvm.solution import Quality
 from structsvm.solvers.base import Solver
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import shown
+from structsvm.testing.separation import SCALES
 from structsvm.weights import PSD, Free, Nonnegative, WeightSpace
 
 SPACES: tuple[WeightSpace, ...] = (Nonnegative(3), PSD(2), Free(3))
-SCALES = (0.0, 0.1, 1.0, 1.0, 10.0)
 ROUNDING = 1e-7
 ACCURACY = 1e-5
 """What cvxpy may be off, for the size of a value."""
 CLASSES, FEATURES = 3, 2
 
-Weights = Sequence[Floats]
 Require = Callable[[Any, str], None]
 """Takes whether a promise is kept, and what is said if it is not."""
+
+
+def _required(kind: type, plugin: Any) -> Require:
+    """What raises in the name of a plugin; PluginError if it is none of its kind."""
+    if not isinstance(plugin, kind):
+        raise PluginError(f"{shown(plugin)} is no {kind.__name__}: give an instance of a class")
+
+    def require(kept: Any, complaint: str) -> None:
+        if not kept:
+            raise PluginError(f"{type(plugin).__name__}: {complaint}")
+
+    return require
 
 
 def check_regularizer(
@@ -59,51 +70,40 @@ def check_regularizer(
     for space in spaces:
         rng = np.random.default_rng(seed)
         ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
-        slopes = rng.standard_normal((4, space.dim))
-        _check_values(require, regularizer, space, ws)
+        values = [_value(require, regularizer, space, w) for w in ws]
+        for (v, at_v), (w, at_w) in pairwise(zip(ws, values, strict=True)):
+            ends, middle = (at_v + at_w) / 2, regularizer.value((v + w) / 2, space)
+            require(
+                middle <= ends + ROUNDING * (1.0 + abs(ends)),
+                f"value is {middle} between weights of the mean {ends}: it is not convex",
+            )
         _check_forms(require, regularizer, space, ws)
-        _check_bounds(require, regularizer, space, ws, slopes)
+        for slope in rng.standard_normal((4, space.dim)):
+            _check_minimum(require, regularizer, space, ws, slope)
 
 
-def _required(kind: type, plugin: Any) -> Require:
-    """What raises in the name of a plugin; PluginError if it is none of its kind."""
-    if not isinstance(plugin, kind):
-        raise PluginError(f"{shown(plugin)} is no {kind.__name__}: give an instance of a class")
-
-    def require(kept: Any, complaint: str) -> None:
-        if not kept:
-            raise PluginError(f"{type(plugin).__name__}: {complaint}")
-
-    return require
-
-
-def _check_values(require: Require, omega: Regularizer, space: WeightSpace, ws: Weights) -> None:
-    for w in ws:
-        value, held = omega.value(w, space), w.copy()
-        require(np.isfinite(value), f"value is {value!r}: return a finite float")
-        require(np.array_equal(w, held), "value writes to the weight: copy it")
-        require(value >= omega.floor(space) - ROUNDING, f"value {value} is below floor")
-        doubled = omega.scaled(2.0).value(w, space)
-        require(
-            np.isclose(doubled, 2.0 * value, rtol=ROUNDING),
-            f"scaled(2).value is {doubled} where value is {value}: return twice as much",
-        )
-    for v, w in pairwise(ws):
-        ends = (omega.value(v, space) + omega.value(w, space)) / 2
-        middle = omega.value((v + w) / 2, space)
-        require(
-            middle <= ends + ROUNDING * (1.0 + abs(ends)),
-            f"value is {middle} between weights of the mean {ends}: it is not convex",
-        )
+def _value(require: Require, omega: Regularizer, space: WeightSpace, w: Floats) -> float:
+    held, value = w.copy(), omega.value(w, space)
+    require(np.isfinite(value), f"value is {value!r}: return a finite float")
+    require(np.array_equal(w, held), "value writes to the weight: copy it")
+    require(value >= omega.floor(space) - ROUNDING, f"value {value} is below floor")
+    doubled = omega.scaled(2.0).value(w, space)
+    require(
+        np.isclose(doubled, 2.0 * value, rtol=ROUNDING),
+        f"scaled(2).value is {doubled} where value is {value}: return twice as much",
+    )
+    return value
 
 
-def _check_forms(require: Require, omega: Regularizer, space: WeightSpace, ws: Weights) -> None:
+def _check_forms(
+    require: Require, omega: Regularizer, space: WeightSpace, ws: Sequence[Floats]
+) -> None:
     """What cvxpy and fast masters minimise is the value, the latter up to a constant."""
     import cvxpy as cp
 
     B, w_var, _ = space.variable()
     expression: Any = omega.as_cvxpy(B, w_var, space)
-    quadratic, constants = omega.as_quadratic(space), [0.0]
+    quadratic, constants = omega.as_quadratic(space), []
     for w in ws:
         cp.Problem(cp.Minimize(0.0), [w_var == w]).solve(solver="CLARABEL")
         value, reached = omega.value(w, space), float(np.sum(expression.value))
@@ -112,30 +112,28 @@ def _check_forms(require: Require, omega: Regularizer, space: WeightSpace, ws: W
             f"as_cvxpy is {reached} where value is {value}",
         )
         if quadratic is not None:
-            away = w - quadratic.center
-            found = float(quadratic.curvature @ away**2) / 2 + float(quadratic.linear @ w)
-            constants.append(value - found)
-    spread = float(np.ptp(constants[1:] or constants))
+            curved = quadratic.curvature @ (w - quadratic.center) ** 2 / 2
+            constants.append(value - float(curved + quadratic.linear @ w))
+    spread = float(np.ptp(constants)) if constants else 0.0
     size = 1.0 + abs(omega.value(ws[-1], space))
     require(spread <= ROUNDING * size, f"as_quadratic differs from value by {spread:.2g}")
 
 
-def _check_bounds(
-    require: Require, omega: Regularizer, space: WeightSpace, ws: Weights, slopes: Floats
+def _check_minimum(
+    require: Require, omega: Regularizer, space: WeightSpace, ws: Sequence[Floats], slope: Floats
 ) -> None:
     """No weight is below ``minimum``: certificates rest on it."""
-    for slope in slopes:
-        scale = omega.max_scale(slope, space)
-        require(0.0 <= scale <= 1.0, f"max_scale is {scale!r}: a number from 0 to 1")
-        upper = max(omega.value(w, space) for w in ws)
-        bound = omega.minimum(scale * slope, space, upper)
-        for w in (*ws, *(space.project(-t * slope) for t in np.geomspace(1e-2, 10.0, 31))):
-            value = omega.value(w, space)
-            reached = value + scale * float(slope @ w)
-            require(
-                value > upper or reached >= bound - ROUNDING * (1.0 + abs(value) + abs(reached)),
-                f"minimum is {bound}, and a weight has {reached}: it has to be a lower bound",
-            )
+    scale = omega.max_scale(slope, space)
+    require(0.0 <= scale <= 1.0, f"max_scale is {scale!r}: a number from 0 to 1")
+    upper = max(omega.value(w, space) for w in ws)
+    bound = omega.minimum(scale * slope, space, upper)
+    for w in (*ws, *(space.project(-t * slope) for t in np.geomspace(1e-2, 10.0, 31))):
+        value = omega.value(w, space)
+        reached = value + scale * float(slope @ w)
+        require(
+            value > upper or reached >= bound - ROUNDING * (1.0 + abs(value) + abs(reached)),
+            f"minimum is {bound}, and a weight has {reached}: it has to be a lower bound",
+        )
 
 
 def check_master(
@@ -188,25 +186,22 @@ def _check_restricted(
 ) -> None:
     import cvxpy as cp
 
-    request, dim, held = Request(), risk.space.dim, cuts.slopes.copy()
+    request, space, held = Request(), risk.space, cuts.slopes.copy()
     answer = master.solve(risk, cuts, request)
     w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
     require(
-        w.shape == (dim,) and alpha.shape == (len(cuts),),
-        f"shapes are {w.shape} and {alpha.shape} for {dim} weights and {len(cuts)} cuts",
+        w.shape == (space.dim,) and alpha.shape == (len(cuts),),
+        f"shapes are {w.shape} and {alpha.shape} for {space.dim} weights and {len(cuts)} cuts",
     )
     require(np.array_equal(cuts.slopes, held), "it writes to the cuts: copy them")
-    outside = float(np.abs(w - risk.space.project(w)).max())
-    require(
-        not answer.is_projected or outside <= ROUNDING,
-        f"is_projected, but w is {outside:.2g} outside",
-    )
-    B, w_var, cone = risk.space.variable()
+    outside = float(np.abs(w - space.project(w)).max()) if answer.is_projected else 0.0
+    require(outside <= ROUNDING, f"is_projected, but w is {outside:.2g} outside")
+    B, w_var, cone = space.variable()
     slacks = cp.Variable(cuts.n_groups, nonneg=True)
     rows = [slacks[cuts.groups] >= cuts.intercepts + cuts.slopes @ w_var]
-    total = risk.regularizer.as_cvxpy(B, w_var, risk.space) + cp.sum(slacks)
+    total = risk.regularizer.as_cvxpy(B, w_var, space) + cp.sum(slacks)
     least = cp.Problem(cp.Minimize(total), [*cone, *rows]).solve(solver="CLARABEL")
-    w = risk.space.project(w)
+    w = space.project(w)
     reached = risk.penalty(w) + float(np.maximum(cuts.group_values(w), 0.0).sum())
     within = (acceptable(request.tol) + ACCURACY) * (1.0 + abs(least))
     require(reached <= least + within, f"it reached {reached}, the minimum is {least}")
@@ -215,11 +210,11 @@ def _check_restricted(
         (alpha >= -ACCURACY).all() and (sums <= 1.0 + ACCURACY).all(),
         "multipliers are not negative and sum to at most 1 in each group",
     )
-    slope = alpha @ cuts.slopes
-    bound = float(alpha @ cuts.intercepts) + risk.regularizer.minimum(slope, risk.space, np.inf)
+    proved = float(alpha @ cuts.intercepts)
+    proved += risk.regularizer.minimum(alpha @ cuts.slopes, space, np.inf)
     require(
-        bound >= least - 1e2 * within,
-        f"its multipliers prove {bound}, the minimum is {least}: they are those of the cuts",
+        proved >= least - 1e2 * within,
+        f"its multipliers prove {proved}, the minimum is {least}: they are those of the cuts",
     )
     lower = least if answer.bound is None else answer.bound[0]
     require(lower <= least + within, f"it claims the lower bound {lower}, the minimum is {least}")
@@ -230,23 +225,18 @@ class _Classes(Problem):
     """Classes of vectors, whose labellings can be listed."""
 
     def weight_space(self) -> WeightSpace:
-        """A weight for each class and feature."""
         return Free(CLASSES * FEATURES)
 
     def joint_feature(self, x: Floats, y: int) -> Floats:
-        """The vector at the place of its class."""
         return np.outer(np.eye(CLASSES)[y], x).ravel()
 
     def loss(self, y: int, y_hat: int) -> float:
-        """1 for another class."""
         return float(y != y_hat)
 
     def predict(self, w: Floats, x: Floats) -> int:
-        """The class of the largest score."""
         return int(np.argmax(w.reshape(CLASSES, -1) @ x))
 
     def separate(self, w: Floats, x: Floats, y: int) -> Separation:
-        """The class of the largest loss and score."""
         losses = np.arange(CLASSES) != y
         worst = int(np.argmax(losses + w.reshape(CLASSES, -1) @ x))
         return Separation(worst, 0.0, Quality.EXACT)
@@ -272,60 +262,50 @@ def check_solver(solver: Solver, n_samples: int = 12, seed: int = 0) -> None:
     >>> from structsvm.testing import check_solver
     >>> check_solver(CuttingPlane())
     """
+    import cvxpy as cp
+
     require = _required(Solver, solver)
     rng = np.random.default_rng(seed)
-    ys = [i % CLASSES for i in range(n_samples)]
+    ys = np.arange(n_samples) % CLASSES
     xs = [rng.standard_normal(FEATURES) + np.eye(CLASSES)[y, :FEATURES] for y in ys]
-    dim = CLASSES * FEATURES
-    shares, null = np.full(n_samples, 1.0 / n_samples), np.zeros(dim)
-    risk = RegularizedRisk(_Classes(), xs, ys, SquaredNorm(0.1), shares, null)
-    least, name = _minimum(risk), type(solver).__name__
+    shares, null = np.full(n_samples, 1.0 / n_samples), np.zeros(CLASSES * FEATURES)
+    risk = RegularizedRisk(_Classes(), xs, ys.tolist(), SquaredNorm(0.1), shares, null)
+    features = np.array([[risk.problem.joint_feature(x, z) for z in range(CLASSES)] for x in xs])
+    slopes = features - features[np.arange(n_samples), ys][:, None]
+    losses = (np.arange(CLASSES) != ys[:, None]).astype(float)
+    B, w, cone = risk.space.variable()
+    hinges = [cp.max(loss + slope @ w) for loss, slope in zip(losses, slopes, strict=True)]
+    total = risk.regularizer.as_cvxpy(B, w, risk.space) + cp.sum(hinges) / n_samples
+    least = cp.Problem(cp.Minimize(total), cone).solve(solver="CLARABEL")
+
+    def objective(w: Floats) -> float:
+        return risk.penalty(w) + float(np.mean((losses + slopes @ w).max(axis=1)))
+
     try:
         solver.check(risk.outline)
         solution, again = solver.solve(risk), solver.solve(risk)
     except (LearningError, SettingsError, AssertionError) as error:
+        name = type(solver).__name__
         raise PluginError(f"{name} finds no weight of a convex risk: {error}") from error
     lower, upper, gap = solution.lower, solution.upper, solution.gap
-    reached, slack = _objective(risk, solution.w), ACCURACY * (1.0 + abs(least))
-    require(lower <= least + slack, f"lower is {lower}, the minimum is {least}")
-    require(
-        abs(upper - reached) <= slack,
-        f"upper is {upper}, the objective at the weight is {reached}",
-    )
-    require(
-        not solution.status.converged or gap <= solver.stopping.tol + ROUNDING,
-        f"the status is {solution.status.name} with a gap of {gap:.2g}",
-    )
-    require(reached <= _objective(risk, risk.null) + slack, "the weight is worse than no learning")
-    require(np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it")
-    lowers = [entry.lower for entry in solution.history.entries]
-    uppers = [entry.upper for entry in solution.history.entries]
-    require(
-        lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True),
-        "bounds of the history are those of the best so far",
-    )
-
-
-def _worths(risk: RegularizedRisk, x: Any, y: int) -> list[tuple[float, Floats]]:
-    """The loss of each class, and its joint feature less that of the true one."""
-    true = risk.problem.joint_feature(x, y)
-    return [
-        (risk.problem.loss(y, z), risk.problem.joint_feature(x, z) - true) for z in range(CLASSES)
-    ]
-
-
-def _objective(risk: RegularizedRisk, w: Floats) -> float:
-    total = risk.penalty(w)
-    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
-        total += omega * max(loss + float(slope @ w) for loss, slope in _worths(risk, x, y))
-    return float(total)
-
-
-def _minimum(risk: RegularizedRisk) -> float:
-    import cvxpy as cp
-
-    B, w, cone = risk.space.variable()
-    total = risk.regularizer.as_cvxpy(B, w, risk.space)
-    for x, y, omega in zip(risk.xs, risk.ys, risk.sample_weight, strict=True):
-        total += omega * cp.max(cp.hstack([a + s @ w for a, s in _worths(risk, x, y)]))
-    return float(cp.Problem(cp.Minimize(total), cone).solve(solver="CLARABEL"))
+    reached, slack = objective(solution.w), ACCURACY * (1.0 + abs(least))
+    entries = solution.history.entries
+    lowers, uppers = [entry.lower for entry in entries], [entry.upper for entry in entries]
+    for kept, complaint in (
+        (lower <= least + slack, f"lower is {lower}, the minimum is {least}"),
+        (
+            abs(upper - reached) <= slack,
+            f"upper is {upper}, the objective at the weight is {reached}",
+        ),
+        (
+            not solution.status.converged or gap <= solver.stopping.tol + ROUNDING,
+            f"the status is {solution.status.name} with a gap of {gap:.2g}",
+        ),
+        (reached <= objective(risk.null) + slack, "the weight is worse than no learning"),
+        (np.array_equal(solution.w, again.w), "the weight differs on a second run: seed it"),
+        (
+            lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True),
+            "bounds of the history are those of the best so far",
+        ),
+    ):
+        require(kept, complaint)

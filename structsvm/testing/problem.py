@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -78,36 +79,25 @@ ROUNDING = 1e-7
 
 @dataclass(frozen=True)
 class Report:
-    """What a problem that passed was compared with."""
+    """What a partition problem that passed was compared with."""
 
     enumerated: Mapping[int, int] = field(default_factory=dict)
-    """Number of items to the number of partitions that the family has of them, all of which
-    answers were compared with."""
+    """Number of items to the number of partitions that the family has of them."""
     given: Sequence[int] = ()
     """For each sample that was handed in the number of partitions that answers were compared with,
     neighbours of the truth and of the answers."""
-    unlisted: bool = False
-    """Whether nobody said which labellings there are."""
 
     def __str__(self) -> str:
         """In words."""
-        if self.unlisted:
-            return (
-                "every check passed: answers were compared with each other and with the truth, not "
-                "with all labellings: pass labellings=, a function that lists those of a sample"
-            )
         if not self.given:
             return "every check passed"
-        said = f"with {', '.join(map(str, self.given))} partitions of the samples given"
+        found = f"with {', '.join(map(str, self.given))} partitions of the samples given"
         if max(self.enumerated.values(), default=0) > 1:
             sizes = ", ".join(map(str, self.enumerated))
-            said = f"with all {sum(self.enumerated.values())} of {sizes} samples, and {said}"
+            found += f" and all {sum(self.enumerated.values())} of {sizes} samples"
         else:
-            said += (
-                "; nothing was compared by enumeration, because few samples have at most one "
-                "partition: check settings, too, for which they have more"
-            )
-        return f"every check passed: answers were compared {said}"
+            found += "; nothing was compared by enumeration: check other settings, too"
+        return f"every check passed: answers were compared {found}"
 
 
 def check_problem(
@@ -116,7 +106,6 @@ def check_problem(
     ys: Sequence[Any],
     *,
     labellings: Labellings | None = None,
-    complete: bool = True,
     exact_inference: bool = True,
     seed: int = 0,
 ) -> Report:
@@ -129,24 +118,19 @@ def check_problem(
 
     For a :class:`~structsvm.partitions.problem.PartitionProblem`: samples and labels are read as by
     ``fit``, labels are decoded faithfully, training samples fit to what they are made of, and
-    answers are compared with all partitions of a few items that ``encode`` accepts (of samples with
-    side information, of the first ones), and on the samples given with merges, splits and moves of
-    answers. Where ``traits.convex`` is False, ``partition`` has to keep numbers of clusters and
-    links, the gradient is compared with differences, and the convex model has to touch the
-    objective.
+    answers are compared with all partitions of a few items that ``encode`` accepts, and on the
+    samples given with merges, splits and moves of answers. Where ``traits.convex`` is False,
+    ``partition`` has to keep numbers of clusters and links, the gradient is compared with
+    differences, and the convex model has to touch the objective.
 
     Parameters
     ----------
     problem : Problem or PartitionProblem
         The problem to check.
     Xs, ys : sequences
-        A few labelled samples, as solvers get them or, for a PartitionProblem, as users hold them:
-        whatever its ``read`` takes.
+        A few labelled samples, as solvers get them or, for a PartitionProblem, as users hold them.
     labellings : callable, optional
-        For a Problem: takes a sample to its labellings, all of them, so that small samples are
-        best. Those of a PartitionProblem are enumerated from its ``encode``.
-    complete : bool
-        Whether ``labellings`` lists all: then ``separate`` and ``predict`` may answer no other.
+        For a Problem: takes a sample to all its labellings, so that small samples are best.
     exact_inference : bool
         For a Problem: whether ``predict`` finds the maximum, rather than something good.
     seed : int
@@ -155,9 +139,7 @@ def check_problem(
     Returns
     -------
     Report
-        How many partitions the answers were compared with, in words as ``str(report)``: a family
-        with a scale may have one single partition of a few samples, and then enumeration compares
-        nothing.
+        How many partitions the answers were compared with, in words as ``str(report)``.
 
     Raises
     ------
@@ -184,9 +166,8 @@ def check_problem(
         raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
     weights = random_weights(problem, np.random.default_rng(seed))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
-        listed = None if labellings is None else list(labellings(x))
-        known = [(one, "one of labellings(x)") for one in listed or ()]
-        family = listed if complete else None
+        family = None if labellings is None else list(labellings(x))
+        known = [(one, "one of labellings(x)") for one in family or ()]
         sample = Asked(problem, x, y, i, f"sample {i}", type(problem).__name__, family)
         sample.require_member(y, "the label given")
         known += [
@@ -195,16 +176,13 @@ def check_problem(
             if answer.separation.quality is not Quality.RELAXATION
         ]
         check_inference(sample, weights, [(y, "the truth"), *known], exact_inference)
-    return Report(unlisted=labellings is None)
+    return Report()
 
 
 def _check_partition_problem(
     problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any], seed: int
 ) -> Report:
-    """Check a partition problem, as :func:`structsvm.testing.check_problem` says.
-
-    It is read, encoded and prepared by what ``fit`` runs, which refuses what hooks must not return.
-    """
+    """It is read and prepared by what ``fit`` runs, which refuses what hooks must not return."""
     kit = _Kit(problem, np.random.default_rng(seed))
     parameters = getattr(type(problem), "__dataclass_params__", None)
     kit.require(
@@ -271,10 +249,8 @@ class _Kit:
         try:
             return FitState.of(settings, data)
         except OracleError as error:
-            raise PluginError(
-                f"{self.name}: the decoder failed on the samples given, without any constraint: "
-                f"{error}"
-            ) from error
+            said = f"{self.name}: the decoder failed on the samples given: {error}"
+            raise PluginError(said) from error
 
     def check_labels(self, data: TrainingSet) -> None:
         """Partitions become the labels that they are made of, and what is none is refused."""
@@ -292,41 +268,35 @@ class _Kit:
             (np.zeros((T, 2), int), "a table of labels"),
             (np.full(T + 1, 0.5), f"{T + 1} labels"),
         ):
+            did = "accepted"
             try:
                 self.problem.encode(wrong, data.samples[0])
             except DataError:
                 continue
             except Exception as error:
-                raise PluginError(
-                    f"{self.name}: encode raised {type(error).__name__} for {what} of {T} samples: "
-                    "raise DataError, and say what is expected"
-                ) from error
-            self.require(False, f"encode accepted {what} for {T} samples: raise DataError")
+                did = f"raised {type(error).__name__} for"
+            self.require(False, f"encode {did} {what} of {T} samples: raise DataError")
 
     def _decoded(self, i: int, M: EquivalenceMatrix, sample: Sample) -> Any:
         """A partition as labels, which are read as the same partition."""
         labels = self.call("decode", i, M, sample)
-        if isinstance(labels, np.ndarray):
-            self.require(
-                _partition(self.call("encode", i, labels, sample)) == M,
-                f"encode(decode(M)) is another partition than M, sample {i}: write labels that "
-                "encode reads",
-            )
+        self.require(
+            not isinstance(labels, np.ndarray)
+            or _partition(self.call("encode", i, labels, sample)) == M,
+            f"encode(decode(M)) is another partition than M, sample {i}: write labels that encode "
+            "reads",
+        )
         return labels
 
     def check_agreement(self, truths: Sequence[Any]) -> None:
         """Labels that teach nothing are refused, and the truth agrees best with itself."""
         single = [EquivalenceMatrix.from_labels(np.zeros(y.n_samples, int)) for y in truths]
         self.problem.learning.check(truths)
-        try:
+        with suppress(DataError):
             self.problem.learning.check(single)
-        except DataError:
-            pass
-        else:
-            self.require(
-                False,
-                "learning.check accepted samples of one single cluster each, from which nothing "
-                "can be learned: raise DataError",
+            raise PluginError(
+                f"{self.name}: learning.check accepted samples of one single cluster each, from "
+                "which nothing can be learned: raise DataError"
             )
         agreement = self.problem.comparison.agreement
         for truth, other in zip(truths, single, strict=True):
@@ -378,13 +348,12 @@ class _Kit:
         for w in weights:
             value, gradient = risk.losses(w)
             self.require(
-                np.isfinite(value) and value >= -ROUNDING,
-                f"losses is {value!r}: a mean of hinge losses is finite, not negative",
-            )
-            self.require(
-                np.shape(gradient) == w.shape and np.isfinite(gradient).all(),
-                f"the gradient of losses has shape {np.shape(gradient)} or is not finite: return "
-                f"{w.shape}",
+                np.isfinite(value)
+                and value >= -ROUNDING
+                and np.shape(gradient) == w.shape
+                and np.isfinite(gradient).all(),
+                f"losses returned {value!r} and {shown(gradient)}: return a mean of hinge losses, "
+                f"finite and not negative, and its gradient of shape {w.shape}",
             )
             for direction in rng.standard_normal((DIRECTIONS, w.size)):
                 d = direction / np.linalg.norm(direction)
@@ -392,28 +361,21 @@ class _Kit:
                 slope, size = float(gradient @ d), float(np.abs(gradient).max())
                 off = abs(slope - (above - below) / (2.0 * STEP))
                 agree.append(off <= ACCURACY * (1.0 + abs(slope) + size))
-            scale = ROUNDING * (1.0 + abs(value))
-            parts = sum(risk.part([i]).losses(w)[0] for i in range(risk.n_samples))
-            self.require(
-                abs(parts - value) <= scale,
-                "the parts of the risk do not add up to it: part(which) is the sum over some "
-                "samples",
-            )
             model, touching = risk.model(w, risk.regularizer), 0.0
             for x, y, omega in zip(model.xs, model.ys, model.sample_weight, strict=True):
                 found = model.problem.separate(w, x, y).y
                 phi = model.problem.joint_feature
                 worth = float(model.problem.loss(y, found)) + float((phi(x, found) - phi(x, y)) @ w)
                 touching += omega * max(0.0, worth)
-            self.require(
-                abs(touching - value) <= scale,
-                f"the model is {touching!r} where the losses are {value!r}: it has to touch them "
-                "there",
-            )
+            parts = sum(risk.part([i]).losses(w)[0] for i in range(risk.n_samples))
             copied = pickle.loads(pickle.dumps(risk)).losses(w)[0]
-            self.require(
-                abs(copied - value) <= scale, "losses differ after pickling: seed every choice"
-            )
+            for other, complaint in (
+                (parts, "the parts of the risk do not add up to it: part(which) is a sum of some"),
+                (touching, "the model is another than the losses: it has to touch them there"),
+                (copied, "losses differ after pickling: seed every choice"),
+            ):
+                alike = abs(other - value) <= ROUNDING * (1.0 + abs(value))
+                self.require(alike, f"{complaint} ({other!r} instead of {value!r})")
         self.require(
             np.mean(agree) >= SMOOTH,
             f"the gradient of losses agrees with {sum(agree)} of {len(agree)} differences: it is "
@@ -444,9 +406,7 @@ class _Kit:
     def check_decoders(
         self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
     ) -> Report:
-        """The decoders of few items against enumeration, those of the samples given against
-        neighbours of their answers.
-        """
+        """Decoders of few items against enumeration, those of samples given against neighbours."""
         tiny = {T: x for T in range(1, MOST + 1) if (x := _tiny(samples, T)) is not None}
         families = {T: self._family(x) for T, x in tiny.items()}
         for T in TINY:
@@ -512,10 +472,8 @@ class _Kit:
     ) -> int:
         """An oracle on a sample given: how many partitions its answers were compared with.
 
-        A family may have a scale: segments of eight samples or more, changes on the hour. Of a
-        handful of samples it has one single partition, so that enumeration compares nothing. So
-        the partitions to compare with are the answers about a sample of the author's, and
-        neighbours of these.
+        A family may have a scale, such as segments of eight samples or more, so that enumeration of
+        a handful of samples compares nothing. So answers and their neighbours are compared with.
         """
         members, answers = {truth: None}, []
 
@@ -590,16 +548,11 @@ class _Kit:
             if constraint == UNCONSTRAINED:
                 raise
             return None
-        where = f"sample {i}, {constraint.with_clusters(K)}"
-        self.require(
-            M.n_samples == sample.n_samples,
-            f"partition returned {shown(M)}: return an EquivalenceMatrix of its items [{where}]",
-        )
+        where, T = f"sample {i}, {constraint.with_clusters(K)}", sample.n_samples
+        self.require(M.n_samples == T, f"partition returned {shown(M)} of {T} items [{where}]")
         broken = constraint.with_clusters(K).violation(M)
         self.require(broken is None, f"partition breaks what was asked for: {broken} [{where}]")
-        self.require(
-            M == again, f"partition differs on a second call: seed every random choice [{where}]"
-        )
+        self.require(M == again, f"partition differs on a second call: seed it [{where}]")
         self._decoded(i, M, sample)
         return M
 

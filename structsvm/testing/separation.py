@@ -1,4 +1,4 @@
-"""Loss-augmented inference against every labelling that is known."""
+"""Loss-augmented inference and inference against every labelling that is known."""
 
 from __future__ import annotations
 
@@ -81,12 +81,9 @@ class Asked:
             raise PluginError(f"{self.name}: {complaint} [{self.where}]")
 
     def require_member(self, y: Any, what: str) -> None:
-        if self.family is not None and not any(_alike(y, other) for other in self.family):
-            self.require(
-                False,
-                f"{what}, {shown(y)}, is none of labellings(x): search those alone, or list it (or "
-                "say complete=False if labellings lists only some)",
-            )
+        listed = self.family is None or any(_alike(y, other) for other in self.family)
+        said = f"{what}, {shown(y)}, is none of labellings(x)"
+        self.require(listed, f"{said}: search those alone, or list it")
 
     def call(self, method: str, *arguments: Any) -> Any:
         """What a method answers that leaves the sample as it was."""
@@ -100,9 +97,8 @@ class Asked:
         dim = self.problem.weight_space().dim
         phi = self.call("joint_feature", self.x, y)
         phi = check_feature(self.problem, phi, dim, self.number).copy()
-        self.require(
-            bool(np.isfinite(phi).all()), f"joint_feature is not a vector of finite floats: {phi!r}"
-        )
+        finite = bool(np.isfinite(phi).all())
+        self.require(finite, f"joint_feature is not a vector of finite floats: {phi!r}")
         return phi
 
     @cached_property
@@ -142,8 +138,6 @@ class Asked:
     def compare(self, answer: Answer, other: Labelling) -> None:
         """No labelling is worth more than an answer may say."""
         w, slack = answer.w, answer.separation.slack
-        if answer.separation.quality is Quality.HEURISTIC and math.isinf(slack):
-            return
         value, reached = answer.labelling.worth(w), other.worth(w)
         self.require(
             reached <= value + slack + self.tolerance(w),
@@ -187,8 +181,8 @@ def _check_again(sample: Asked, answers: Sequence[Answer]) -> None:
         copied = replace(sample, problem=pickle.loads(pickle.dumps(sample.problem)))
     except Exception as error:
         raise PluginError(
-            f"{sample.name} cannot be pickled ({error}), so it cannot work in several processes: "
-            "keep plain settings, and define the class in a module"
+            f"{sample.name} cannot be pickled ({error}): keep plain settings, and define the class "
+            "in a module"
         ) from error
     for answer in answers:
         w, first = answer.w, answer.labelling
@@ -240,13 +234,11 @@ def check_inference(
         sample.require_member(y, "the answer of predict")
         return sample.feature(y)
 
-    features = [predict(w) for w in weights]
-    scores = [float(w @ feature) for w, feature in zip(weights, features, strict=True)]
-    rooms = [
-        sample.tolerance(w) + TOLERANCE * abs(score)
-        for w, score in zip(weights, scores, strict=True)
-    ]
-    for w, feature, score, room in zip(weights, features, scores, rooms, strict=True):
+    features, reached_at = [predict(w) for w in weights], []
+    for w, feature in zip(weights, features, strict=True):
+        score = float(w @ feature)
+        room = sample.tolerance(w) + TOLERANCE * abs(score)
+        reached_at.append((w, score, room))
         sample.require(
             np.array_equal(predict(w), feature),
             "predict differs on a second call: seed its random choices",
@@ -260,7 +252,7 @@ def check_inference(
     others = [(sample.feature(y), f"{y!r}, {origin}") for y, origin in known]
     others += [(feature, "predicted at another weight") for feature in features]
     for other, origin in others if exact else ():
-        for w, score, room in zip(weights, scores, rooms, strict=True):
+        for w, score, room in reached_at:
             reached = float(w @ other)
             sample.require(
                 reached <= score + room,
