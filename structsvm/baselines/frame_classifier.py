@@ -349,7 +349,7 @@ class BoundaryClassifier(FrameSegmenter, LearnsBoundaries):
         ys : sequence of labels of each sample, (T_i,), or of breakpoints, the last being T_i
             Labels None, "" or NaN, and -1 among numbers, are unknown.
         """
-        recipe, arrays = self._boundary_recipe(), read_recordings(Xs)
+        recipe, arrays = self._recipe(), read_recordings(Xs)
         states = read_boundaries(each_in_order(ys, Xs), arrays, recipe.owner)
         known = stretches_to_tune_on(states.codes, recipe.owner)
         self.spread_, self.threshold_, self.distance_ = USUAL

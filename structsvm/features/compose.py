@@ -82,6 +82,12 @@ class _Composition(RecordingTransformer):
         self._fit_stages("fit", Xs, ys, groups)
         return self
 
+    def fit_transform(
+        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
+    ) -> list[Floats]:
+        """Features of the training recordings, cross-fitted where a stage learns from labels."""
+        return self._fit_stages("fit_transform", Xs, ys, groups)
+
     def fit_held_out(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
@@ -100,7 +106,7 @@ class _Composition(RecordingTransformer):
 
     @abstractmethod
     def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
-        """Fit each stage by one of its three methods, and return what these return."""
+        """Fit each stage by one of its three methods: the features, or what each is held out by."""
 
     def transform(self, Xs: Sequence[Floats]) -> list[Floats]:
         """The features that the fitted stages make, (T_i, P') each."""
@@ -165,13 +171,6 @@ class Union(_Composition):
     Lags(lags=(-1, 0))
     """
 
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
-        """Features of the training recordings, cross-fitted where a stage learns from labels."""
-        parts = self._fit_stages("fit_transform", Xs, ys, groups)
-        return [np.hstack(of_one) for of_one in zip(*parts, strict=True)]
-
     def transform_with_states(
         self, Xs: Sequence[Floats]
     ) -> tuple[list[Floats], list[Floats] | None]:
@@ -194,8 +193,8 @@ class Union(_Composition):
             for stage_name, stage in self.stages_
             for feature in stage.get_feature_names_out(columns)
         ]
-        alike = Counter(feature for _, feature in named)
-        found = [f"{stage} {name}" if alike[name] > 1 else name for stage, name in named]
+        times = Counter(feature for _, feature in named)
+        found = [f"{stage} {name}" if times[name] > 1 else name for stage, name in named]
         return np.asarray(found, dtype=object)
 
     def _fit_stages(self, how: str, Xs: Any, ys: Any, groups: Any) -> list[Any]:
@@ -206,6 +205,8 @@ class Union(_Composition):
                 result = check_features(result, arrays, f"stage {name!r}")
             found.append(result)
         self.stages_, self.n_features_in_ = stages, int(arrays[0].shape[1])
+        if how == "fit_transform":
+            return [np.hstack(of_one) for of_one in zip(*found, strict=True)]
         return found
 
 
@@ -234,13 +235,6 @@ class Chain(_Composition):
     def scaled(self) -> bool:
         """Whether the features of the last stage are."""
         return bool(self._fresh()[-1][1].scaled)
-
-    def fit_transform(
-        self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
-    ) -> list[Floats]:
-        """Features of the training recordings, cross-fitted where a stage learns from labels."""
-        features: list[Floats] = self._fit_stages("fit_transform", Xs, ys, groups)[-1]
-        return features
 
     def transform_with_states(
         self, Xs: Sequence[Floats]
@@ -276,7 +270,6 @@ class Chain(_Composition):
                     arrays = check_features(features, arrays, f"stage {name!r}")
             else:
                 features = stage.fit_transform(arrays, ys, groups)
-                arrays = check_features(features, arrays, f"stage {name!r}")
-                found = [arrays]  # of the last stage in the end, without those before
+                found = arrays = check_features(features, arrays, f"stage {name!r}")
         self.stages_, self.n_features_in_ = stages, n_features
         return found

@@ -39,7 +39,6 @@ class States:
                 f"the {words.named}s of {words.item}s by name, so give a name for each"
             )
         vectors, known = [], []
-        kinds: dict[bool, tuple[int, Any]] = {}
         for i, (y, X) in enumerate(zip(labels, Xs, strict=True)):
             values = _labels(y, i, words.whole)
             values = np.full(len(X), UNNAMED) if values is None else values
@@ -50,13 +49,11 @@ class States:
                 )
             known.append(~unnamed(values))
             vectors.append(values[known[-1]])
-            for name in vectors[-1].tolist():
-                kinds.setdefault(isinstance(name, str), (i, name))
+        kinds = {isinstance(name, str): name for names in vectors for name in names.tolist()}
         if len(kinds) == 2:
-            (i, text), (j, number) = kinds[True], kinds[False]
             raise DataError(
-                f"{words.whole} {i} has the {words.named} {text!r}, {words.whole} {j} {number!r}: "
-                f"names of {words.named}s must be all text or all numbers"
+                f"there are the {words.named}s {kinds[True]!r} and {kinds[False]!r}: names must be "
+                "all text or all numbers"
             )
         try:
             names = of_one_kind(np.concatenate(vectors))

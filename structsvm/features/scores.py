@@ -39,22 +39,20 @@ class CrossFitted(RecordingTransformer):
         Labels are text or numbers, (T_i,) each: None, "" or NaN, and -1 among numbers, for a sample
         without one. ``groups`` say whom or what a recording is of.
         """
-        self._learn(read_recordings(Xs), each_in_order(ys, Xs), groups, held_out=False)
+        self._learn(Xs, ys, groups, held_out=False)
         return self
 
     def fit_transform(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[Floats]:
         """Features of the training recordings, each by a classifier that has not seen its group."""
-        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
-        return [self._columns(p) for p in self._learn(arrays, ys, groups, held_out=True)[0]]
+        return [self._columns(p) for p in self._learn(Xs, ys, groups, held_out=True)[0]]
 
     def fit_held_out(
         self, Xs: Sequence[Floats], ys: Any = None, groups: Any = None
     ) -> list[RecordingTransformer]:
         """A fitted transformer for each training recording, which has not seen its group."""
-        arrays, ys = read_recordings(Xs), each_in_order(ys, Xs)
-        models = self._learn(arrays, ys, groups, held_out=True)[1]
+        models = self._learn(Xs, ys, groups, held_out=True)[1]
         of_model = {id(model): copy(self) for model in models}
         for model in models:
             of_model[id(model)].model_ = model
@@ -70,11 +68,21 @@ class CrossFitted(RecordingTransformer):
         arrays = read_recordings(Xs, self.n_features_in_)
         return self.model_.probabilities(arrays, type(self).__name__, self.words)
 
-    @abstractmethod
     def _learn(
-        self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
+        self, Xs: Sequence[Floats], ys: Any, groups: Any, held_out: bool
     ) -> tuple[list[Floats], list[FrameModel]]:
         """Learn, and return probabilities of held-out recordings and whose they are, if asked."""
+        arrays, recipe = read_recordings(Xs), self._recipe()
+        self.n_features_in_ = int(arrays[0].shape[1])
+        return self._fit_models(recipe, arrays, each_in_order(ys, Xs), groups, held_out)
+
+    @abstractmethod
+    def _recipe(self) -> FrameRecipe: ...
+
+    @abstractmethod
+    def _fit_models(
+        self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
+    ) -> tuple[list[Floats], list[FrameModel]]: ...
 
     @abstractmethod
     def _columns(self, probabilities: Floats) -> Floats:
@@ -96,14 +104,10 @@ class NamedScores(CrossFitted):
         check_is_fitted(self)
         return np.asarray([f"score {name}" for name in self.classes_], dtype=object)
 
-    @abstractmethod
-    def _recipe(self) -> FrameRecipe: ...
-
-    def _learn(
-        self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
+    def _fit_models(
+        self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
     ) -> tuple[list[Floats], list[FrameModel]]:
         check_smoothing(self.smoothing)
-        recipe = self._recipe()
         found: list[Floats] = []
         models: list[FrameModel] = []
         states = States.read(ys, arrays, recipe.owner, recipe.words)
@@ -115,7 +119,6 @@ class NamedScores(CrossFitted):
         else:
             self.model_ = recipe.fit(arrays, states, groups)
         self.classes_ = states.classes
-        self.n_features_in_ = int(arrays[0].shape[1])
         return found, models
 
     def _columns(self, probabilities: Floats) -> Floats:
@@ -264,7 +267,7 @@ class LearnsBoundaries(BaseEstimator):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
 
-    def _boundary_recipe(self) -> FrameRecipe:
+    def _recipe(self) -> FrameRecipe:
         windows = integers("widths", self.widths, least=1)
         return FrameRecipe(self, Surroundings(windows, self.standardize), standardize=None)
 
@@ -322,17 +325,15 @@ class BoundaryScores(LearnsBoundaries, CrossFitted):
         check_is_fitted(self)
         return np.asarray(["boundary cosine", "boundary sine"], dtype=object)
 
-    def _learn(
-        self, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
+    def _fit_models(
+        self, recipe: FrameRecipe, arrays: list[Floats], ys: Any, groups: Any, held_out: bool
     ) -> tuple[list[Floats], list[FrameModel]]:
-        recipe = self._boundary_recipe()
         states = read_boundaries(ys, arrays, recipe.owner)
         near = self._near(states)
         fold = recipe.draw(arrays, states, groups, every_state=False)
         found, models, self.model_ = recipe.cross_fit(arrays, near, fold, groups)
         near_peaks = self._near(states, times=2).codes
         self.slope_, self.intercept_ = _calibrated([p[:, 1] for p in found], near_peaks)
-        self.n_features_in_ = int(arrays[0].shape[1])
         return found, models
 
     def _columns(self, probabilities: Floats) -> Floats:

@@ -78,9 +78,11 @@ def _refuse_repeated(graph: FeatureGraph) -> None:
         raise DataError(f"two nodes are called {twice!r}: give each a name of its own")
 
 
-def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> FeatureGraph:
+def from_networkx(graph: Any) -> FeatureGraph:
     """Convert a networkx graph whose nodes have features.
 
+    These are the vector under ``features``, ``feature``, ``x`` or ``mean color``, or else all
+    attributes of a node but ``label``, which are numbers, in the order of their names.
     Weights of edges and self-loops are ignored. The region adjacency graphs of scikit-image
     (``rag_mean_color``) are taken as they are, their pixel counts as sizes.
 
@@ -88,10 +90,6 @@ def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> Fe
     ----------
     graph : networkx.Graph
         Undirected.
-    features : str or sequence of str, optional
-        Name of the node attribute that holds the feature vector, or names of attributes that are
-        numbers. By default ``features``, ``feature``, ``x`` or ``mean color``, or else all
-        attributes of the first node but ``label``, in the order of their names.
 
     Raises
     ------
@@ -121,7 +119,7 @@ def from_networkx(graph: Any, features: str | Sequence[str] | None = None) -> Fe
                 f"the edge between {a!r} and {b!r} has the weight {weight}: an edge says that two "
                 "nodes may be similar; remove those that say they are not, or the weights"
             )
-    key = _feature_key(graph, nodes[0]) if features is None else features
+    key = _feature_key(graph, nodes[0])
     rows = [_features(graph.nodes[node], key, node) for node in nodes]
     lengths = sorted({row.size for row in rows})
     if len(lengths) > 1:
@@ -218,7 +216,7 @@ def _feature_key(graph: Any, node: Any) -> str | list[str]:
     raise DataError(
         f"node {node!r} carries {held}; a feature vector is looked for under "
         f"{', '.join(map(repr, NODE_FEATURES))}, or else every attribute but 'label' is a number: "
-        f"use from_networkx(graph, features={numbers or '...'})"
+        "put the numbers of each node under 'features'"
     )
 
 

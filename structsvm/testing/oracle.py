@@ -42,7 +42,6 @@ def check_oracle(
     contiguous: bool = False,
     family: Family | None = None,
     unknown_k: bool = True,
-    negative_signs: bool = True,
     n_instances: int = 80,
     seed: int = 0,
 ) -> None:
@@ -64,8 +63,6 @@ def check_oracle(
         samples that it searches. Where there is none, the oracle has to raise OracleError.
     unknown_k : bool
         Whether it answers without a number of clusters.
-    negative_signs : bool
-        Whether it takes objectives with negative signs.
     n_instances : int
         Number of questions.
     seed : int
@@ -97,7 +94,7 @@ def check_oracle(
         if question.constraint.n_clusters is None and not unknown_k:
             K = int(rng.integers(1, T + 1))
             question = replace(question, constraint=Constraint(n_clusters=K))
-        if negative_signs and number % 5 == 0:
+        if number % 5 == 0:
             signs = rng.choice([-1.0, 1.0], question.objective.Z.shape[1])
             question = replace(question, objective=replace(question.objective, signs=signs))
         questions.append((question, partitions(T)))
