@@ -45,15 +45,6 @@ class TestWhatIsRead:
             np.testing.assert_array_equal(found.X, X)
             np.testing.assert_array_equal(found.y, Y)
 
-    def test_names_of_recordings_keep_their_zeros(self, tmp_path):
-        """Which files of labels and of regions have."""
-        file = text(tmp_path / "all.csv", "who,a,label\n007,1,0\n007,2,1\n7,3,0\n7,4,1\n")
-        found = read_recordings(file, recording_column="who")
-        assert [(one.name, one.X.ravel().tolist()) for one in found] == [
-            ("007", [1, 2]),
-            ("7", [3, 4]),
-        ]
-
     def test_labels_may_be_missing_where_none_are_needed(self, tmp_path):
         text(tmp_path / "one.csv", "a,b\n1,2\n")
         np.savez(tmp_path / "two.npz", X=X, features=["b", "a"])

@@ -53,14 +53,6 @@ def test_files_and_a_folder_of_masks(folder):
         images_and_labels([alone])
 
 
-def test_coloured_label_maps(folder):
-    colours = np.zeros((6, 8, 3), dtype=np.uint8)
-    colours[0], colours[1], colours[2] = (255, 0, 0), (0, 255, 0), (0, 0, 9)
-    write(folder / "mask" / "b.png", colours)
-    labels = read_images(folder)[1].labels
-    assert labels[:4, 0].tolist() == [0xFF0000, 0x00FF00, 0x000009, 0]
-
-
 def test_a_colour_is_the_same_label_in_an_image_that_lacks_others(folder):
     """Names of regions are learned across images: a rank would name the second one as the first."""
     mask = np.zeros((6, 8), dtype=np.uint8)

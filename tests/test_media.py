@@ -11,7 +11,6 @@ from media_files import RATE, stripes, tone, write_media
 from structsvm.errors import DataError, DataWarning, MissingExtraError
 from structsvm.io import read_media, read_recordings
 from structsvm.io.media import PICTURE, SOUND, describe_picture, describe_second
-from structsvm.support.progress import watching
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +45,6 @@ class TestReading:
             assert high[0] != high[-1], name
             assert len({*high[:5]}) == len({*high[5:]}) == 1, name
 
-    def test_each_stream_by_itself(self, show):
-        both = read_media(show)
-        audio, video = (read_media(show, stream=stream) for stream in ("audio", "video"))
-        assert audio.features + video.features == both.features
-        np.testing.assert_array_equal(np.hstack([audio.X, video.X]), both.X)
-
     def test_what_there_is_is_read_by_default(self, tmp_path):
         silent = write_media(tmp_path / "silent.mkv", pictures=stripes(6, "down"))
         assert read_media(silent).features == PICTURE
@@ -63,14 +56,6 @@ class TestReading:
         path = write_media(tmp_path / "long.mkv", tone(300, 9), stripes(8, "down"))
         with pytest.warns(DataWarning, match="9 s of audio and 4 s of video: what is beyond 4 s"):
             assert len(read_media(path).X) == 4
-
-    def test_it_says_how_far_it_is(self, show):
-        told = []
-        with watching(lambda words, part: told.append((words, part))):
-            read_media(show)
-        assert {words for words, _ in told} == {"reading show.mkv"}
-        assert [part for _, part in told] == sorted(part for _, part in told)
-        assert told[-1][1] > 0.8
 
     def test_memory_does_not_grow_with_the_file(self, tmp_path):
         peaks = []

@@ -1,7 +1,6 @@
 """Files and frames nobody prepared: long tables, time among the features, marks for labels."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -142,11 +141,6 @@ class TestColumns:
         assert "time_column='clock'" in said
         assert "time_column=" in said
 
-    def test_only_if_it_rises_in_every_recording(self, rng):
-        one = recording(a=np.arange(50), x=rng.normal(size=50))
-        other = replace(one, X=one.X[::-1])
-        assert self.told(one, other) == []
-
     def test_what_is_measured_is_not_named(self, rng):
         level = np.repeat([0.0, 1.0, 2.0], 20)
         assert self.told(recording(level=level, x=rng.normal(size=60))) == []
@@ -197,13 +191,3 @@ class TestChanges:
             read_labels_as([self.labelled([0, -1, 1])], "changes", ask=True)
         with pytest.raises(SettingsError, match="got 'marks'"):
             read_labels_as([], "marks", ask=True)
-
-    def test_readers_ask(self, tmp_path):
-        np.savez(tmp_path / "one.npz", X=np.zeros((100, 1)), y=self.marks)
-        with pytest.raises(DataError, match="labels_are='changes'"):
-            read_recordings(tmp_path)
-        (found,) = read_recordings(tmp_path, labels_are="changes")
-        assert np.unique(found.y).tolist() == [0, 1, 2]
-        frame = pd.DataFrame({"who": "a", "x": self.marks, "label": self.marks})
-        with pytest.raises(DataError, match="labels_are='changes'"):
-            from_long(frame, recording="who")

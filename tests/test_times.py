@@ -59,14 +59,6 @@ def test_an_axis_of_dates():
         axis.sample_at("soon")
 
 
-def test_dates_of_all_centuries_are_themselves(tmp_path):
-    """Beyond 1678 and 2262 they overflowed, into dates of today."""
-    dates = ["1066-10-14", "1492-10-12", "2300-01-01"]
-    time = read(tmp_path, dates).time
-    assert [str(day)[:10] for day in time.values] == dates
-    assert time.sample_at("1492-10-12") == 1
-
-
 def test_words_are_no_times(tmp_path):
     with pytest.warns(DataWarning, match="'step 0', row 0 .line 2., is neither a number nor"):
         recording = read(tmp_path, [f"step {t}" for t in range(200)])

@@ -25,11 +25,9 @@ from structsvm.partial_labels.labels import PartialLabels, known_where
 from structsvm.partitions.oracle import Region
 from structsvm.storage.atomic import write_atomically
 from structsvm.support.checks import is_number
-from structsvm.support.plain import cell, counted, some_of
+from structsvm.support.plain import cell, counted
 
 TYPE = "timeserieslabels"  # the type of the labels of time series in Label Studio
-CHECK = "check the unit of time, and that the labels are of this recording"
-"""What to do about intervals that are elsewhere than the samples."""
 NAME = "name recordings in a column 'recording' of a table, or call files like them"
 
 
@@ -72,18 +70,16 @@ def labels_of(
     if not is_number(tolerance) or not 0 <= tolerance < np.inf:
         raise SettingsError(f"tolerance must be a finite number >= 0, got {tolerance!r}")
     axis = time_axis(times, len(times))
-    labels, misplaced = _placed(intervals, axis, outside)
-    if misplaced:
-        warn(f"{misplaced}: {CHECK}", DataWarning)
+    labels = _placed(intervals, axis, outside)
     regions = _blurred(labels, axis, tolerance) if tolerance else []
     return PartialLabels(labels.tolist(), regions=regions)
 
 
 def _placed(
-    intervals: Sequence[Interval], axis: TimeAxis, outside: str | None
-) -> tuple[NDArray[Any], str]:
-    """The label of each sample, None where it is in no interval; and what is to be warned of."""
-    found: list[str | None] = [None] * len(axis)
+    intervals: Sequence[Interval], axis: TimeAxis, outside: str | None, where: str = ""
+) -> NDArray[Any]:
+    """The label of each sample, None where it is in no interval."""
+    labels = np.full(len(axis), None, dtype=object)
     misplaced = []
     for interval in intervals:
         start, end = axis.sample_at(interval.start), axis.sample_at(interval.end)
@@ -92,20 +88,22 @@ def _placed(
         if start == end or axis.is_beyond(interval.start) or axis.is_beyond(interval.end):
             misplaced.append(interval)
         for t in range(start, end):
-            if found[t] not in (None, interval.label):
+            if labels[t] not in (None, interval.label):
                 raise DataError(
-                    f"{interval} overlaps one of {found[t]!r} at {axis.name} {axis.text(t)}: a "
+                    f"{interval} overlaps one of {labels[t]!r} at {axis.name} {axis.text(t)}: a "
                     "sample has one label"
                 )
-            found[t] = interval.label
-    labels = np.array([outside if label is None else label for label in found], dtype=object)
-    if not misplaced:
-        return labels, ""
-    return labels, (
-        f"{len(misplaced)} of {counted(len(intervals), 'interval')} hold no sample, or reach "
-        f"beyond the samples, at {axis.name} {axis.text(0)} to {axis.text(len(axis) - 1)}, the "
-        f"first is {misplaced[0]}"
-    )
+        labels[start:end] = interval.label
+    if misplaced:
+        warn(
+            f"{where}{len(misplaced)} of {counted(len(intervals), 'interval')} hold no sample, or "
+            f"reach beyond the samples, at {axis.name} {axis.text(0)} to "
+            f"{axis.text(len(axis) - 1)}, the first is {misplaced[0]}: check the unit of time, and "
+            "that the labels are of this recording",
+            DataWarning,
+        )
+    labels[[label is None for label in labels]] = outside
+    return labels
 
 
 def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
@@ -348,16 +346,14 @@ def with_labels(
             if spelled(name) in marks:
                 raise DataError(f"{file}: a second file about {spelled(name)}: leave one out")
             marks[spelled(name)] = rows
-    found, misplaced = [], []
+    found = []
     for recording, called in zip(recordings, _called(recordings, marks, path), strict=True):
+        where = f"{path}: {recording.name}: "
         try:
-            y, told = _labels(recording, marks[called], blanks, outside)
+            y = _labels(recording, marks[called], where, blanks=blanks, outside=outside)
         except DataError as error:
-            raise DataError(f"{path}: {recording.name}: {error}") from error
+            raise DataError(f"{where}{error}") from error
         found.append(replace(recording, y=y))
-        misplaced += [f"{recording.name}: {told}"] if told else []
-    if misplaced:
-        warn(f"{path}: {some_of(misplaced, 3)}: {CHECK}", DataWarning)
     return found
 
 
@@ -402,8 +398,8 @@ def _called(
 
 
 def _labels(
-    recording: Recording, marks: list[Interval], blanks: bool, outside: str | None
-) -> tuple[NDArray[Any], str]:
+    recording: Recording, marks: list[Interval], where: str, *, blanks: bool, outside: str | None
+) -> NDArray[Any]:
     """A label for each sample: names where there are stretches, else numbers of segments."""
     axis = recording.time
     if axis is None:
@@ -411,17 +407,16 @@ def _labels(
         ends = [axis.value(at) for mark in marks for at in (mark.start, mark.end)]
         if any(at != round(at) for at in ends):
             warn(
-                f"recording {recording.name} has no times, so that labels count samples and are "
-                "rounded up to whole ones: if they are in seconds, name the column of time "
-                "(time_column=)",
+                f"{where}it has no times, so that labels count samples and are rounded up to whole "
+                "ones: if they are in seconds, name the column of time (time_column=)",
                 DataWarning,
             )
     if all(mark.start == mark.end for mark in marks):
-        return _segments([mark.start for mark in marks], axis), ""
-    placed, misplaced = _placed(marks, axis, outside)
+        return _segments([mark.start for mark in marks], axis)
+    placed = _placed(marks, axis, outside, where)
     known = ~missing_labels(placed)
     if known.all():
-        return np.array(placed.tolist()), misplaced
+        return np.array(placed.tolist())
     if not blanks:
         first = axis.text(int(known.argmin()))
         raise DataError(
@@ -429,7 +424,7 @@ def _labels(
             f"{first}, or their stretch has no label: label all of them, say what they are, as "
             "outside='rest', or learn from partial labels (blanks=True)"
         )
-    return known_where(placed, known), misplaced
+    return known_where(placed, known)
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:

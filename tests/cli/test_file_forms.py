@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from cli_kit import TEST, TRAIN, table
+from cli_kit import TEST, TRAIN
 
 import structsvm
 from structsvm import load
@@ -220,12 +220,6 @@ class TestBadInput:
         said = refused(f"fit change-point train -o {tmp_path}/m")
         assert said == "train/synthetic_00.npz: no such labels"
 
-    def test_skipped_files_are_named(self, run, tmp_path):
-        write_recording(TEST[0], tmp_path / "one.npz")
-        table(tmp_path / "index.csv", "file\none\n")
-        _, _, err = run("predict m.structsvm", tmp_path)
-        assert "skipped: index.csv" in err
-
 
 def write_with_gaps(recordings, folder):
     """Tables of which some values are blank; their files."""
@@ -312,26 +306,6 @@ def test_a_command_learns_them_and_says_what_it_took_them_for(run, named):
     assert "unlabelled" not in err
     assert "'NA', 'NULL', 'None', 'n/a', 'nan', 'null' is taken as a class" in err
     assert "give --set files.missing_labels=NA" in err
-
-
-def test_spellings_that_are_named_mean_unlabelled(run, named):
-    code, out, err = run(
-        f"fit change-point {named / 'in'} -o {named / 'm.structsvm'} --json "
-        "--set files.missing_labels=NA,nan,n/a"
-    )
-    assert code == 0, err
-    assert "unlabelled: 36 of 84 samples" in err
-    assert json.loads(out)["unlabelled_samples"] == 36
-    code, _, err = run(
-        f"evaluate {named / 'm.structsvm'} {named / 'in'} --set files.missing_labels=NA,nan"
-    )
-    assert code == 1
-    assert "no label, row 12 (line 14)" in err
-    code, _, err = run(
-        f"fit normalized-cut {named}/in -o {named}/n.structsvm --set files.missing_labels=NA"
-    )
-    assert code == 1
-    assert "--set files.missing_labels=VALUE is not for normalized-cut" in err
 
 
 @pytest.mark.parametrize(
