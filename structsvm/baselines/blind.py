@@ -1,4 +1,4 @@
-"""What labels are worth without a look at the samples: nothing that pays is as good as these."""
+"""Baselines that ignore the features: learning does not pay while one of them is as good."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEW = 40
 
 
 class BlindSegmenter(Segmenter):
-    """Segments recordings by what the labels of others say, without a look at the features."""
+    """Segments recordings by the labels of others alone, ignoring the features."""
 
     def fit(self, Xs: Sequence[Floats], ys: Any, groups: Any = None) -> Self:
         """Choose by the mean loss on the training recordings.
@@ -98,7 +98,7 @@ class EqualSegments(BlindSegmenter):
 
 
 def _equal(T: int, length: float) -> list[int]:
-    """Ends of segments of about this length, as equal as whole numbers are."""
+    """Ends of segments of about this length."""
     K = max(1, min(T, round(T / length)))
     return [(k * T + K // 2) // K for k in range(1, K)] + [T]
 
@@ -165,7 +165,7 @@ class OnePart(BaseEstimator):  # type: ignore[misc]
 
 
 def blind_baselines(contiguous: bool) -> dict[str, Any]:
-    """What partitions samples without a look at them, by name."""
+    """Baselines that ignore the features, by name."""
     if contiguous:
         return {"equal-segments": EqualSegments(), "fixed-times": FixedTimes()}
     return {"one-part": OnePart()}
@@ -174,7 +174,7 @@ def blind_baselines(contiguous: bool) -> dict[str, Any]:
 def blind_to(
     ends: Sequence[Sequence[int]], contiguous: bool, commonest: Any = None
 ) -> dict[str, Any]:
-    """The same, fitted to training segmentations, and to the most frequent of their names."""
+    """Baselines that ignore the features, fitted to segment ends and their most frequent name."""
     Xs = [np.broadcast_to(0.0, (own[-1], 1)) for own in ends]
     found = {name: one.fit(Xs, ends) for name, one in blind_baselines(contiguous).items()}
     if commonest is not None:

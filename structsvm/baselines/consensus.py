@@ -156,7 +156,7 @@ def _named(ends: Sequence[int], scores: Floats, classes: NDArray[Any]) -> NDArra
 def nearest_segmentations(
     found: Sequence[Sequence[Sequence[int]]], weights: Floats, counts: Sequence[int | None]
 ) -> list[list[int]]:
-    """The nearest of each recording; ``found`` are the segment ends by each estimator."""
+    """The consensus for each recording; ``found`` are the segment ends by each estimator."""
     return [
         nearest_segmentation(ends, weights, K)
         for ends, K in zip(zip(*found, strict=True), counts, strict=True)

@@ -124,7 +124,7 @@ def candidates_of_recordings(
 
 
 def candidates_for_new_states(found: Sequence[Candidate]) -> list[Candidate]:
-    """Without the learned ones that see no scores, if there are some that do."""
+    """Keep only those learned candidates that see scores, if there are any."""
     scored = {f"{name}-diagonal" for name, _, _ in SCORED} & {candidate.name for candidate in found}
     return [c for c in found if not (scored and c.is_learned) or c.name in scored]
 

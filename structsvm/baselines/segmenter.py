@@ -1,4 +1,4 @@
-"""What estimators that find segments of recordings have in common, and what they are tuned on."""
+"""Base classes of estimators that segment recordings, and the stretches they are tuned on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Segmenter(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _seen(self, Xs: Any) -> list[Floats]:
-        """What segments of each recording are found by, (T_i, ...)."""
+        """The values by which each recording is segmented, (T_i, ...)."""
 
     @abstractmethod
     def _ends(self, seen: Floats, K: int | None) -> list[int]:
@@ -71,7 +71,7 @@ class FrameSegmenter(Segmenter):
 def with_counts(
     values: Sequence[Floats], n_clusters: Counts
 ) -> Iterator[tuple[Floats, int | None]]:
-    """What there is of each recording, with its number of segments or None."""
+    """Pair the values of each recording with its number of segments or None."""
     counts = cluster_counts(n_clusters, [len(one) for one in values])
     return zip(values, counts, strict=True)
 

@@ -88,7 +88,7 @@ def confusions_of(
     found: Mapping[str, Sequence[Names]],
     unseen_states: str,
 ) -> dict[str, list[Confusion]]:
-    """The confusion of the states of each sample, by what named them; none without names.
+    """Confusions of the states of each sample, by the method that named them.
 
     The states that were learned come first, in their order.
     """

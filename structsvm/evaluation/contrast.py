@@ -138,7 +138,7 @@ class Contrast:
         return cls(baseline, mean, se, mean - half, mean + half, n, G, won, lost, freedom, chance)
 
     def one_of(self, n: int) -> Contrast:
-        """The same against one of ``n`` baselines, of which the best is looked at.
+        """The contrast with a wider interval, for the best of ``n`` baselines.
 
         The best of many beats a metric by chance more often than one that was named before. With
         the upper end of the interval where Bonferroni puts it, any of them does so no more often
@@ -152,7 +152,7 @@ class Contrast:
 
     @property
     def told(self) -> Contrast:
-        """The same without an interval that no verdict rests on, as of two groups: -12 to 55."""
+        """The contrast without its interval if too few units support one."""
         return self if self.units >= MIN_UNITS else replace(self, low=-np.inf, high=np.inf)
 
     @property
@@ -186,7 +186,7 @@ class Contrast:
         return self.high < 0
 
     def __str__(self) -> str:
-        """In words, the baseline included."""
+        """The difference in words, with the name of the baseline."""
         who = baseline_in_words(self.baseline)
         if self.is_equal or (self.n == 1 and self.won == self.lost == 0):
             return f"the same as that of {who}{' on each of them' if self.n > 1 else ''}"

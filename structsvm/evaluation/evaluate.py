@@ -60,7 +60,7 @@ States = dict[str, list[NDArray[Any]]]
 
 
 class Score(NamedTuple):
-    """What is known of a score: a row of this table is all that a new one needs."""
+    """Title, perfect value and meaning of a score."""
 
     title: str
     perfect: int
@@ -272,10 +272,7 @@ class Evaluation:
 
 
 def score_titles(evaluation: Evaluation) -> dict[str, str]:
-    """What to call the scores of an evaluation, without what the verdict goes by, in their order.
-
-    A score that does not apply to all samples says to how many.
-    """
+    """Titles of the scores of an evaluation, with the number of samples if not all have one."""
     titles = {}
     for name, count in evaluation.counts.items():
         if name == "disagreement" or not count:
@@ -290,7 +287,7 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
 
 
 def perfect_in_words(titles: Mapping[str, str]) -> str:
-    """Which values of these scores are perfect, as far as they are known; "" for none of them."""
+    """A sentence on the perfect values of these scores; "" if none is known."""
     known = [score for name, score in SCORES.items() if name in titles]
     said = {
         value: ", ".join(score.title for score in known if score.perfect == value)
@@ -301,7 +298,7 @@ def perfect_in_words(titles: Mapping[str, str]) -> str:
 
 
 def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
-    """What these scores measure, as far as they are known; "" for none of them."""
+    """Sentences on what these scores measure; "" if none is known."""
     names = {"part": words.part, "item": words.item, "bearers": words.bearers}
     said = (
         f"{score.title}: {score.meaning.format(**names, named=words.named)}."
@@ -489,7 +486,7 @@ def _found_by_all(
     counts: Counts,
     classifiers: bool = True,
 ) -> tuple[Partitions, States]:
-    """Partitions by the learned metric and each of its baselines, and names by those that name."""
+    """Partitions by the metric and its baselines, and the states that some of them name."""
     samples, problem = list(samples), learner.problem_
     metrics = {LEARNED: learner.metric_, **metrics_in(learner.baselines_)}
     data, contiguous = learner.training_data_, problem.traits.contiguous
@@ -585,7 +582,7 @@ def _evaluate_parts(
 
 
 def _learned_without(learner: MetricLearner, split: Split, asked: str, k: int) -> MetricLearner:
-    """A metric of what is not held out in a fold, and its baselines."""
+    """The learner of what a fold does not hold out, with its baselines."""
     own: MetricLearner = clone(learner)
     if asked == ROWS and learner.inputs_.standardizer.kind == "recording":
         own.standardize = "training"

@@ -57,7 +57,7 @@ PARTS = {
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Which recordings, or parts of tables, are held out together, and which are independent."""
+    """Folds of recordings, or of parts of tables, and the independent units among them."""
 
     held_out: Ints
     """Fold of each recording, 0, 1, ..., (N,)."""
@@ -79,7 +79,7 @@ class Folds:
         return np.flatnonzero(self.held_out == k)
 
     def train(self, k: int) -> Ints:
-        """Return what is held out in folds that have nothing in common with fold ``k``."""
+        """The recordings to learn from while fold ``k`` is held out."""
         if self.shares is None:
             return np.flatnonzero(self.held_out != k)
         return np.flatnonzero(~self.shares[k][self.held_out])
@@ -87,7 +87,7 @@ class Folds:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """What is held out, in folds, and what is learned from meanwhile."""
+    """Held-out samples in folds, and the training set of each fold."""
 
     held_out: TrainingSet
     """M samples: those that were given, or parts of them."""
@@ -108,7 +108,7 @@ class Split:
 
 
 def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
-    """Hold whole samples out, groups of rows, or clusters; or samples and one of their states."""
+    """Hold out whole samples, groups of rows, clusters, or samples and one of their states."""
     cv = FOLDS.get(asked, 5) if cv is None else cv
     divides = asked in (ROWS, CLUSTERS)
     if isinstance(cv, bool) or (is_whole(cv) and cv < 2) or (divides and not is_whole(cv)):
@@ -303,7 +303,7 @@ def _parts(
     draws: int = 1,
     shares: NDArray[np.bool_] | None = None,
 ) -> Split:
-    """Tables without the rows of each fold, and these rows."""
+    """The split of tables by the rows that each fold holds out."""
     labels = [np.asarray(M.labels) for M in data.truths]
     fewest = 2 if asked == CLUSTERS else 1
     pieces: list[tuple[int, Ints]] = []
@@ -376,7 +376,7 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
 def _without(
     data: TrainingSet, which: Ints, names: Sequence[NDArray[Any]], state: str
 ) -> TrainingSet:
-    """Some of the recordings, a state having no labels in them; without those of it alone."""
+    """The training set of some recordings in which a state has no labels."""
     assert data.given is not None
     which = np.array([i for i in which if (names[i] != state).any()], dtype=np.int64)
     given, labels = [], []

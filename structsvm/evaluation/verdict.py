@@ -78,7 +78,7 @@ class Verdict:
         inflation: float = 1.0,
         **about: Any,
     ) -> Verdict:
-        """Judge by the losses of each method, "learned" among them, on the same samples, (N,).
+        """Judge by the losses of each method on the same samples, (N,), "learned" among them.
 
         ``units`` are the groups of the samples, or the samples themselves; ``numbers`` are the same
         for copies, which count once, unless groups say themselves what counts how often. The others
@@ -122,17 +122,17 @@ class Verdict:
         untrained = contrasts["untrained"]
         ordered = {c.baseline: c for c in (untrained, *tuned, *([joint] if joint else []))}
         undecided = cls("", ordered, loss, **about)
-        code, named, use = undecided._decided(tuned, joint, set(classifiers) - BLIND)
+        code, named, use = undecided._decision(tuned, joint, set(classifiers) - BLIND)
         return replace(undecided, code=code, named=named, use=use)
 
     @property
     def untrained(self) -> Contrast:
-        """Against the identity with its best price."""
+        """The contrast with the identity at its best price."""
         return self.contrasts["untrained"]
 
     @property
     def baseline(self) -> Contrast | None:
-        """Against the best of the tuned baselines; None when none was tuned."""
+        """The contrast with the best tuned baseline; None when none was tuned."""
         return next(iter(self._tuned), None)
 
     @property
@@ -158,7 +158,7 @@ class Verdict:
 
     @property
     def answer(self) -> str:
-        """The verdict without the figures that it rests on."""
+        """The verdict in a sentence, without figures."""
         c, words = self.untrained, self.words
         groups = f"{counted(c.units, 'independent group')} of {words.whole}s"
         use = baseline_in_words(self.use or "")
@@ -179,7 +179,7 @@ class Verdict:
 
     @property
     def found(self) -> str:
-        """The figures that the answer rests on, and what to do next."""
+        """The figures of the verdict in words, and what to do next."""
         level = next((c for c in self._tuned if not c.is_beaten), None)
         names = ("untrained", self.named, *(c.baseline for c in (self.baseline, level) if c))
         unique = filter(None, dict.fromkeys([*names, self.use]))
@@ -187,26 +187,27 @@ class Verdict:
         against = f"{', '.join(others)}, and {last}" if others else last
         loss = f"the {self.measure} of the learned metric is {self.loss:.2g}"
         return " ".join(
-            [f"On {self._judged_on()}, {loss}: {against}.", *self.notes, *self._advice()]
+            [f"On {self._samples_in_words()}, {loss}: {against}.", *self.notes, *self._advice()]
         )
 
     def __str__(self) -> str:
-        """One plain sentence, the figures, what to do, and what was asked."""
+        """The answer, the figures, what to do, and the question."""
         return " ".join(filter(None, (self.answer, self.found, self.question)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; what is not a number becomes None."""
-        same = ("code", "pays", "beats_baseline", "is_supported", "loss", "measure", "best")
-        return {
-            **{name: getattr(self, name) for name in same},
+        names = ("code", "pays", "beats_baseline", "is_supported", "loss", "measure", "best")
+        plain = {
+            name: getattr(self, name) for name in (*names, "named", "use", "copies", "question")
+        }
+        return plain | {
             "baseline": None if self.baseline is None else self.baseline.baseline,
-            **{name: getattr(self, name) for name in ("named", "use", "copies", "question")},
             "sentence": str(self),
             "contrasts": {name: finite(asdict(c)) for name, c in self.contrasts.items()},
         }
 
     def with_notes(self, notes: Iterable[str], **fields: Any) -> Verdict:
-        """The same with sentences of ``structsvm.evaluation.sentences.NOTES``, by their keys."""
+        """The verdict with sentences of ``structsvm.evaluation.sentences.NOTES``, by their keys."""
         whole = f"{self.words.whole}s"
         fields |= {"wholes": f"groups of {whole}" if self.grouped else whole}
         fields |= {"measure": self.measure}
@@ -228,13 +229,13 @@ class Verdict:
 
     @property
     def _tuned(self) -> Sequence[Contrast]:
-        """Against the baselines beside the untrained metric, the best of them first."""
+        """The contrasts with tuned baselines, the best of them first."""
         return [c for name, c in self.contrasts.items() if name not in ("untrained", CONSENSUS)]
 
-    def _decided(
+    def _decision(
         self, tuned: Sequence[Contrast], joint: Contrast | None, classifiers: Collection[str]
     ) -> Decision:
-        """The code of the figures, the first that applies, and the baselines that it is about."""
+        """The first code that applies to the figures, and the baselines that it is about."""
         untrained = self.untrained
         if self.seen:
             is_all = self.seen >= untrained.n + self.copies
@@ -259,12 +260,12 @@ class Verdict:
             return "harms", None, better
         if not untrained.is_gain:
             return "mostly" if untrained.is_mostly_better else "chance", None, better
-        return self._how_it_pays(tuned, joint, enough)
+        return self._decision_that_pays(tuned, joint, enough)
 
-    def _how_it_pays(
+    def _decision_that_pays(
         self, tuned: Sequence[Contrast], joint: Contrast | None, enough: Contrast | None
     ) -> Decision:
-        """Whether something else is to be used all the same."""
+        """The code where learning pays, by what else does as well."""
         level = next((c for c in tuned if not c.is_beaten), None)
         if joint is not None and self.best in (None, CONSENSUS) and not joint.is_gain:
             return "pays-together", enough.baseline if enough else None, joint.baseline
@@ -274,8 +275,8 @@ class Verdict:
             return "pays", None, None
         return "pays-less" if level.is_harm else "pays-level", level.baseline, None
 
-    def _judged_on(self) -> str:
-        """So many recordings, and what they are to the metric."""
+    def _samples_in_words(self) -> str:
+        """The number of samples in words, and how they were held out."""
         c = self.untrained
         on = self.words.wholes(c.n, "" if self.seen or self.cross_validated else "held-out")
         if self.grouped:
@@ -287,7 +288,7 @@ class Verdict:
         return on
 
     def _advice(self) -> list[str]:
-        """What the figures are about, and what to do."""
+        """Sentences on what the figures describe, and on what to do."""
         n, whole = self.untrained.units, "group" if self.grouped else self.words.whole
         notes = []
         if not self.seen and n < MIN_UNITS:

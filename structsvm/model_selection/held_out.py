@@ -76,7 +76,7 @@ class HeldOut:
         trials = trials_of(asked, single, folds, n_jobs)
         found = cls(split, single, trials, judge_with_k, choose_with_k, rule)
         more = [
-            [*row, *(found._tried_together(c, fold) for c in joint)]
+            [*row, *(found._try_consensus(c, fold) for c in joint)]
             for row, fold in zip(trials, folds, strict=True)
         ]
         losses = {one.name: np.empty(len(split.held_out)) for one in blind}
@@ -88,7 +88,7 @@ class HeldOut:
 
     @cached_property
     def _losses(self) -> Floats:
-        """Without and with K given, (N, n_candidates, 2); NaN where a candidate failed."""
+        """Losses without and with K given, (N, n_candidates, 2); NaN where a candidate failed."""
         losses = np.empty((len(self.split.held_out), len(self.candidates), 2))
         for k, row in enumerate(self.trials):
             losses[self.split.folds.test(k)] = np.stack([t.losses for t in row], axis=1)
@@ -96,12 +96,12 @@ class HeldOut:
 
     @property
     def losses(self) -> Floats:
-        """What is judged, (N, n_candidates)."""
+        """Losses that the verdict compares, (N, n_candidates)."""
         return np.asarray(self._losses[..., int(self.judge_with_k)])
 
     @property
     def criterion(self) -> Floats:
-        """What is chosen by, of the same shape."""
+        """Losses that candidates are chosen by, (N, n_candidates)."""
         return np.asarray(self._losses[..., 1] if self.choose_with_k else self._losses.mean(axis=2))
 
     @property
@@ -116,7 +116,7 @@ class HeldOut:
 
     @property
     def _learned_criterion(self) -> Floats:
-        """With NaN for those that are not learned, and for those that failed anywhere."""
+        """The criterion, NaN for candidates that are not learned or failed in a fold."""
         learned = np.array([c.is_learned for c in self.candidates])
         return np.where(learned & self._usable, self.criterion, np.nan)
 
@@ -155,12 +155,12 @@ class HeldOut:
 
     @property
     def joined(self) -> list[Candidate]:
-        """What the best candidate joins beside the best metric, if it is a consensus."""
+        """Candidates that the best one joins with the best metric, if it is a consensus."""
         best = self.best
         return [self.candidates[j] for j in self._members(best)[1:]] if best.joins else []
 
     def _members(self, consensus: Candidate, recordings: Ints | None = None) -> list[int]:
-        """The candidates that a consensus is of, by the losses of these recordings or of all."""
+        """Numbers of the candidates that a consensus joins, by the losses of these recordings."""
         which = np.arange(len(self.criterion)) if recordings is None else recordings
         learned = self._learned_criterion
         means = np.average(self.criterion[which], axis=0, weights=self.weights[which])
@@ -183,8 +183,8 @@ class HeldOut:
         others = [best_metric(kind) for kind in kinds if kind and best not in kind]
         return [best, *others, *(min(group, key=lambda j: float(means[j])) for group in baselines)]
 
-    def _tried_together(self, consensus: Candidate, fold: Fold) -> Trial:
-        """The trial of a consensus in a fold, of what the other folds choose."""
+    def _try_consensus(self, consensus: Candidate, fold: Fold) -> Trial:
+        """The trial of a consensus of those candidates that the other folds choose."""
         start = time.perf_counter()
         members = self._members(consensus, self.split.folds.train(fold.number))
         trials = [self.trials[fold.number][j] for j in members]
@@ -200,7 +200,7 @@ class HeldOut:
 
     @property
     def verdict(self) -> Verdict:
-        """By what the other folds choose for each recording: an honest choice has not seen it."""
+        """The verdict on the candidate that the other folds choose for each recording."""
         eligible, folds, data = self._learned_criterion, self.split.folds, self.split.held_out
         honest = np.empty(len(eligible))
         for k in range(len(folds)):
@@ -226,7 +226,7 @@ class HeldOut:
 
     @property
     def _inflation(self) -> float:
-        """How much larger the variance of a mean is than that of independent differences.
+        """Variance of the mean over folds, in units of that of independent differences.
 
         Folds share what is learned from (Nadeau and Bengio, 2003): ``1/J + n_test / n_train`` in
         place of ``1/J`` for J folds, which is ``1 + 1 / (1 - p)`` times as much where each holds a
@@ -240,7 +240,7 @@ class HeldOut:
 
     @property
     def refused(self) -> dict[str, str]:
-        """Why the features or the classifier of some candidates, by name, could not learn."""
+        """Reasons why features or classifiers could not learn, by the name of the candidate."""
         found: dict[str, str] = {}
         for row in self.trials:
             for candidate, trial in zip(self.candidates, row, strict=True):
@@ -275,7 +275,7 @@ class HeldOut:
 
 
 def _aligned(training: TrainingSet, folds: Folds, k: int) -> TrainingSet | None:
-    """What is learned from in a fold with the other folds for groups, if there are enough."""
+    """The training set of a fold with the other folds for groups, if there are enough."""
     others = folds.train(k)
     if folds.shares is not None or len(folds) <= FEWEST_INNER or len(others) != len(training):
         return None
@@ -283,7 +283,7 @@ def _aligned(training: TrainingSet, folds: Folds, k: int) -> TrainingSet | None:
 
 
 def _means(losses: Floats, weights: Floats) -> list[float]:
-    """Of every column, weighted; NaN where nothing has any weight."""
+    """Weighted mean of each column; NaN where nothing has any weight."""
     if not weights.any():
         return [float("nan")] * losses.shape[1]
     return [float(mean) for mean in np.average(losses, axis=0, weights=weights)]
@@ -300,7 +300,7 @@ SEEING = ("features", "standardize")
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What became of a candidate that was tuned on some recordings and tried on others."""
+    """Losses of a candidate in a fold, or why it failed."""
 
     losses: Floats
     """Of each held-out recording, (n, 2): segmented by the penalty, and with K given; NaN if the
@@ -359,7 +359,7 @@ class Fold:
     def trial_of(
         self, metric: Metric, samples: Sequence[Sample], seconds: float, **about: Any
     ) -> Trial:
-        """The trial of a metric, which sees the held-out samples so."""
+        """The trial of a metric on the held-out samples with its features."""
         problem, pairs = self.test.problem, list(zip(samples, self.counts, strict=True))
         counted = [problem.partition(x, metric, K) for x, K in pairs]
         priced = counted
@@ -368,7 +368,7 @@ class Fold:
         return self.trial([priced, counted], seconds, **about)
 
     def failed(self, why: object, start: float, refused: bool = True) -> Trial:
-        """The trial of a candidate that gives nothing to try, and has been tried from ``start``."""
+        """The trial of a candidate that failed after it was tried from ``start``."""
         nothing, seconds = np.full((len(self.test), 2), np.nan), time.perf_counter() - start
         return Trial(nothing, seconds, failure=f"{why} (fold {self.number})", refused=refused)
 

@@ -373,7 +373,7 @@ class MetricLearnerCV(ProblemParameters):
         return settings.scaled_as_training if of_rows else settings
 
     def _folded(self, data: TrainingSet, fewest: int) -> TrainingSet:
-        """The samples with the folds of the choice for groups: what was learned then is known."""
+        """The samples with the folds of the choice for groups, whose classifiers are known."""
         if self.split is not None or len(np.unique(self.fold_)) < fewest:
             return data
         return replace(data, groups=self.fold_.tolist())
@@ -422,7 +422,7 @@ class MetricLearnerCV(ProblemParameters):
         tuned: list[str],
         keep: Callable[[MetricLearner], object] | None,
     ) -> None:
-        """Learn a metric, what it cross-fits in the folds of the choice if these are many."""
+        """Learn a metric, cross-fitting its classifiers in the folds of the choice if possible."""
         folded = self._folded(data, REUSED_FROM)
         try:
             learner.fit(folded, baselines=tuned, when_learned=keep)
@@ -455,7 +455,7 @@ class MetricLearnerCV(ProblemParameters):
 def menu(
     candidates: Sequence[str | Candidate], lams: Any, known: Sequence[Candidate] = ()
 ) -> list[Candidate]:
-    """The candidates, those that are learned once for each strength."""
+    """The candidates in the order of choice, learned ones once for each strength."""
     if not len(lams) or not all(map(is_positive, lams)):
         raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
     by_name = {candidate.name: candidate for candidate in known}
