@@ -114,18 +114,6 @@ def test_features_that_fail_in_a_fold_are_named_and_out_of_the_question(data):
     assert raised.value.__notes__ == ["in fold 0"]
 
 
-def test_a_baseline_may_have_settings_of_its_own(data):
-    Xs, ys = data
-    round_one = Candidate("rca 1", baseline="rca", settings={"shrinkage": 1.0})
-    model = search("rca", round_one, "diagonal")
-    model.choose(Xs, ys)
-    names = [c.name for c in model.candidates_]
-    assert names[:3] == ["untrained", "rca", "rca 1"]
-    losses = dict(zip(names[:3], model.losses_.T[:3], strict=True))
-    np.testing.assert_allclose(losses["rca 1"], losses["untrained"])
-    assert not np.allclose(losses["rca"], losses["untrained"])
-
-
 def test_a_baseline_is_chosen_and_predicts(data):
     Xs, ys = data
     found = search(Candidate("frames", baseline=FRAMES), "diagonal", rule="min", choose_from="all")

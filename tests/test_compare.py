@@ -3,19 +3,16 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from enumerated import listed_risk
 
 from structsvm import ChangePoint, compare_solvers
-from structsvm.compare import compare_on, solver_named
+from structsvm.compare import solver_named
 from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
 from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.masters.newton import NewtonMaster
-from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.base import Stopping
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.weights import Nonnegative
 
 NAMES = ("cutting-plane/newton", "cutting-plane/clarabel", "one-slack/scs", "frank-wolfe")
 
@@ -102,9 +99,3 @@ def test_a_solver_that_does_not_suit_is_left_out_or_refused(data):
 def test_settings_that_make_no_sense(data, settings, message):
     with pytest.raises(SettingsError, match=message):
         compare_solvers(ChangePoint(), *data, **settings)
-
-
-def test_any_structured_risk_can_be_compared():
-    risk = listed_risk(Nonnegative(3), SquaredNorm(0.5))
-    found = compare_on(risk, ["cutting-plane", "subgradient"], stopping=Stopping(1e-2, 10_000))
-    assert all(s.gap <= 1e-2 for s in found.solutions.values())

@@ -13,7 +13,6 @@ from structsvm import (
     DataError,
     MetricLearner,
     MetricLearnerCV,
-    NormalizedCut,
     PartialLabels,
     SettingsError,
     diagnose,
@@ -24,7 +23,6 @@ from structsvm import (
 from structsvm.datasets import relevant_changes
 from structsvm.diagnosis.checks import path
 from structsvm.errors import DataWarning
-from structsvm.graphs import FeatureGraph
 from structsvm.io import arrays_and_labels
 from structsvm.learner.steps import prepare
 from structsvm.plotting import report_page
@@ -190,15 +188,6 @@ def test_a_table_of_clusters_and_partial_labels():
     assert shuffled.kinds == ("unrelated labels",)
     partial = [np.where(np.arange(200) < 150, YS[0], -1), *YS[1:11], PartialLabels()]
     assert len(diagnose(GOOD, XS, partial)) == 0
-
-
-def test_graphs():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 20)
-    graphs = [FeatureGraph(rng.normal(size=(40, 3)) + 2 * y[:, None]) for _ in range(3)]
-    learner = MetricLearner(NormalizedCut()).fit(graphs, [y] * 3)
-    assert len(diagnose(learner, graphs, [y] * 3)) == 0
-    assert diagnose(learner, graphs[:2] * 2, [y] * 4).kinds == ("copies",)
 
 
 def test_findings_are_plain_values_and_a_table():

@@ -60,12 +60,12 @@ def hidden_in(training, states=frozenset(NAMES)):
 def test_each_fold_hides_a_state_from_what_is_learned_from_and_is_tried_on_it():
     Xs, ys = recordings()
     split = split_states(read(Xs, ys), 4, 0)
-    assert len(split.training) == len(split.folds) == 8  # two draws of four folds
+    assert len(split) == 8  # two draws of four folds
     hidden = [hidden_in(training) for training in split.training]
     assert all(len(states) == 1 for states in hidden)
     assert sorted(name for states in hidden for name in states) == sorted(NAMES * 2)
     for k, (training, (state,)) in enumerate(zip(split.training, hidden, strict=True)):
-        test = split.test(k)
+        test = split.test_set(k)
         assert all(state in y for y in test.given)
         shown = {X.tobytes() for X in training.arrays}
         assert shown.isdisjoint(X.tobytes() for X in test.arrays)
@@ -87,21 +87,21 @@ def test_a_choice_is_judged_by_folds_with_other_recordings_and_other_states():
     split = split_states(read(Xs, ys), 4, 0)
     hidden = [hidden_in(training) for training in split.training]
     names = [X.tobytes() for X in split.held_out.arrays]
-    for k in range(len(split.folds)):
-        others = split.folds.train(k)
+    for k in range(len(split)):
+        others = split.train(k)
         assert others.size
-        own = {names[i] for i in split.folds.test(k)}
+        own = {names[i] for i in split.test(k)}
         assert own.isdisjoint(names[i] for i in others)
-        assert all(hidden[j] != hidden[k] for j in np.unique(split.folds.held_out[others]))
+        assert all(hidden[j] != hidden[k] for j in np.unique(split.fold[others]))
 
 
 def test_a_recording_that_is_tried_twice_is_one_unit():
     Xs, ys = recordings()
-    folds = split_states(read(Xs, ys), 4, 0).folds
+    folds = split_states(read(Xs, ys), 4, 0)
     assert folds.units.size == 16
     assert folds.units.max() == 7
     people = ["a", "b", "c", "d"] * 2
-    folds = split_states(read(Xs, ys, groups=people), 4, 0).folds
+    folds = split_states(read(Xs, ys, groups=people), 4, 0)
     assert folds.grouped
     assert folds.units.max() == 3
 

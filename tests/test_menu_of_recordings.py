@@ -73,21 +73,6 @@ def test_context_needs_recordings_longer_than_its_lags_and_scores_four_of_them()
     assert not {"scores-diagonal", "boundaries-diagonal"} & set(names_of([NAMES] * 3))
 
 
-def test_names_of_the_menu_choose_from_it():
-    search = MetricLearnerCV(
-        candidates=("untrained", "frame-logistic", "lags-diagonal"),
-        lams=(0.1,),
-        cv=2,
-        random_state=0,
-    )
-    search.fit(recordings(6), [NAMES] * 6)
-    assert [c.name for c in search.candidates_] == ["untrained", "frame-logistic", "lags-diagonal"]
-    assert search.best_learned_ == "lags-diagonal"
-    assert isinstance(search.best_estimator_.features, Lags)
-    blind = {"equal-segments", "fixed-times"}
-    assert set(search.verdict_.contrasts) == {"untrained", "frame-logistic", *blind}
-
-
 def scores(*names):
     """A search over scores by logistic regression, which is quick."""
     features = Union(Lags((-1, 0, 1)), StateScores("logistic", lags=(-1, 0, 1), n_folds=2))

@@ -261,13 +261,13 @@ def test_a_metric_that_collapses_is_a_candidate_that_failed(data):
 def test_folds():
     def folds(cv, n=6, groups=None, random_state=None):
         data = read_training(MetricLearner(), *recordings(n), groups=groups)
-        return split_samples(None, data, cv, random_state).folds
+        return split_samples(None, data, cv, random_state)
 
     assert len(folds(5, 3)) == 3
     assert len(folds(LeaveOneOut())) == 6
     groups = ["x", "y", "y", "x", "z", "z"]
     found = folds(2, groups=groups, random_state=1)
-    assert all(len({found.held_out[i] for i in (a, b)}) == 1 for a, b in ((0, 3), (1, 2), (4, 5)))
+    assert all(len({found.fold[i] for i in (a, b)}) == 1 for a, b in ((0, 3), (1, 2), (4, 5)))
     assert len(folds(GroupKFold(3), groups=groups)) == 3
     with pytest.raises(SettingsError, match="divides the group"):
         folds(LeaveOneOut(), groups=groups)

@@ -45,7 +45,7 @@ def rows_of(split):
 def test_groups_of_rows_are_disjoint_and_learned_from_the_rest():
     X, y = table(3, 60)
     split = split_rows(read((X, NAMES[y])), 5, 0)
-    assert len(split.folds) == len(split.training) == len(split.held_out) == 5
+    assert len(split) == len(split.held_out) == 5
     assert sorted(np.concatenate([rows for _, rows in split.pieces])) == list(range(60))
     for held, training in zip(rows_of(split), split.training, strict=True):
         (rest,) = training.arrays
@@ -60,10 +60,10 @@ def test_the_rows_of_several_tables_are_split_alike():
     Z[:5] = X[:5]  # the same rows in both tables are held out together
     split = split_rows(read((X, y), (Z, z)), 5, 0)
     assert [table for table, _ in split.pieces] == [0, 1] * 5
-    assert split.folds.held_out.tolist() == sorted(2 * list(range(5)))
-    assert split.folds.units.tolist() == list(range(10))
+    assert split.fold.tolist() == sorted(2 * list(range(5)))
+    assert split.units.tolist() == list(range(10))
     for k, training in enumerate(split.training):
-        held = set().union(*(rows_of(split)[i] for i in split.folds.test(k)))
+        held = set().union(*(rows_of(split)[i] for i in split.test(k)))
         for rest in training.arrays:
             assert held.isdisjoint(map(tuple, rest.tolist()))
 
@@ -71,10 +71,10 @@ def test_the_rows_of_several_tables_are_split_alike():
 def test_whole_clusters_are_held_out_two_or_more_at_a_time():
     X, y = table(5, 100)
     split = split_clusters(read((X, NAMES[y])), 5, 0)
-    assert len(split.folds) == 10
-    assert split.folds.draws == 5
+    assert len(split) == 10
+    assert split.draws == 5
     for k, training in enumerate(split.training):
-        (held,) = split.test(k).given
+        (held,) = split.test_set(k).given
         assert set(held).isdisjoint(training.given[0])
         assert set(held) | set(training.given[0]) == set(NAMES[:5])
         assert len(set(held)) >= 2
@@ -104,7 +104,7 @@ def test_losses_of_new_clusters_are_those_of_metrics_that_never_saw_them():
     split = split_clusters(read((X, y)), 5, 0)
     k = 3
     learner = MetricLearner(Clustering(), lam=0.1, random_state=0).fit(split.training[k])
-    test = split.test(k)
+    test = split.test_set(k)
     (guess,) = learner.predict_partitions(test.arrays, test.truths[0].n_clusters)
     expected = -Clustering().comparison.agreement(test.truths[0], guess)
     assert found.losses_[k, -1] == pytest.approx(expected)

@@ -556,8 +556,8 @@ def _evaluate_parts(
     asked_for = asked_counts("true" if n_clusters is None else n_clusters, truths)
     counts = cluster_counts(asked_for, [part.n_samples for part in parts.samples], found.words)
     guesses: Partitions = {}
-    for k in stage("folds", range(len(found.training))):
-        which = found.folds.test(k)
+    for k in stage("folds", range(len(found))):
+        which = found.test(k)
         own = _learned_without(learner, found, asked, k) if again else learner
         measured = parts.at(which).samples
         seen = own.inputs_(measured) if whole is None else whole.at(which).samples
@@ -572,7 +572,7 @@ def _evaluate_parts(
         [f"{asked} {i}" for i in range(len(parts))],
         data.problem,
         tolerance,
-        draws=found.folds.draws,
+        draws=found.draws,
         classifiers=estimators_in(learner.baselines_),
         learned_again=again,
         words=found.words,

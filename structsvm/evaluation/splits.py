@@ -56,55 +56,47 @@ PARTS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Folds:
-    """Folds of recordings, or of parts of tables, and the independent units among them."""
-
-    held_out: Ints
-    """Fold of each recording, 0, 1, ..., (N,)."""
-    units: Ints
-    """Number of its group, or of the recording itself where there are no groups, (N,); copies are
-    of one unit."""
-    grouped: bool
-    draws: int = 1
-    """How often everything is held out, each time in other folds."""
-    shares: NDArray[np.bool_] | None = None
-    """Whether two folds hold out some of the same, (n_folds, n_folds); None if none do."""
-
-    def __len__(self) -> int:
-        """Number of folds."""
-        return int(self.held_out.max()) + 1
-
-    def test(self, k: int) -> Ints:
-        """The recordings held out in fold ``k``."""
-        return np.flatnonzero(self.held_out == k)
-
-    def train(self, k: int) -> Ints:
-        """The recordings to learn from while fold ``k`` is held out."""
-        if self.shares is None:
-            return np.flatnonzero(self.held_out != k)
-        return np.flatnonzero(~self.shares[k][self.held_out])
-
-
-@dataclass(frozen=True, eq=False)
 class Split:
     """Held-out samples in folds, and the training set of each fold."""
 
     held_out: TrainingSet
     """M samples: those that were given, or parts of them."""
-    folds: Folds
+    fold: Ints
+    """The fold of each, 0, 1, ..., (M,)."""
+    units: Ints
+    """The group of each, or its own number where there are no groups, (M,); copies are of one."""
     training: Sequence[TrainingSet]
     """What is learned from while a fold is held out, for each fold."""
     words: Words
     """What the samples that are held out are called."""
     numbers: Ints
     """A number for each of them, the same for copies, (M,)."""
+    grouped: bool = False
+    draws: int = 1
+    """How often everything is held out, each time in other folds."""
+    shares: NDArray[np.bool_] | None = None
+    """Whether two folds hold out some of the same, (n_folds, n_folds); None if none do."""
     question: str = ""
     """A sentence that says what is answered by holding these out, and what is not."""
     pieces: Sequence[tuple[int, Ints]] = ()
     """Of which sample each is a part, and of which of its rows; empty if samples are whole."""
 
-    def test(self, k: int) -> TrainingSet:
-        return self.held_out.at(self.folds.test(k))
+    def __len__(self) -> int:
+        """Number of folds."""
+        return len(self.training)
+
+    def test(self, k: int) -> Ints:
+        """Numbers of the samples that are held out in fold ``k``."""
+        return np.flatnonzero(self.fold == k)
+
+    def train(self, k: int) -> Ints:
+        """Numbers of the samples to learn from while fold ``k`` is held out."""
+        if self.shares is None:
+            return np.flatnonzero(self.fold != k)
+        return np.flatnonzero(~self.shares[k][self.fold])
+
+    def test_set(self, k: int) -> TrainingSet:
+        return self.held_out.at(self.test(k))
 
 
 def split_samples(asked: str | None, data: TrainingSet, cv: Any, random_state: int | None) -> Split:
@@ -134,23 +126,22 @@ def split_wholes(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
             + (SPLIT_TABLE if words is TABLES and N == 1 else "")
         )
     apart = joined(units, numbers)
-    folds = Folds(
-        _held_out(cv, units, apart, groups, random_state, words), apart, groups is not None
-    )
+    fold = _held_out(cv, units, apart, groups, random_state, words)
+    training = [data.at(np.flatnonzero(fold != k)) for k in range(int(fold.max()) + 1)]
     teaches = np.array([truth.n_clusters > 1 for truth in data.truths]) & (data.weights > 0)
-    for k in range(len(folds)):
-        divided = np.intersect1d(units[folds.train(k)], units[folds.test(k)])
+    for k in range(len(training)):
+        divided = np.intersect1d(units[fold != k], units[fold == k])
         if divided.size:
             raise SettingsError(
                 f"cv divides the group {names[divided[0]]!r}: use GroupKFold, or a number"
             )
-        if not teaches[folds.train(k)].any():
+        if not teaches[fold != k].any():
             raise DataError(
                 f"only {int(teaches.sum())} of {words.wholes(N)} have two {words.part}s or more, "
                 f"all held out at once in fold {k}: label more, or use more folds"
             )
-    training = [data.at(folds.train(k)) for k in range(len(folds))]
-    return Split(data, folds, training, words_of(data.problem, data.samples), numbers)
+    called = words_of(data.problem, data.samples)
+    return Split(data, fold, apart, training, called, numbers, groups is not None)
 
 
 def _held_out(
@@ -316,9 +307,18 @@ def _parts(
         pieces += judged
         held_out += [k] * len(judged)
     numbers, fold_of = np.arange(len(pieces)), np.array(held_out)
-    folds = Folds(fold_of, numbers if asked == ROWS else fold_of, False, draws, shares)
-    question = question_in_words(asked, len(pieces))
-    return Split(data.cut(pieces), folds, training, PARTS[asked], numbers, question, pieces)
+    return Split(
+        data.cut(pieces),
+        fold_of,
+        numbers if asked == ROWS else fold_of,
+        training,
+        PARTS[asked],
+        numbers,
+        draws=draws,
+        shares=shares,
+        question=question_in_words(asked, len(pieces)),
+        pieces=pieces,
+    )
 
 
 # ---- whole recordings, and one of their states
@@ -340,7 +340,7 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
             f"{counted(len(states), words.named)}: split='states' needs at least {FEWEST_STATES}, "
             f"one to hide and two to learn from; label more {words.named}s, or leave split out"
         )
-    wholes = split_wholes(data, cv, random_state).folds
+    wholes = split_wholes(data, cv, random_state)
     C, F = len(states), len(wholes)
     order = np.random.default_rng(random_state).permutation(states).tolist()
     judged: list[Ints] = []
@@ -361,16 +361,25 @@ def split_states(data: TrainingSet, cv: Any, random_state: int | None) -> Split:
         )
     which = np.concatenate(judged)
     shares = np.array([[a[0] == b[0] or a[1] == b[1] for b in hidden] for a in hidden])
-    held_out = np.repeat(np.arange(len(hidden)), [test.size for test in judged])
+    fold = np.repeat(np.arange(len(hidden)), [test.size for test in judged])
     units = np.unique(wholes.units[which], return_inverse=True)[1]
-    folds = Folds(held_out, units, wholes.grouped, shares=shares)
     shown = ", ".join(sorted({state for _, state in hidden}))
     question = (
         f"This is the gain on {words.whole}s with a {words.named} that the metric was not learned "
         f"from: while {words.whole}s were held out, one of their {words.named}s had no labels in "
         f"the others ({shown} in turn)."
     )
-    return Split(data.at(which), folds, training, words, np.arange(which.size), question)
+    return Split(
+        data.at(which),
+        fold,
+        units,
+        training,
+        words,
+        np.arange(which.size),
+        wholes.grouped,
+        shares=shares,
+        question=question,
+    )
 
 
 def _without(

@@ -17,7 +17,7 @@ from structsvm.baselines.consensus import nearest_segmentations
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, DataWarning, LearningError, MasterError
 from structsvm.evaluation.contrast import LEARNED, chosen, standard_error
-from structsvm.evaluation.splits import Folds, Split
+from structsvm.evaluation.splits import Split
 from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.baselines import fit_baseline, labels_by, partitions_of, tuned_metric
 from structsvm.learner.fitting import FitState
@@ -69,7 +69,7 @@ class HeldOut:
         single = [candidate for candidate in candidates if not candidate.joins]
         joint = [candidate for candidate in candidates if candidate.joins]
         folds = [
-            Fold(k, data.counted(), split.test(k), _aligned(data, split.folds, k), bool(joint))
+            Fold(k, data.counted(), split.test_set(k), _aligned(data, split, k), bool(joint))
             for k, data in enumerate(split.training)
         ]
         asked = {c: settings(c) for c in single if c.estimator is None}
@@ -83,7 +83,7 @@ class HeldOut:
         for fold in folds:
             for one in blind:
                 of_fold = try_baseline(one, fold).losses[:, int(judge_with_k)]
-                losses[one.name][split.folds.test(fold.number)] = of_fold
+                losses[one.name][split.test(fold.number)] = of_fold
         return replace(found, candidates=[*single, *joint], trials=more, blind=losses)
 
     @cached_property
@@ -91,7 +91,7 @@ class HeldOut:
         """Losses without and with K given, (N, n_candidates, 2); NaN where a candidate failed."""
         losses = np.empty((len(self.split.held_out), len(self.candidates), 2))
         for k, row in enumerate(self.trials):
-            losses[self.split.folds.test(k)] = np.stack([t.losses for t in row], axis=1)
+            losses[self.split.test(k)] = np.stack([t.losses for t in row], axis=1)
         return losses
 
     @property
@@ -123,7 +123,7 @@ class HeldOut:
     def _chosen(self, losses: Floats, recordings: Ints | None = None) -> int:
         """The candidate to take, by the losses of these recordings or of all."""
         which = np.arange(len(losses)) if recordings is None else recordings
-        units = np.unique(self.split.folds.units[which], return_inverse=True)[1]
+        units = np.unique(self.split.units[which], return_inverse=True)[1]
         kinds = [c.kind for c in self.candidates]
         return chosen(losses[which], units, self.rule, self.weights[which], kinds)
 
@@ -137,7 +137,7 @@ class HeldOut:
             consensus = self.candidates[j]
             is_member = single.is_learned or any(single.name in group for group in consensus.joins)
             pair = self.criterion[:, [j, best]]
-            if is_member and not chosen(pair, self.split.folds.units, self.rule, self.weights):
+            if is_member and not chosen(pair, self.split.units, self.rule, self.weights):
                 return consensus
         return single
 
@@ -186,7 +186,7 @@ class HeldOut:
     def _try_consensus(self, consensus: Candidate, fold: Fold) -> Trial:
         """The trial of a consensus of those candidates that the other folds choose."""
         start = time.perf_counter()
-        members = self._members(consensus, self.split.folds.train(fold.number))
+        members = self._members(consensus, self.split.train(fold.number))
         trials = [self.trials[fold.number][j] for j in members]
         if not members:
             return fold.failed("what it joins could not learn", start, refused=False)
@@ -201,27 +201,27 @@ class HeldOut:
     @property
     def verdict(self) -> Verdict:
         """The verdict on the candidate that the other folds choose for each recording."""
-        eligible, folds, data = self._learned_criterion, self.split.folds, self.split.held_out
+        eligible, split, data = self._learned_criterion, self.split, self.split.held_out
         honest = np.empty(len(eligible))
-        for k in range(len(folds)):
-            held_out = folds.test(k)
-            honest[held_out] = self.losses[held_out, self._chosen(eligible, folds.train(k))]
+        for k in range(len(split)):
+            held_out = split.test(k)
+            honest[held_out] = self.losses[held_out, self._chosen(eligible, split.train(k))]
         others = [(j, c) for j, c in enumerate(self.candidates) if not c.is_learned]
         classifiers = [c.name for _, c in others if c.estimator is not None]
         return Verdict.of(
             {LEARNED: honest, **{c.name: self.losses[:, j] for j, c in others}, **self.blind},
-            folds.units,
-            self.split.numbers,
-            grouped=folds.grouped,
+            split.units,
+            split.numbers,
+            grouped=split.grouped,
             weights=self.weights,
-            draws=folds.draws,
+            draws=split.draws,
             inflation=self._inflation,
             classifiers=[*classifiers, *self.blind],
             cross_validated=True,
             best=self.best.name,
-            words=self.split.words,
+            words=split.words,
             measure=data.problem.comparison.measure(data.truths[0]),
-            question=self.split.question,
+            question=split.question,
         )
 
     @property
@@ -232,10 +232,10 @@ class HeldOut:
         place of ``1/J`` for J folds, which is ``1 + 1 / (1 - p)`` times as much where each holds a
         share p of the units out.
         """
-        folds = self.split.folds
-        held_out = [np.unique(folds.units[folds.test(k)]).size for k in range(len(folds))]
-        n_units = np.unique(folds.units).size
-        p = folds.draws * float(np.mean(held_out)) / n_units
+        split = self.split
+        held_out = [np.unique(split.units[split.test(k)]).size for k in range(len(split))]
+        n_units = np.unique(split.units).size
+        p = split.draws * float(np.mean(held_out)) / n_units
         return 1.0 + 1.0 / max(1.0 - p, 1.0 / n_units)  # copies of one sample are one unit
 
     @property
@@ -250,8 +250,8 @@ class HeldOut:
 
     def table(self) -> dict[str, list[Any]]:
         """A row for each candidate, in columns; gains are over the untrained metric, paired."""
-        losses, weights, folds = self.losses, self.weights, self.split.folds
-        spread = partial(standard_error, units=folds.units, weights=weights, draws=folds.draws)
+        losses, weights, split = self.losses, self.weights, self.split
+        spread = partial(standard_error, units=split.units, weights=weights, draws=split.draws)
         names = [c.name for c in self.candidates]
         gains = losses[:, [names.index("untrained")]] - losses
         tried = list(zip(*self.trials, strict=True))
@@ -268,18 +268,18 @@ class HeldOut:
             "converged": [all(t.converged for t in row) for row in tried],
             "failure": [next((t.failure for t in row if t.failure), "") for row in tried],
         }
-        for k in range(len(folds)):
-            here = folds.test(k)
+        for k in range(len(split)):
+            here = split.test(k)
             table[f"split{k}_loss"] = _means(losses[here], weights[here])
         return table
 
 
-def _aligned(training: TrainingSet, folds: Folds, k: int) -> TrainingSet | None:
+def _aligned(training: TrainingSet, split: Split, k: int) -> TrainingSet | None:
     """The training set of a fold with the other folds for groups, if there are enough."""
-    others = folds.train(k)
-    if folds.shares is not None or len(folds) <= FEWEST_INNER or len(others) != len(training):
+    others = split.train(k)
+    if split.shares is not None or len(split) <= FEWEST_INNER or len(others) != len(training):
         return None
-    return replace(training, groups=folds.held_out[others].tolist()).counted()
+    return replace(training, groups=split.fold[others].tolist()).counted()
 
 
 def _means(losses: Floats, weights: Floats) -> list[float]:

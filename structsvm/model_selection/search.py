@@ -280,7 +280,7 @@ class MetricLearnerCV(ProblemParameters):
         self.verdict_ = held_out.verdict
         self.best_candidate_ = held_out.best.name
         self.best_learned_, self.best_lam_ = learned.name, learned.lam
-        self.candidates_, self.fold_ = candidates, split.folds.held_out
+        self.candidates_, self.fold_ = candidates, split.fold
         self.losses_, self.criterion_ = held_out.losses, held_out.criterion
         self.cv_results_ = held_out.table()
         self._joined: list[Candidate] = held_out.joined

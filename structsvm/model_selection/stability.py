@@ -197,7 +197,7 @@ def margin_rates(
         raise DataError(f"margins are those of changes, and a {words.whole} has none")
     split = split_samples(None, data, cv, learner.random_state)
     margins, right = [], []
-    for k in stage("folds", range(len(split.training))):
+    for k in stage("folds", range(len(split))):
         own: MetricLearner = clone(learner)
         with without_warnings(DataWarning, ConvergenceWarning):
             try:
@@ -205,7 +205,7 @@ def margin_rates(
             except LearningError as error:
                 error.add_note(f"so it is without the recordings of fold {k}")
                 raise
-        test = split.test(k)
+        test = split.test_set(k)
         for sample, truth in zip(own.inputs_(test.samples), test.truths, strict=True):
             found, of_sample = boundary_margins(
                 data.problem, sample, own.metric_, tolerance=tolerance
