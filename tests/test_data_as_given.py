@@ -160,8 +160,6 @@ def test_evaluations_and_reports_know_the_names(learner):
         ([RECORDINGS[0], XS[1]], YS[:2], "recordings and other things are mixed"),
         ({"a": XS[0], "b": XS[1]}, {"a": YS[0]}, "'b' is only in one of them"),
         (sp.csr_matrix(XS[0]), YS[:1], r"sparse matrix: give X.toarray\(\)"),
-        (FRAMES[0].assign(label=YS[0]), None, "frame 0 has a column 'label': give y apart"),
-        ({"a": FRAMES[0].assign(label=YS[0])}, None, "frame 'a' has a column 'label': give y"),
     ],
 )
 def test_what_cannot_be_learned_from(Xs, ys, message):

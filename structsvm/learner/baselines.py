@@ -41,24 +41,14 @@ from structsvm.partitions.problem import (
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import among, refuse_unlisted
 from structsvm.support.contract import asked
+from structsvm.support.plain import some_of
 from structsvm.support.progress import share, stage
 from structsvm.support.quiet import without_warnings
 
 
 @dataclass(frozen=True, eq=False)
 class MetricBaseline(Metric):
-    """A tuned metric, which partitions samples as other baselines do.
-
-    Examples
-    --------
-    >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
-    >>> Xs, ys = arrays_and_labels(relevant_changes(4, n_samples=200, n_features=2, n_relevant=1))
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> [labels.shape for labels in learner.baselines_["untrained"].predict(Xs[:2], 3)]
-    [(200,), (200,)]
-    """
+    """A tuned metric, which partitions samples as other baselines do."""
 
     problem: PartitionProblem = field(kw_only=True)
     inputs: Inputs = field(kw_only=True)
@@ -71,14 +61,7 @@ class MetricBaseline(Metric):
         return cls(*own, problem=problem, inputs=inputs)
 
     def predict(self, Xs: Any, n_clusters: Counts = None) -> list[NDArray[Any]]:
-        """Return the label of each item of each sample, (T_i,) each.
-
-        Parameters
-        ----------
-        Xs : samples, as for :meth:`MetricLearner.predict`
-        n_clusters : int, or one int for each sample, optional
-            The price decides where it is None.
-        """
+        """The label of each item of each sample, (T_i,); the price decides where K is not given."""
         samples = self.inputs(read_samples(self.problem, Form.of(Xs).samples, None, None)[0])
         counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
         found = [
@@ -208,21 +191,16 @@ def labels_by(
     n_clusters: Counts = None,
 ) -> list[NDArray[Any]]:
     """The label of each item by a baseline of that name; a name if the baseline names states."""
-    words = problem.traits.words
-    counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples], words)
+    sizes, words = [sample.n_samples for sample in samples], problem.traits.words
+    counts = cluster_counts(n_clusters, sizes, words)
     asked = None if n_clusters is None else [K for K in counts if K is not None]
     found = ask(baseline, "predict_states" if names_states(baseline) else "predict", samples, asked)
-    if len(found) != len(samples):
-        raise SettingsError(
-            f"{name} predicts labels of {len(found)} of {words.wholes(len(samples))}"
-        )
     labels = [label_values(y) for y in found]
-    for i, (values, sample) in enumerate(zip(labels, samples, strict=True)):
-        if values.shape != (sample.n_samples,):
-            raise SettingsError(
-                f"{name} predicts labels of shape {values.shape} of {words.whole} {i}, which has "
-                f"{words.items(sample.n_samples)}"
-            )
+    if [values.shape for values in labels] != [(T,) for T in sizes]:
+        raise SettingsError(
+            f"{name} predicts labels of other shapes than {words.wholes(len(samples))} of "
+            f"{some_of([words.items(T) for T in sizes])} have"
+        )
     return labels
 
 
@@ -237,18 +215,17 @@ def partitions_of(
 
 def ask(baseline: Any, method: str, samples: Sequence[Sample], n_clusters: Counts = None) -> Any:
     """What a method of a baseline says of samples, one at a time if they are not in memory."""
+    counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
     if any(sample.is_deferred for sample in samples):
-        counts = cluster_counts(n_clusters, [sample.n_samples for sample in samples])
         asked = [(baseline, method, () if K is None else ([K],)) for K in counts]
         return of_each("asking", _answer, [sample.data for sample in samples], asked)
-    given = () if n_clusters is None else (n_clusters,)
+    given = () if n_clusters is None else (counts,)
     return getattr(baseline, method)([filled(sample.X) for sample in samples], *given)
 
 
 def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
     baseline, method, given = asked
-    (found,) = getattr(baseline, method)([filled(X)], *given)
-    return found
+    return getattr(baseline, method)([filled(X)], *given)[0]
 
 
 # ---- the consensus of learned metrics and of classifiers that were tuned beside them
@@ -265,9 +242,7 @@ def partition_with(
 ) -> list[EquivalenceMatrix]:
     """Partition samples with one of the baselines of a learner, by name, or with the consensus."""
     if is_prepared(X):
-        raise SettingsError(
-            f"{baseline} partitions samples as they are: give these, not prepared ones"
-        )
+        raise SettingsError(f"{baseline} partitions samples as they are, not prepared ones")
     refuse_unlisted("baseline", baseline, sorted({*learner.baselines_, *other_methods(learner)}))
     if baseline in metrics_in(learner.baselines_):
         return decode_with(learner, learner.baselines_[baseline], X, n_clusters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from platform import python_version
@@ -36,9 +36,10 @@ from structsvm.problem import Problem
 from structsvm.solution import History, HistoryEntry, Solution, Status, SupportLabelling
 from structsvm.storage.archive import Archive
 from structsvm.storage.codec import Codec, Unstorable, Unstored
+from structsvm.support.lazy import __version__
 
 MODEL = Archive("model", 4, ModelFileError)
-LIBRARIES = ("structsvm-partitioning", "numpy", "scipy", "scikit-learn", "cvxpy")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "cvxpy")
 ROOMS = ("baselines", "features", "graphs", "parallel", "partitions", "regularizers", "solvers")
 """Public rooms whose classes a model file may name, beside problems, and what follows here."""
 INTERNAL: dict[str, type] = {
@@ -105,12 +106,9 @@ def model_codec(arrays: dict[str, Any] | None = None) -> Codec:
 
 def _ours(name: str) -> type | None:
     """The class of this library of a name, if model files may name it."""
-    for room in ROOMS:
-        module = import_module(f"structsvm.{room}")
-        if name in module.__all__:
-            found: type = getattr(module, name)
-            return found
-    return INTERNAL.get(name)
+    rooms = (import_module(f"structsvm.{room}") for room in ROOMS)
+    public = (getattr(room, name) for room in rooms if name in room.__all__)
+    return next(public, INTERNAL.get(name))
 
 
 def _full_name(cls: type) -> str:
@@ -157,16 +155,11 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
     >>> again.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
     True
     """
-    if not isinstance(learner, MetricLearner | StructuredSVM):
-        raise SettingsError(
-            f"save takes a MetricLearner or a StructuredSVM, got {type(learner).__name__}"
-            + (": give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
-        )
     if type(learner) not in (MetricLearner, StructuredSVM):
-        base = StructuredSVM if isinstance(learner, StructuredSVM) else MetricLearner
         raise SettingsError(
-            f"a model file names no class: {type(learner).__name__} would come back as a "
-            f"{base.__name__}, without what it changes; joblib.dump(learner, path) keeps the class"
+            f"save takes a MetricLearner or a StructuredSVM, got {type(learner).__name__}: a model "
+            "file names no other class; joblib.dump(learner, path) keeps it"
+            + (", or give its best_estimator_" if hasattr(learner, "best_estimator_") else "")
         )
     check_is_fitted(learner)
     codec = model_codec()
@@ -181,7 +174,8 @@ def save(learner: MetricLearner | StructuredSVM, path: str | PathLike[str]) -> N
         raise ModelFileError(
             f"{error}, which a model file cannot hold: use one of {sorted(ESTIMATORS)}"
         ) from error
-    libraries = {"python": python_version(), **_installed()}
+    libraries = {"python": python_version(), "structsvm-partitioning": __version__}
+    libraries |= {library: version(library) for library in LIBRARIES}
     MODEL.write(path, {"libraries": libraries, "learner": packed}, codec.arrays)
 
 
@@ -203,17 +197,12 @@ def _storable(learner: Any, codec: Codec) -> Any:
         if why is not None:
             kept.baselines_ = {k: v for k, v in kept.baselines_.items() if k != name}
             kept.consensus_ = () if name in kept.consensus_ else kept.consensus_
-            warn(
-                f"baseline {name} is not stored, so a loaded model lacks it: {why}, which a model "
-                "file cannot hold",
-                DataWarning,
-            )
+            warn(f"baseline {name} is not stored, so a loaded model lacks it: {why}", DataWarning)
     why = codec.lost(kept.metrics_beside_, "consensus")
     if why is not None:
         warn(f"the consensus is not stored: {why}", DataWarning)
-        kept.consensus_ = ()
-    if not kept.consensus_:
-        kept.metrics_beside_ = {}
+    if why is not None or not kept.consensus_:
+        kept.consensus_, kept.metrics_beside_ = (), {}
     return kept
 
 
@@ -263,21 +252,11 @@ def load_metric_learner(path: str | PathLike[str]) -> MetricLearner:
     learner = load(path)
     if not isinstance(learner, MetricLearner):
         raise ModelFileError(
-            f"{path}: it holds a {type(learner).__name__} of {type(learner.problem_).__name__}, "
-            "and commands are about metrics of partitions: use structsvm.load(path) in Python"
+            f"{path}: it holds a {type(learner).__name__}, and commands are about metrics of "
+            "partitions: use structsvm.load(path) in Python"
         )
     return learner
 
 
 def read_header(path: str | PathLike[str]) -> dict[str, Any]:
     return MODEL.read(Path(path))[0]
-
-
-def _installed() -> dict[str, str]:
-    versions = {}
-    for library in LIBRARIES:
-        try:
-            versions[library] = version(library)
-        except PackageNotFoundError:  # a bare checkout
-            versions[library] = "unknown"
-    return versions

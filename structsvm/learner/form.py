@@ -33,9 +33,6 @@ from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.tables import each_in_order, in_order_of_rows
 
-LABEL = "label"
-"""The column of labels in files, which in frames is a feature like any other."""
-
 KNOWN = "what is known"
 """What messages call the rule ``known=``."""
 
@@ -147,17 +144,17 @@ class Form:
     @property
     def times(self) -> list[Any]:
         """What the times of the rows are in whatever holds them, (T_i,), as far as known."""
-        pairs = zip(self.axes, self.indices(len(self.axes)), strict=True)
+        axes = self.axes
         return [
-            None if axis is None else axis.values if index is None else index
-            for axis, index in pairs
+            index if axis is not None and index is not None else getattr(axis, "values", None)
+            for axis, index in zip(axes, self.indices(len(axes)), strict=True)
         ]
 
     def told(self, learned: Mapping[str, Sequence[float]] | None = None) -> Form:
         """Warn of gaps, and of other rates than those learned from; return the form itself."""
-        if any(axis is not None for axis in self.axes):
-            names = [self._called(i) for i in range(len(self.axes))]
-            warn_about_times(names, self.axes, learned)
+        axes = self.axes
+        if any(axis is not None for axis in axes):
+            warn_about_times([self._called(i) for i in range(len(axes))], axes, learned)
         return self
 
     def indices(self, n: int) -> list[Any]:
@@ -174,14 +171,6 @@ class Form:
             if missing:
                 raise DataError(f"recording {missing[0]} has no labels")
             return [one.y for one in self.recorded]
-        samples = self.samples if ys is None and isinstance(self.samples, list | tuple) else []
-        for i, frame in enumerate(samples):
-            if is_frame(frame) and LABEL in list(frame.columns):
-                raise DataError(
-                    f"there are no labels, and {self._called(i)} has a column {LABEL!r}: give y "
-                    f"apart, as y = [frame.pop({LABEL!r}) for frame in frames] does; "
-                    "structsvm.io.from_long takes a frame with its labels"
-                )
         return self.labels_in_order(ys)
 
     def labels_in_order(self, ys: Any, called: str = "labels", *, some: bool = False) -> Any:

@@ -60,20 +60,13 @@ class Fitted(Protocol):
 
 
 class Rules(TypedDict, total=False):
-    """Keywords of ``predict`` and its relatives that say which partitions are allowed."""
+    """Which partitions are allowed: see :meth:`structsvm.MetricLearner.predict`."""
 
     known: Any
-    """What is known of the partition of each sample: :class:`~structsvm.PartialLabels`, a vector
-    of labels with -1 where nothing is known, or None; a list, or what is known of the only
-    sample."""
     must_link: Sequence[tuple[int, int]]
-    """Pairs of rows of the only table that are in one cluster."""
     cannot_link: Sequence[tuple[int, int]]
-    """Pairs of rows of the only table that are in two clusters."""
     min_length: int
-    """Fewest samples of a segment."""
     max_length: int | None
-    """Most samples of a segment."""
 
 
 # ---- from what users hold to what the metric sees

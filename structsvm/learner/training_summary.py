@@ -15,6 +15,7 @@ from structsvm.errors import DataWarning, warn
 from structsvm.learner.training_set import TrainingSet
 from structsvm.parallel.once import spread_in_threads
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.support.plain import some_of
 
 KEPT = 4096
 """Rows of tables, at most, by which others are known again."""
@@ -82,31 +83,27 @@ class TrainingSummary:
 
     def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
         """Warn if any of these was learned from, when they are to tell what learning is worth."""
-        shares = [self.share_known(X) for X in Xs]
-        seen = sum(share > MANY for share in shares)
-        if seen:
-            these = f"{seen} of these {words.wholes(len(Xs))}"
+        shares = [share for X in Xs if (share := self.share_known(X)) > MANY]
+        if shares:
+            part = f"{min(shares):.0%} of the rows of " if min(shares) < 1 else ""
+            these = f"{len(shares)} of these {words.wholes(len(Xs))}"
             these = these if len(Xs) > 1 else f"this {words.whole}"
-            least = min(share for share in shares if share > MANY)
-            part = f"{least:.0%} of the rows of " if least < 1 else ""
             warn(
                 f"the model was learned from {part}{these}: the figures are better than on new "
                 "ones",
                 DataWarning,
             )
-        return seen
+        return len(shares)
 
     def warn_of_new_clusters(self, clusters: Iterable[str], question: str | None) -> None:
         """Warn if a table has clusters that a metric made for known ones was not learned from."""
         new = sorted(set(clusters) - set(self.clusters))
         if question != "rows" or not self.clusters or not new:
             return
-        shown = ", ".join(new[:6]) + (", ..." if len(new) > 6 else "")
         warn(
-            f"the model was made for further rows of the clusters it was learned from, and "
-            f"{'one' if len(new) == 1 else len(new)} of these {'is' if len(new) == 1 else 'are'} "
-            f"new: {shown}. For new clusters, choose and evaluate with "
-            "split='clusters'",
+            "the model was made for further rows of the clusters it was learned from, and of these "
+            f"{len(new)} {'is' if len(new) == 1 else 'are'} new: {some_of(new)}. For new clusters, "
+            "choose and evaluate with split='clusters'",
             DataWarning,
         )
 
