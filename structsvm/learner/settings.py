@@ -140,6 +140,7 @@ def regularizer_from(name: str | Regularizer) -> Regularizer:
     if name not in REGULARIZERS:
         raise SettingsError(
             f"regularizer must be one of {sorted(REGULARIZERS)} or a Regularizer, got {name!r}"
+            f"{meant(name, REGULARIZERS)}"
         )
     return REGULARIZERS[name]
 
