@@ -10,11 +10,11 @@ from cut_cases import planted
 from sklearn.exceptions import ConvergenceWarning
 
 from structsvm import MetricLearner, MetricLearnerCV, NormalizedCut, evaluate
-from structsvm.errors import CheckpointError, DataError, DataWarning, SettingsError, VerdictWarning
+from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_adjacency
 from structsvm.io import images_and_labels, read_images
 from structsvm.learner.baselines import metrics_in
-from structsvm.learner.steps import as_measured, decode_with, encode, prepare
+from structsvm.learner.steps import decode_with, encode, prepare
 from structsvm.parallel import Processes, Threads
 from structsvm.partitions.losses import partition_loss
 from structsvm.solvers.base import Stopping
@@ -69,34 +69,6 @@ def test_learning_to_cut_images(painter, pictures):
     assert set(baselines) == {"untrained", "grid"}
     assert learned < 0.5 * baselines["untrained"]
     assert learned < baselines["grid"]
-
-
-def test_what_is_learned_is_described(painter):
-    assert painter.feature_names_in_[:3].tolist() == ["L", "a", "b"]
-    assert painter.metric_.n_clusters == 2
-    assert painter.metric_.factor.T.shape[1] == painter.n_features_in_ == 10
-    B = painter.get_mahalanobis_matrix()
-    assert np.linalg.eigvalsh(B)[0] >= -1e-12
-    assert painter.solution_.upper < painter.solution_.null
-    assert painter.converged_
-    assert len(painter.training_data_) == 5
-
-
-def test_one_image_has_one_answer(painter, pictures):
-    images, masks = pictures
-    alone = painter.predict(images[7])
-    assert alone.shape == images[7].shape[:2]
-    assert painter.predict_partitions(images[7]).n_clusters == alone.max() + 1
-    assert painter.transform(images[7]).ndim == 2
-    by_name = painter.predict({"seventh": images[7]})
-    np.testing.assert_array_equal(alone, by_name["seventh"])
-    np.testing.assert_array_equal(alone, painter.predict(images[6:8])[1])
-    assert painter.score(images[7], masks[7]) == painter.score([images[7]], [masks[7]])
-    graph = prepare(painter, images[7])
-    np.testing.assert_array_equal(alone, painter.predict(graph)[0])
-    assert painter.transform(graph)[0].shape == (graph[0].n_samples, len(painter.metric_.factor.T))
-    raw = [sample.side for sample in as_measured(painter, images[7])]
-    np.testing.assert_array_equal(alone, painter.predict(raw)[0])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -159,25 +131,6 @@ def test_three_clusters_and_different_numbers(rng):
 # ---- data that makes trouble
 
 
-@pytest.mark.parametrize(("factor", "offset"), [(1e8, 0.0), (1e-8, 0.0), (1.0, 1e5)])
-def test_units_of_the_features_do_not_matter(rng, factor, offset):
-    graphs, labels = planted(rng, n=4)
-    moved = [FeatureGraph(factor * graph.X + offset) for graph in graphs]
-    first, second = (
-        MetricLearner(NormalizedCut(), lam=0.02).fit(Xs[:3], labels[:3]) for Xs in (graphs, moved)
-    )
-    assert first.solution_.upper == pytest.approx(second.solution_.upper, rel=1e-5)
-    assert first.predict_partitions(graphs) == second.predict_partitions(moved)
-
-
-def test_a_constant_feature_gets_no_weight(rng):
-    graphs, labels = planted(rng, n=3)
-    wider = [FeatureGraph(np.column_stack([graph.X, np.full(40, 7.0)])) for graph in graphs]
-    with pytest.warns(DataWarning, match="constant in every graph, so without influence: feature"):
-        learner = MetricLearner(NormalizedCut(), lam=0.02).fit(wider, labels)
-    assert learner.get_mahalanobis_matrix()[3].tolist() == [0.0] * 4
-
-
 def test_disconnected_graphs_are_told(rng):
     graphs, labels = planted(rng, n=3)
     A = np.zeros((40, 40))
@@ -189,16 +142,6 @@ def test_disconnected_graphs_are_told(rng):
         )
     with pytest.warns(DataWarning, match="costs nothing in any metric"):
         assert learner.predict_partitions([apart])[0].n_clusters == 2
-
-
-def test_a_constant_image_is_cut_by_position_alone(painter):
-    grey = np.full((32, 40, 3), 90, dtype=np.uint8)
-    with pytest.warns(DataWarning, match="graph 0: all nodes look the same"):
-        found = painter.predict(grey)
-    assert set(np.unique(found)) == {0, 1}
-    plain = FeatureGraph(np.ones((9, 10)), features=tuple(painter.feature_names_in_))
-    with pytest.warns(DataWarning, match="all nodes have the same features"):
-        assert painter.predict_partitions([plain])[0].n_clusters == 2
 
 
 def test_more_clusters_than_nodes(painter, pictures):
@@ -363,18 +306,6 @@ def test_learning_goes_on_from_a_file(noisy, solver, tmp_path):
     assert again.solution_.upper <= learner.solution_.upper * (1 + 1e-12)
 
 
-def test_a_file_of_other_graphs_or_settings_is_refused(noisy, tmp_path):
-    Xs, ys = noisy[0][:4], noisy[1][:4]
-    file = tmp_path / "state.npz"
-    MetricLearner(NormalizedCut()).fit(Xs, ys, resume=file)
-    with pytest.raises(CheckpointError, match="a checkpoint with other"):
-        MetricLearner(NormalizedCut()).fit(noisy[0][4:8], noisy[1][4:8], resume=file)
-    with pytest.raises(CheckpointError, match="a checkpoint with other"):
-        MetricLearner(NormalizedCut(), lam=0.5).fit(Xs, ys, resume=file)
-    with pytest.raises(CheckpointError, match="a checkpoint with other"):
-        MetricLearner(NormalizedCut(), metric="diagonal").fit(Xs, ys, resume=file)
-
-
 @pytest.mark.filterwarnings("ignore::structsvm.errors.VerdictWarning")
 @pytest.mark.parametrize("counts", ["known", "unknown"])
 def test_choosing_on_held_out_graphs(noisy, counts):
@@ -395,16 +326,6 @@ def test_choosing_on_held_out_graphs(noisy, counts):
     assert set(found.scores) == {"learned", "untrained", "grid", "one-part"}
     assert found.learned["loss"] < found.untrained["loss"]
     assert [y.shape for y in search.predict(Xs[6:])] == [(40,)] * 3
-
-
-def test_the_strengths_of_cuts_are_tried_by_default(noisy):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", VerdictWarning)
-        search = MetricLearnerCV(NormalizedCut(), cv=2, random_state=0).fit(
-            noisy[0][:4], noisy[1][:4]
-        )
-    assert {c.lam for c in search.candidates_ if c.is_learned} == {0.2, 0.02, 0.002}
-    assert search.best_lam_ in (0.2, 0.02, 0.002)
 
 
 def test_resume_is_not_for_labels_in_part(noisy, tmp_path):

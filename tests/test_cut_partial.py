@@ -1,7 +1,5 @@
 """Graphs and images of which some nodes or pixels are labelled: scribbles."""
 
-import warnings
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -172,41 +170,3 @@ def test_scribbles_on_images_are_learned_from(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m").predict(images[7]), found[2])
     with pytest.raises(DataError, match=r"graph 0: is labelled in part only .*-1 marks nodes"):
         learner.score([images[0]], [scribbles[0]])
-
-
-def test_a_graph_without_any_label_is_left_out(graphs):
-    Xs, ys = graphs
-    some = hidden(ys[:3], 0.4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        learner = MetricLearner(NormalizedCut()).fit(Xs[:4], [*some, np.full(50, -1)])
-    again = MetricLearner(NormalizedCut()).fit(Xs[:3], some)
-    np.testing.assert_array_equal(learner.metric_.factor.T, again.metric_.factor.T)
-    assert len(learner.training_data_) == 3
-
-
-def test_weights_count_graphs_in_part_too(graphs):
-    Xs, ys = graphs
-    some = hidden(ys[:3], 0.4)
-    weighted = MetricLearner(NormalizedCut()).fit(Xs[:3], some, sample_weight=[2, 0, 1])
-    repeated = MetricLearner(NormalizedCut()).fit(
-        [Xs[0], Xs[0], Xs[2]], [some[0], some[0], some[2]]
-    )
-    B, C = (learner.get_mahalanobis_matrix() for learner in (weighted, repeated))
-    np.testing.assert_allclose(B, C, atol=1e-3 * np.abs(C).max())
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (np.where(np.arange(50) < 20, 3, -1), "graph 0: .*labels that name 1 of them do not give"),
-        (np.full(50, -1), "no label says that anything"),
-        (np.full(49, -1), r"graph 0: .*49"),
-        (PartialLabels(labels=[0, 1]), "graph 0"),
-        (PartialLabels(regions=[(0, 9, 1)]), "graph 0"),
-        (PartialLabels([0, 1, 2] + [-1] * 47, n_clusters=2), "graph 0"),
-    ],
-)
-def test_labels_that_teach_nothing_are_refused(graphs, labels, message):
-    with pytest.raises(DataError, match=message):
-        MetricLearner(NormalizedCut()).fit(graphs[0][:1], [labels])

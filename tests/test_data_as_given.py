@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from structsvm import (
     DataError,
@@ -25,13 +24,11 @@ from structsvm.features import StateScores
 from structsvm.io import Recording, arrays_and_labels
 from structsvm.learner.steps import encode
 from structsvm.plotting import report_page
-from structsvm.storage.fingerprint import fingerprint
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::structsvm.errors.VerdictWarning", "ignore:the model was learned from"
 )
 METHODS = ("predict", "predict_breakpoints", "predict_partitions", "predict_segments", "transform")
-GROUPS = ["ann", "bob", "cyd", "ann", "bob", "cyd"]
 PLAIN = MetricLearner(metric="diagonal")
 SEARCH = MetricLearnerCV(lams=(0.1,), candidates=("untrained", "diagonal"), cv=2, random_state=0)
 
@@ -100,13 +97,6 @@ def test_answers_in_the_form_of_the_question(learner, method):
     assert list(by_name) == list("abcdef")
     for found in (by_name.values(), ask(RECORDINGS), ask(iter(XS))):
         assert all(same(a, b) for a, b in zip(found, listed, strict=True))
-
-
-def test_answers_of_a_chosen_metric(search):
-    listed = search.predict_breakpoints(XS)
-    assert search.predict_breakpoints(XS[1]) == listed[1]
-    assert search.predict_breakpoints({"x": RECORDINGS[2]}) == {"x": listed[2]}
-    assert same(search.predict(XS[1]), search.predict(XS)[1])
 
 
 def test_recordings_and_names_bring_labels_and_features(learner):
@@ -206,31 +196,11 @@ def test_what_is_known_of_one_of_them(learner):
         learner.predict(BY_NAME, known={"d": PartialLabels(n_clusters=2)})
 
 
-def test_weights_by_name(learner):
-    names = [f"r{i}" for i in range(6)]
-    expected = price(XS, YS, sample_weight=[1, 2, 1, 1, 1, 3])
-    weights = named(reversed(names), [3, 1, 1, 1, 2, 1])
-    assert price(named(names, XS), named(names, YS), sample_weight=weights) == expected
-
-
 # ---- groups
 
 
 def folds(Xs, ys, groups):
     return clone(SEARCH).set_params(cv=3).fit(Xs, ys, groups=groups).fold_.tolist()
-
-
-def test_groups_by_name_are_those_of_the_recordings_of_that_name():
-    """The names themselves are no groups: every recording would be one of its own."""
-    Xs, ys, groups = (named([f"r{i}" for i in range(6)], some) for some in (XS, YS, GROUPS))
-    expected = folds(XS, YS, GROUPS)
-    assert folds(Xs, ys, dict(reversed(groups.items()))) == expected
-    for sequence in (pd.Series(GROUPS), pd.Categorical(GROUPS), groups.values()):
-        assert folds(XS, YS, sequence) == expected
-    with pytest.raises(DataError, match="groups is a dict: give arrays"):
-        folds(XS, YS, groups)
-    with pytest.raises(DataError, match="samples and groups are given by different names: 'ann'"):
-        folds(Xs, ys, {"ann": 1})
 
 
 @pytest.mark.parametrize("unknown", [None, np.nan, pd.NA, ""], ids=["None", "NaN", "NA", "blank"])
@@ -317,26 +287,3 @@ def test_rates_of_margins_do_not_outlive_the_recordings_they_were_measured_on(tm
         one.fit(*states(6, 1))
         assert "rate" not in one.predict_segments(XS)[0][0]
         assert not hasattr(one, "columns_")
-
-
-def test_a_choice_alone_leaves_no_learner_of_the_choice_before():
-    search = clone(SEARCH).fit(XS, YS)
-    search.choose(*states(4, 1))
-    assert len(search.losses_) == 4
-    with pytest.raises(NotFittedError):
-        search.predict(XS)
-
-
-class Limit:
-    """A constraint of an object that knows its number."""
-
-    def __init__(self, most):
-        self.most = most
-
-    def on(self, B):
-        return [B <= self.most]
-
-
-def test_methods_of_two_objects_are_not_the_same_function():
-    assert fingerprint(Limit(1).on) == fingerprint(Limit(1).on)
-    assert fingerprint(Limit(1).on) != fingerprint(Limit(2).on)

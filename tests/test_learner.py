@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from structsvm import ChangePoint, DataError, LearningError, MetricLearner, SettingsError, Status
 from structsvm.errors import CheckpointError, DataWarning, MasterError
 from structsvm.learner.steps import decode_with, encode
-from structsvm.regularizers import SquaredNorm, Trace
+from structsvm.regularizers import Trace
 from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
 
 P = 4
@@ -67,13 +67,6 @@ def test_predict_gives_the_numbers_of_segments_asked_for(data, learner):
     assert all(e[-1] == len(X) for e, X in zip(ends, Xs, strict=True))
 
 
-def test_score_is_minus_the_mean_loss(data, learner):
-    Xs, ys = data
-    assert learner.score(Xs, ys) <= 0
-    perfect = learner.predict(Xs)
-    assert learner.score(Xs, perfect) == pytest.approx(0.0, abs=1e-9)
-
-
 def test_transform_makes_plain_distances_those_of_the_metric(data, learner):
     X = data[0][0]
     Z = learner.transform(X)
@@ -94,31 +87,6 @@ def test_the_metric_does_not_depend_on_the_scale_of_the_data(data):
             learner.get_mahalanobis_matrix(), reference.get_mahalanobis_matrix(), atol=1e-3
         )
         assert learner.metric_.price == pytest.approx(scale**2 * reference.metric_.price, rel=1e-6)
-
-
-def test_data_frames_bring_their_names(data):
-    Xs, ys = data
-    frames = [pd.DataFrame(X, columns=["x", "y", "z", "t"]) for X in Xs]
-    learner = MetricLearner(metric="diagonal").fit(frames, ys)
-    assert learner.feature_names_in_.tolist() == ["x", "y", "z", "t"]
-    np.testing.assert_array_equal(learner.predict(frames[0]), learner.predict(frames)[0])
-    with pytest.raises(DataError, match="recording 0 has features y, x, z, t, expected x, y, z, t"):
-        learner.predict([frames[0][["y", "x", "z", "t"]]])
-    assert not hasattr(learner.fit(Xs, ys), "feature_names_in_")
-
-
-def test_standardize_on_the_training_set_is_remembered(data):
-    Xs, ys = data
-    learner = MetricLearner(metric="diagonal", standardize="training").fit(Xs, ys)
-    stacked = np.vstack(Xs)
-    np.testing.assert_allclose(learner.inputs_.standardizer.mean, stacked.mean(axis=0))
-    expected = (Xs[0] - stacked.mean(axis=0)) / stacked.std(axis=0)
-    np.testing.assert_allclose(learner.inputs_.standardizer(Xs[0]), expected)
-
-
-def test_a_centre_holds_the_metric_when_the_regularizer_is_strong(data):
-    learner = MetricLearner(regularizer=SquaredNorm(center=1.0), lam=1e6).fit(*data)
-    np.testing.assert_allclose(learner.get_mahalanobis_matrix(), np.eye(P), atol=1e-2)
 
 
 def impossible(B):

@@ -126,18 +126,6 @@ class TestMargins:
         assert M.n_clusters == 4
         assert np.isinf(margins).all()
 
-    def test_a_recording_of_one_sample_has_none(self):
-        M, margins = boundary_margins(ChangePoint(), Sample(np.ones((1, 1))), Metric(np.eye(1), 1))
-        assert (M.n_clusters, margins.size) == (1, 0)
-
-    def test_larger_jumps_have_larger_margins(self, learned):
-        learner, Xs, _ = learned
-        X = Xs[4].copy()
-        X[:15, 0] -= 30.0
-        _, first, *others = learner.predict_segments([X])[0]
-        assert first["start"] == 15
-        assert all(first["margin"] > other["margin"] for other in others)
-
     def test_clusters_have_none(self, tables):
         learner, X = tables
         with pytest.raises(SettingsError, match="Clustering gives clusters, not segments"):
@@ -158,10 +146,6 @@ class TestRates:
         assert (np.diff(values) >= 0).all()
         assert 0 < values[0] <= values[-1] < 1
         assert "held-out recordings were within 1 samples" in str(rates)
-
-    def test_where_all_are_right_they_are_one_number_below_one(self):
-        rates = MarginRates.of(np.ones(8), np.ones(8, dtype=bool), 5, 2)
-        assert rates([0.1, 9.0]).tolist() == pytest.approx([0.9, 0.9])
 
     def test_where_none_was_found_there_are_no_rates(self):
         with pytest.raises(DataError, match="no change was found"):
@@ -205,12 +189,6 @@ class TestStability:
         with pytest.raises(DataError, match="one group: there is nothing to resample"):
             weight_stability(learner, Xs, ys, groups=["a"] * 6)
 
-    def test_the_same_seed_gives_the_same_shares(self, learned):
-        _, Xs, ys = learned
-        learner = MetricLearner(metric="diagonal")
-        one, two = (weight_stability(learner, Xs, ys, n_resamples=2) for _ in range(2))
-        assert np.array_equal(one.shares, two.shares)
-
 
 class TestRules:
     def test_known_labels_are_kept(self, learned):
@@ -222,11 +200,6 @@ class TestRules:
             learner.predict_breakpoints(Xs[4:6], known=[known, None])[1]
             == (learner.predict_breakpoints(Xs[5:6])[0])
         )
-
-    def test_full_labels_are_the_answer(self, learned):
-        learner, Xs, _ = learned
-        y = np.repeat(["a", "b", "a"], T // 3)
-        assert learner.predict_breakpoints(Xs[4:5], known=[y]) == [[20, 40, 60]]
 
     def test_regions_count_changes(self, learned):
         learner, Xs, _ = learned
@@ -249,12 +222,6 @@ class TestRules:
         allowed = [M for M in rows if constraint.violation(M) is None]
         best = max(map(objective.value, allowed))
         assert SequentialOracle().ask(objective, constraint).value == pytest.approx(best)
-
-    def test_links_are_kept(self, tables):
-        learner, X = tables
-        labels = learner.predict([X], 3, must_link=[(0, 70)], cannot_link=[(0, 1), (70, 2)])[0]
-        assert labels[0] == labels[70]
-        assert labels[0] not in (labels[1], labels[2])
 
     def test_links_of_several_tables_are_given_one_by_one(self):
         X, y = make_blobs(40, centers=3, random_state=0)

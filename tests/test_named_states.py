@@ -185,12 +185,6 @@ class TestUnseenStates:
         assert table.counts[3].sum() == 60
         assert not table.counts[:, 3].any()
 
-    def test_the_loss_needs_no_names(self, learner, hidden):
-        Xs, ys = hidden
-        ends = [[15, 27, 42]] * 5
-        counted = evaluate(learner, Xs, ys, unseen_states="count").learned["loss"]
-        assert counted == evaluate(learner, Xs, ends).learned["loss"]
-
 
 CODES = {"rest": 3, "walk": 7, "turn": 11}
 
@@ -222,13 +216,6 @@ class TestForms:
         assert np.mean(names == expected.predict_states(held_out[0][:1])[0]) > 0.95
         result = evaluate(learner, held_out[0], [rename(NAMES)] * 5)
         assert result.learned["accuracy"] > 0.85
-
-    def test_text_that_looks_like_numbers_is_text(self, held_out):
-        ys = [np.array([str(CODES[name]) for name in NAMES])] * 5
-        learner = MetricLearner(metric="diagonal", features=scored()).fit(held_out[0], ys)
-        numbers = [np.array([CODES[name] for name in NAMES])] * 5
-        with pytest.raises(DataError, match=r"name states .* known are '11', '3', '7'"):
-            evaluate(learner, recordings(NAMES, 5, seed=4), numbers)
 
 
 def test_a_state_that_is_named_and_never_true_counts_in_the_macro_f1():

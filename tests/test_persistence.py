@@ -15,14 +15,12 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from structsvm import ChangePoint, MetricLearner, NormalizedCut
+from structsvm import ChangePoint, MetricLearner
 from structsvm.datasets import relevant_changes
 from structsvm.errors import ModelFileError, PluginError, SettingsError
 from structsvm.features import HermiteMoments, Lags, Union
-from structsvm.graphs import GraphOfImage
 from structsvm.io import arrays_and_labels
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.files import load, read_header, save
@@ -31,10 +29,8 @@ from structsvm.masters.cvxpy import CvxpyMaster
 from structsvm.parallel import Serial, Threads
 from structsvm.regularizers import Custom, SquaredNorm
 from structsvm.solvers.base import Stopping
-from structsvm.solvers.cccp import CCCP
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import BlockFrankWolfe
-from structsvm.solvers.quasi_newton import QuasiNewton
 from structsvm.solvers.subgradient import ProjectedSubgradient
 from structsvm.storage.atomic import write_atomically
 from structsvm.storage.codec import Codec, Unstorable, Unstored
@@ -132,10 +128,6 @@ class TestRoundTrip:
             ):
                 assert a == b
 
-    def test_what_transform_returns_comes_back(self, tmp_path):
-        save(fitted().set_output(transform="pandas"), tmp_path / "m")
-        assert load(tmp_path / "m").transform(XS[3]).columns.tolist()
-
     def test_learns_the_same_again(self, learner, model):
         again = clone(load(model)).fit(XS[:3], YS[:3])
         np.testing.assert_allclose(again.metric_.factor.T, learner.metric_.factor.T)
@@ -145,14 +137,6 @@ class TestRoundTrip:
         first, again = model.read_bytes(), model.with_name("again").read_bytes()
         assert len(first) == len(again)
         assert {**read_header(model)} == read_header(model.with_name("again"))
-
-    def test_not_converged_comes_back_as_such(self, tmp_path):
-        with pytest.warns(ConvergenceWarning):
-            before = fitted(solver=CuttingPlane(Stopping(tol=1e-12, max_iter=3)))
-        save(before, tmp_path / "m")
-        after = load(tmp_path / "m")
-        assert after.converged_ is False
-        assert after.solution_.status is before.solution_.status
 
 
 def ridge(B):
@@ -196,18 +180,11 @@ class TestWhatCannotBeStored:
                 return super().predict(Xs, 3, **rules)
 
         mine = Mine(metric="diagonal").fit(XS[:2], YS[:2])
-        with pytest.raises(SettingsError, match=r"Mine would come back as a MetricLearner.*joblib"):
+        with pytest.raises(
+            SettingsError, match=r"got Mine: a model file names no other class; joblib"
+        ):
             save(mine, tmp_path / "m")
         assert not list(tmp_path.iterdir())
-
-    def test_a_callback_is_no_part_of_a_model(self, tmp_path):
-        seen = []
-        learner = MetricLearner(metric="diagonal").fit(XS[:3], YS[:3], callback=seen.append)
-        save(learner, tmp_path / "m")
-        assert seen
-        seen.clear()
-        load(tmp_path / "m").fit(XS[:3], YS[:3])
-        assert not seen
 
     def test_a_problem_without_a_name(self, learner, tmp_path):
         class Mine(ChangePoint):
@@ -225,7 +202,7 @@ class TestWhatCannotBeStored:
             SettingsError, match="takes a MetricLearner or a StructuredSVM, got GridSearchCV"
         ):
             save(search, tmp_path / "m")
-        with pytest.raises(SettingsError, match="got GridSearchCV: give its best_estimator_"):
+        with pytest.raises(SettingsError, match=r"got GridSearchCV: .*give its best_estimator_"):
             save(search.set_params(cv=2).fit(XS, YS), tmp_path / "m")
 
 
@@ -429,14 +406,6 @@ def test_arrays_keep_shape_type_and_bits(array):
         assert (found.dtype, found.shape) == (array.dtype, array.shape)
 
 
-def test_arrays_of_objects_keep_their_objects():
-    array = np.array([1, None, "a", (2, None)], dtype=object)
-    found = through(array)
-    assert found.dtype == object
-    assert found.tolist() == array.tolist()
-    np.testing.assert_array_equal(through(np.array([b"a", b"bc"])), np.array([b"a", b"bc"]))
-
-
 def test_what_cannot_be_written_is_named_with_its_place():
     assert new_codec().lost({"f": [1, 2.0]}, "given") is None
     assert "given.f.1 is <built-in function print>" in new_codec().lost({"f": [1, print]}, "given")
@@ -501,18 +470,3 @@ def test_settings_come_back_in_model_files(settings, tmp_path):
         assert repr(found) == repr(value)
     again = after.fit(SMALL, SMALL_LABELS)
     np.testing.assert_array_equal(again.metric_.factor.T, before.metric_.factor.T)
-
-
-@pytest.mark.parametrize("solver", [QuasiNewton(Stopping(1e-3, 50)), CCCP(Stopping(1e-3, 50))])
-def test_problems_and_solvers_of_cuts_come_back(solver, tmp_path):
-    image = GraphOfImage(nodes="pixels", radius=1.5, features="colour+position")
-    problem = NormalizedCut(image=image, rounding="qr", kappa=0.5)
-    picture = np.zeros((6, 8))
-    picture[:, 4:] = 0.8
-    picture += 0.02 * np.random.default_rng(0).random((6, 8))
-    learner = MetricLearner(problem, solver=solver).fit([picture], [np.indices((6, 8))[1] // 4])
-    save(learner, tmp_path / "m")
-    after = load(tmp_path / "m")
-    assert after.problem_ == learner.problem_ == problem
-    assert after.solver == solver
-    np.testing.assert_array_equal(after.predict(picture)[0], learner.predict(picture)[0])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, NormalizedCut
@@ -28,11 +27,6 @@ def test_settings_are_listed_and_set(learner):
     assert before == ChangePoint(min_length=3)
 
 
-def test_the_usual_problem_has_its_settings_too():
-    assert MetricLearner().set_params(problem__kappa=0.5).problem == ChangePoint(kappa=0.5)
-    assert MetricLearner().get_params()["problem__kappa"] == ChangePoint().kappa
-
-
 def test_a_problem_and_its_settings_at_once():
     learner = MetricLearner().set_params(problem=ChangePoint(min_length=2), problem__kappa=0.5)
     assert learner.problem == ChangePoint(min_length=2, kappa=0.5)
@@ -44,11 +38,6 @@ def test_settings_within_settings():
     assert learner.problem.image.n_superpixels == 50
     assert learner.problem.kappa == 0.5
     assert learner.get_params()["problem__image__n_superpixels"] == 50
-
-
-def test_a_clone_has_the_same_settings():
-    learner = MetricLearner(ChangePoint(min_length=3))
-    assert clone(learner).get_params()["problem__min_length"] == 3
 
 
 @pytest.mark.parametrize("name", ["problem__spam", "problem__kappa__spam"])

@@ -19,13 +19,12 @@ from structsvm import (
     MetricLearnerCV,
     NormalizedCut,
 )
-from structsvm.errors import DataWarning, VerdictWarning
+from structsvm.errors import VerdictWarning
 from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import encode, prepare
 from structsvm.partitions.metric import calibrate
 from structsvm.solvers import CuttingPlane, QuasiNewton, Stopping
 
-P = 3
 FINE = Stopping(tol=1e-9, max_iter=2000)
 WEIGHTS = np.array([2.0, 0.0, 1.0, 1.0, 3.0, 1.0])
 TWICE = np.repeat(np.arange(6), WEIGHTS.astype(int))
@@ -89,18 +88,6 @@ def test_twice_is_twice_and_zero_is_not_there(problem, settings, data):
     assert plain.max() != pytest.approx(weighted.get_mahalanobis_matrix().max(), rel=1e-6)
 
 
-def test_zero_is_exactly_leaving_out():
-    Xs, ys = recordings()
-    weights = np.array([1, 1, 0, 1, 1, 1])
-    zero = MetricLearner(metric="diagonal").fit(Xs, ys, sample_weight=weights)
-    left_out = MetricLearner(metric="diagonal")
-    left_out.fit([*Xs[:2], *Xs[3:]], [*ys[:2], *ys[3:]])
-    np.testing.assert_array_equal(zero.metric_.factor.T, left_out.metric_.factor.T)
-    assert zero.metric_.price == left_out.metric_.price
-    assert zero.training_data_ == left_out.training_data_
-    assert Xs[2] not in zero.training_data_
-
-
 def test_only_the_proportions_count():
     Xs, ys = recordings()
     plain = MetricLearner(metric="diagonal").fit(Xs, ys)
@@ -122,15 +109,6 @@ def test_only_the_proportions_count():
 def test_weights_that_make_no_sense(estimator, weights, message):
     with pytest.raises(DataError, match=message):
         estimator.fit(*recordings(), sample_weight=weights)
-
-
-def test_what_is_left_has_to_teach_something():
-    Xs, ys = recordings()
-    ys = [ys[0], *(np.zeros(50, dtype=int) for _ in range(5))]
-    with pytest.raises(DataError, match="none of the 5 recordings has a change"):
-        MetricLearner().fit(Xs, ys, sample_weight=[0, 1, 1, 1, 1, 1])
-    with pytest.warns(DataWarning, match="one labelled recording"):
-        MetricLearner(metric="diagonal").fit(Xs, ys, sample_weight=[1, 0, 0, 0, 0, 0])
 
 
 def test_partial_labels():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import examples
 from wrong_plugins import Segments, recordings
 
-from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner, load, save
+from structsvm import ChangePoint, EquivalenceMatrix, MetricLearner
 from structsvm.cli.inputs import typed_problem
 from structsvm.data.sample import Sample
 from structsvm.errors import PluginError
@@ -53,17 +53,6 @@ def installed(monkeypatch):
     monkeypatch.setattr("structsvm.cli.inputs.problem_class", lambda name: Settled)
 
 
-def returned(problem, tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 10)
-    Xs = [rng.normal(size=(20, 2)) + 3 * y[:, None] for _ in range(2)]
-    learner = MetricLearner(problem=problem).fit(Xs, [y, y])
-    save(learner, tmp_path / "m")
-    again = load(tmp_path / "m")
-    np.testing.assert_array_equal(again.predict(Xs)[0], learner.predict(Xs)[0])
-    return again.problem
-
-
 def typed(given):
     settings = [(f"problem.{name}", text) for name, text in given.items()]
     return typed_problem(SimpleNamespace(problem="settled", set=settings))
@@ -100,12 +89,6 @@ def test_any_setting_comes_back_equal(value):
     found = model_codec(codec.arrays).unpack(json.loads(packed))
     assert found == Settled(nested=value)
     assert same(found.nested, value)
-
-
-def test_settings_within_settings_come_back(tmp_path):
-    problem = Settled(group=Group(2.5, (None, 3)))
-    assert returned(problem, tmp_path) == problem
-    assert typed({"group.width": "2.5"}).group == Group(2.5)
 
 
 @pytest.mark.parametrize(
