@@ -18,6 +18,7 @@ from structsvm.data.sample import Sample, is_prepared, of_each
 from structsvm.data.samples import Counts, cluster_counts, label_values
 from structsvm.errors import DataError, DataWarning, LearningError, SettingsError, warn
 from structsvm.features import RecordingTransformer
+from structsvm.learner.columns import Fitted
 from structsvm.learner.form import Form
 from structsvm.learner.steps import as_measured, decode_with, labels_of, workers_of
 from structsvm.learner.training_set import (
@@ -231,14 +232,14 @@ def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
 # ---- the consensus of learned metrics and of classifiers that were tuned beside them
 
 
-def other_methods(learner: Any) -> list[str]:
+def other_methods(learner: Fitted) -> list[str]:
     """Names of the baselines of a learner that are no metrics, and of its consensus."""
     consensus = [CONSENSUS] if learner.consensus_ else []
     return list(dict.fromkeys([*estimators_in(learner.baselines_), *consensus]))
 
 
 def partition_with(
-    learner: Any, baseline: str, X: Any, n_clusters: Counts = None
+    learner: Fitted, baseline: str, X: Any, n_clusters: Counts = None
 ) -> list[EquivalenceMatrix]:
     """Partition samples with one of the baselines of a learner, by name, or with the consensus."""
     if is_prepared(X):
@@ -253,7 +254,7 @@ def partition_with(
 
 
 def partitions_with(
-    learner: Any,
+    learner: Fitted,
     baseline: str,
     measured: Sequence[Sample],
     samples: Sequence[Sample],
@@ -274,7 +275,7 @@ def partitions_with(
 
 
 def consensus_of(
-    learner: Any,
+    learner: Fitted,
     learned: Sequence[EquivalenceMatrix],
     by_baselines: Mapping[str, Sequence[EquivalenceMatrix]],
     measured: Sequence[Sample],
@@ -293,7 +294,7 @@ def consensus_of(
 
 
 def samples_with_states(
-    learner: Any, measured: Sequence[Sample], samples: Sequence[Sample]
+    learner: Fitted, measured: Sequence[Sample], samples: Sequence[Sample]
 ) -> tuple[list[Sample], NDArray[Any] | None]:
     """Samples with the probabilities of states by which a consensus names them; and the names."""
     if learner.classes_ is not None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.data.gaps import filled
@@ -18,6 +19,7 @@ from structsvm.data.samples import constant_features, is_constant
 from structsvm.errors import DataWarning, warn
 from structsvm.graphs.graph import FeatureGraph, NodeLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.partitions.metric import Metric
 from structsvm.partitions.problem import PartitionProblem
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.plain import some_of
@@ -30,6 +32,24 @@ VARIED = 5
 """Different values that the others have at least: a switch or a class has no codes."""
 EXPLAINED = 1 - 1e-9
 """A share of the variance from which on a feature is constant within the labelled parts."""
+
+
+class Fitted(Protocol):
+    """What a fitted learner of metrics has."""
+
+    problem: Any
+    random_state: int | None
+    backend: Any
+    n_jobs: int | None
+    problem_: PartitionProblem
+    inputs_: Any
+    metric_: Metric
+    n_features_in_: int
+    metric_feature_names_: list[str]
+    baselines_: dict[str, Any]
+    consensus_: tuple[str, ...]
+    metrics_beside_: dict[str, Any]
+    classes_: NDArray[Any] | None
 
 
 def is_image(sample: Sample) -> bool:
@@ -45,13 +65,13 @@ def partition_of(truth: EquivalenceMatrix | NodeLabels) -> EquivalenceMatrix:
     return truth.M if isinstance(truth, NodeLabels) else truth
 
 
-def unscaled(learner: Any, measured: Sequence[Sample]) -> list[Floats]:
+def unscaled(learner: Fitted, measured: Sequence[Sample]) -> list[Floats]:
     """The features that the metric sees of samples as measured, not standardised, (T_i, P')."""
     Xs, stage = [sample.X for sample in measured], learner.inputs_.features
     return Xs if stage is None else stage.transform(Xs)
 
 
-def column_names(learner: Any) -> list[str]:
+def column_names(learner: Fitted) -> list[str]:
     """The names of the columns of samples as they are measured."""
     names = getattr(learner, "feature_names_in_", None)
     return [f"x{j}" for j in range(learner.n_features_in_)] if names is None else list(names)
@@ -60,7 +80,7 @@ def column_names(learner: Any) -> list[str]:
 # ---- features that a metric weighs and that say nothing where it is used
 
 
-def warn_of_dead_features(learner: Any, samples: Sequence[Sample]) -> None:
+def warn_of_dead_features(learner: Fitted, samples: Sequence[Sample]) -> None:
     """DataWarning for features of a learned metric that are constant in samples to partition."""
     words = learner.problem_.traits.words
     if learner.inputs_.features is not None or words in (GRAPHS, IMAGES):
@@ -117,12 +137,13 @@ def codes_in(Xs: Sequence[Data]) -> list[Code]:
     parts = of_each("looking at codes", _beside, Xs, [suspects] * len(Xs))
     found = []
     for (j, value), beside in sorted(zip(suspects, zip(*parts, strict=True), strict=True)):
-        times = [count for count, *_ in beside]
-        others = np.array([end for _, _, ends, _ in beside for end in ends])
+        items, ends, few = zip(*beside, strict=True)
+        others = np.concatenate(ends)
+        times = [len(each) for each in items]
         is_far = others.size and np.abs(others - value).min() > FAR * np.ptp(others)
-        if sum(times) > 1 and is_far and len(set().union(*(few for *_, few in beside))) >= VARIED:
+        if sum(times) > 1 and is_far and len(set().union(*few)) >= VARIED:
             i = int(np.flatnonzero(times)[0])
-            found.append(Code(j, value, sum(times), i, beside[i][1]))
+            found.append(Code(j, value, sum(times), i, int(items[i][0])))
     return found
 
 
@@ -132,17 +153,14 @@ def _some_values(X: Floats) -> Floats:
     return np.array([X.min(axis=0), X.max(axis=0), X[0], X[len(X) // 2]])
 
 
-def _beside(
-    X: Floats, codes: Sequence[tuple[int, float]]
-) -> list[tuple[int, int, Any, set[float]]]:
-    """How often each code is in its column, and where first; ends and some of the other values."""
-    X = filled(X)
-    found = []
+def _beside(X: Floats, codes: Sequence[tuple[int, float]]) -> list[tuple[Ints, Floats, set[float]]]:
+    """Where each code is in its column; the ends of the other values, and some of these."""
+    X, found = filled(X), []
     for j, value in codes:
         is_code = X[:, j] == value
         others = X[~is_code, j]
-        ends = (others.min(), others.max()) if others.size else ()
-        found.append((int(is_code.sum()), int(is_code.argmax()), ends, set(others[:1000].tolist())))
+        ends = np.array([others.min(), others.max()]) if others.size else others
+        found.append((np.flatnonzero(is_code), ends, set(others[:1000].tolist())))
     return found
 
 
@@ -207,7 +225,7 @@ def warn_of_columns(
 # ---- how much each feature counts in a learned metric, against the untrained one
 
 
-def scaled_factor(learner: Any) -> tuple[Floats, float]:
+def scaled_factor(learner: Fitted) -> tuple[Floats, float]:
     """``L^T``, (rank, P), of features in which the untrained metric is a multiple of ``I``."""
     ratio = price_ratio(learner)
     start = learner.baselines_["untrained"].factor
@@ -216,7 +234,7 @@ def scaled_factor(learner: Any) -> tuple[Floats, float]:
     return learner.metric_.factor.T / scale, 1.0 if ratio is None else ratio
 
 
-def price_ratio(learner: Any) -> float | None:
+def price_ratio(learner: Fitted) -> float | None:
     """The price of the untrained metric over that of the learned one, if they are in its units."""
     check_is_fitted(learner)
     untrained, learned = learner.baselines_["untrained"].price, learner.metric_.price
@@ -225,7 +243,7 @@ def price_ratio(learner: Any) -> float | None:
     return float(untrained / learned)
 
 
-def heaviest_features(learner: Any) -> list[tuple[str, float]]:
+def heaviest_features(learner: Fitted) -> list[tuple[str, float]]:
     """Names and weights of the features, the heaviest first; in the untrained metric all are 1."""
     components, unit = scaled_factor(learner)
     weights = np.einsum("rp,rp->p", components, components) * unit

@@ -21,8 +21,7 @@ from structsvm.features.trees import STORED, Trees
 from structsvm.learner.baselines import MetricBaseline, estimators_in
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.structured import StructuredSVM
-from structsvm.learner.training_set import Inputs
-from structsvm.learner.training_summary import TrainingSummary
+from structsvm.learner.training_set import Inputs, TrainingSummary
 from structsvm.partitions.metric import Calibration
 from structsvm.partitions.plugins import (
     PROBLEMS,

@@ -48,8 +48,7 @@ from structsvm.learner.steps import (
     read_training,
     segment_table,
 )
-from structsvm.learner.training_set import Inputs, TrainingSet, are_scores
-from structsvm.learner.training_summary import TrainingSummary
+from structsvm.learner.training_set import Inputs, TrainingSet, TrainingSummary, are_scores
 from structsvm.parallel import Backend
 from structsvm.parallel.once import working_on
 from structsvm.partitions.equivalence import EquivalenceMatrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from structsvm.data.sample import Sample, Step, Words, batches_of, is_prepared
 from structsvm.data.samples import Counts, cluster_counts
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.learner.columns import (
+    Fitted,
     column_names,
     partition_of,
     warn_of_columns,
@@ -23,8 +24,8 @@ from structsvm.learner.columns import (
 )
 from structsvm.learner.form import Form
 from structsvm.learner.settings import problem_from
-from structsvm.learner.training_set import Inputs, TrainingSet
-from structsvm.parallel import Backend, backend_from
+from structsvm.learner.training_set import TrainingSet
+from structsvm.parallel import backend_from
 from structsvm.parallel.once import spread, working_on
 from structsvm.partial_labels.complete import labels_of_each, read_labels
 from structsvm.partial_labels.labels import PartialLabels, as_partial
@@ -44,19 +45,6 @@ DECODED = 20_000
 
 Sure = list[float] | None
 """How sure each change between segments is, as far as that is known."""
-
-
-class Fitted(Protocol):
-    """What a fitted learner of metrics has."""
-
-    problem: Any
-    random_state: int | None
-    backend: str | Backend
-    n_jobs: int | None
-    problem_: PartitionProblem
-    inputs_: Inputs
-    metric_: Metric
-    n_features_in_: int
 
 
 class Rules(TypedDict, total=False):
@@ -130,7 +118,8 @@ def prepare(learner: Fitted, X: Any) -> list[Sample]:
         return X
     measured = as_measured(learner, X)
     with workers_of(learner):
-        return learner.inputs_(measured)
+        prepared: list[Sample] = learner.inputs_(measured)
+        return prepared
 
 
 def encode(learner: Fitted, X: Any, y: Any) -> list[EquivalenceMatrix]:

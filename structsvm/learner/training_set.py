@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from hashlib import blake2b
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from structsvm.data.reading import content_of
 from structsvm.data.sample import (
     GRAPHS,
     IMAGES,
     RECORDINGS,
+    Data,
+    Deferred,
     Sample,
     Step,
     Words,
     all_made_by,
     batches_of,
     derived,
+    in_memory,
     of_each,
 )
 from structsvm.data.samples import (
@@ -41,7 +46,7 @@ from structsvm.features.compose import Chain, Union, stages_of
 from structsvm.features.names import read_names
 from structsvm.features.scores import BoundaryScores, NamedScores
 from structsvm.learner.form import Form
-from structsvm.parallel.once import spread
+from structsvm.parallel.once import spread, spread_in_threads
 from structsvm.partial_labels.complete import (
     Known,
     known_parts,
@@ -192,7 +197,7 @@ class TrainingSet:
         sizes = [sample.n_samples for sample in self.samples]
         named = read_names(self.item_labels or [], sizes, self.problem.traits.words.whole) or []
         counts = Counter(name for names in named for name in names.tolist() if name is not None)
-        return counts.most_common(1)[0][0] if counts else None
+        return next((name for name, _ in counts.most_common(1)), None)
 
     @property
     def item_labels(self) -> list[Any] | None:
@@ -534,3 +539,105 @@ def _checked(
         return found
     arrays = [sample.X for sample in samples]
     return check_features(found, arrays, type(features).__name__, words, gaps=True)
+
+
+# ---- what a model was learned on, in a few numbers
+
+
+KEPT = 4096
+"""Rows of tables, at most, by which others are known again."""
+MANY = 0.1
+"""Of the rows of a table: where more were learned from, little is held out."""
+
+
+@dataclass(frozen=True)
+class TrainingSummary:
+    """Sizes of the labelled samples, and enough to know them again."""
+
+    n_samples: tuple[int, ...]
+    """T of each."""
+    n_clusters: tuple[int, ...]
+    """K of each."""
+    fingerprints: tuple[str, ...]
+    """The first digits of the SHA-256 of each one's values."""
+    clusters: tuple[str, ...] = ()
+    """The labels of the clusters of tables; empty for other samples, and for partial labels."""
+    ends: tuple[tuple[int, ...], ...] = ()
+    """Segment ends of each recording; empty for other samples."""
+    commonest: str | int | float | None = None
+    """The most frequent name of the items, where features learned the names."""
+    rows: tuple[str, ...] = ()
+    """Digests of rows of tables, the smallest ones; empty for other samples, and where many rows
+    are alike, so that the same values may well be measured again."""
+
+    @classmethod
+    def of(
+        cls, data: TrainingSet, truths: Sequence[EquivalenceMatrix], *, named: bool = False
+    ) -> Self:
+        """Describe samples as they were measured; whether features learned names of their items."""
+        digests = [row for x in data.samples for row in _digests(x.data)] if data.has_rows else []
+        different = sorted(set(digests))
+        many_alike = len(different) < (1 - MANY) * len(digests)
+        return cls(
+            tuple(sample.n_samples for sample in data.samples),
+            tuple(truth.n_clusters for truth in truths),
+            tuple(spread_in_threads(_fingerprint, [sample.data for sample in data.samples], None)),
+            tuple(sorted(data.cluster_names)),
+            tuple(tuple(M.breakpoints) for M in truths) if data.problem.traits.contiguous else (),
+            data.commonest_name if named else None,
+            () if many_alike else tuple(different[:KEPT]),
+        )
+
+    def __len__(self) -> int:
+        """Return the number of samples, N."""
+        return len(self.n_samples)
+
+    def __contains__(self, X: Data) -> bool:
+        return _fingerprint(X) in self.fingerprints
+
+    def share_known(self, X: Data) -> float:
+        """The share of the rows of a sample that were learned from."""
+        if X in self or not self.rows:
+            return float(X in self)
+        digests = np.array(_digests(X))
+        if len(self.rows) == KEPT:  # of the others, only the smallest can be known
+            digests = digests[digests <= self.rows[-1]]
+        return float(np.isin(digests, self.rows).mean()) if digests.size else 0.0
+
+    def count_known(self, Xs: Sequence[Data]) -> int:
+        return sum(self.share_known(X) > MANY for X in Xs)
+
+    def warn_if_among(self, Xs: Sequence[Data], words: Words) -> int:
+        """Warn if any of these was learned from, when they are to tell what learning is worth."""
+        shares = [share for X in Xs if (share := self.share_known(X)) > MANY]
+        if shares:
+            part = f"{min(shares):.0%} of the rows of " if min(shares) < 1 else ""
+            these = f"{len(shares)} of these {words.wholes(len(Xs))}"
+            these = these if len(Xs) > 1 else f"this {words.whole}"
+            warn(
+                f"the model was learned from {part}{these}: the figures are better than on new "
+                "ones",
+                DataWarning,
+            )
+        return len(shares)
+
+    def warn_of_new_clusters(self, clusters: Iterable[str], question: str | None) -> None:
+        """Warn if a table has clusters that a metric made for known ones was not learned from."""
+        new = sorted(set(clusters) - set(self.clusters))
+        if question != "rows" or not self.clusters or not new:
+            return
+        warn(
+            "the model was made for further rows of the clusters it was learned from, and of these "
+            f"{len(new)} {'is' if len(new) == 1 else 'are'} new: {some_of(new)}. For new clusters, "
+            "choose and evaluate with split='clusters'",
+            DataWarning,
+        )
+
+
+def _digests(X: Data) -> list[str]:
+    values = np.ascontiguousarray(in_memory(X), dtype=np.float64) + 0.0  # of two zeros one
+    return [blake2b(row.tobytes(), digest_size=6).hexdigest() for row in values]
+
+
+def _fingerprint(X: Data, _: None = None) -> str:
+    return X.origin.fingerprint if isinstance(X, Deferred) else content_of(X)

@@ -9,7 +9,7 @@ from structsvm.data.sample import RECORDINGS, Words
 from structsvm.evaluation.confusion import Confusion
 from structsvm.learner.columns import price_ratio, scaled_factor
 from structsvm.learner.learner import MetricLearner
-from structsvm.learner.training_summary import TrainingSummary
+from structsvm.learner.training_set import TrainingSummary
 from structsvm.solution import Solution
 from structsvm.support.arrays import Floats
 
