@@ -1,6 +1,4 @@
-"""What is typed and what is read: ``--set NAME=VALUE`` of learner, problem, solver, features and
-files; recordings, tables or images, as the traits of a problem say, and their labels.
-"""
+"""Settings, files and labels of a command, as they were typed."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ from structsvm.support.plain import counted, some_of
 from structsvm.support.settings import settings_in
 
 GROUPS = ("problem", "solver", "features", "files")
-"""What has settings of its own, ``--set problem.NAME=VALUE``."""
+"""Groups of settings, ``--set problem.NAME=VALUE``."""
 TOL_OF_DESCENT = 1e-3  # a gradient to reach, where there is no certified gap
 COLUMNS = ("label_column", "time_column", "recording_column")
 OF_COMMANDS = ("path", "recordings", "need_labels", "blanks", "max_bytes", "optional", "in_order")
@@ -71,7 +69,7 @@ OF_LABELS = [one for one in inspect.signature(with_labels).parameters if one not
 FILES = [one.name for one in fields(FileOptions) if one.name not in OF_COMMANDS] + OF_LABELS
 """Parameters of reading that can be typed."""
 ONCE = ("labels", "ignore", "features", "chunk_column", "subject", "tier", "annotator")
-"""What is about the files of one command, and no other ones of the model."""
+"""Parameters that hold for the files of one command, and are not remembered."""
 
 PARAMETER = re.compile(
     r"(?<!\w\()\b([a-z_]+)=(?![A-Z])('[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|-?[\w.]+)?"
@@ -79,11 +77,11 @@ PARAMETER = re.compile(
 """``ignore='b'``, ``skip_lines=[1]``, or ``encoding=`` alone."""
 PHRASES = {"features=HermiteMoments()": "--context moments", "resume=": "checkpoint="}
 LIKE_MISSING = ("null", "none", "na", "n/a", "nan", "<na>", "nat")
-"""Classes whose names elsewhere mean that there is none, in lower case."""
+"""Names of classes, in lower case, that elsewhere mean a missing label."""
 
 
 def texts_of(args: argparse.Namespace, group: str) -> dict[str, str]:
-    """The settings of a group as they were typed."""
+    """Return the texts of the settings of a group."""
     found = {}
     for name, text in args.set:
         owner, setting = name.split(".", 1) if "." in name else ("", name)
@@ -98,12 +96,12 @@ def texts_of(args: argparse.Namespace, group: str) -> dict[str, str]:
 
 
 def assigned(args: argparse.Namespace, group: str = "") -> dict[str, Any]:
-    """The settings of a group that were typed; without one, the parameters of the learner."""
+    """Return the values of the settings of a group; without one, of the learner."""
     return {name: value_of(text) for name, text in texts_of(args, group).items()}
 
 
 def value_of(text: str) -> Any:
-    """A value as Python writes it, or the text itself. Names and calls are not read."""
+    """Return the value of a Python literal, or the text itself."""
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
@@ -231,7 +229,7 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read: as it was typed now, or when the model was learned."""
+    """Options of reading that were typed now, or when the model was learned."""
 
     typed: Mapping[str, Any]
     learned: Mapping[str, Any]
@@ -263,7 +261,6 @@ class Reading:
     def options(
         self, *, need_labels: bool = True, blanks: bool = False, in_order: bool = True
     ) -> FileOptions:
-        """How files are read for a command."""
         known = {one.name for one in fields(FileOptions)}
         given = {k: v for k, v in {**self.learned, **self.typed}.items() if k in known}
         missing = given.get("missing", "error")
@@ -283,7 +280,7 @@ class Reading:
 
 
 def as_typed(text: str, args: argparse.Namespace) -> str:
-    """A message of the library whose parameters are options of the command that was typed."""
+    """Replace parameters in a message of the library by options of the command."""
     options = {name: f"--set files.{name}=" for name in FILES}
     if hasattr(args, "problem"):
         for name in MetricLearner().get_params(deep=False):
@@ -312,14 +309,14 @@ def as_typed(text: str, args: argparse.Namespace) -> str:
 
 @dataclass(frozen=True, eq=False)
 class InputData:
-    """Recordings, tables or images to learn from, to judge by or to partition."""
+    """The recordings, tables or images of a command."""
 
     items: Sequence[Recording | LabelledImage]
     problem: PartitionProblem
     ys: Sequence[Any]
-    """Labels, None where there are none; nothing where they come with what is read later."""
+    """Labels, None where there are none; empty if recordings are read later."""
     files: RecordingFiles | None = None
-    """What reads the recordings, of which the items have the names alone."""
+    """Reader of the recordings, if the items have only their names."""
 
     @classmethod
     def of(cls, items: Sequence[Recording | LabelledImage], problem: PartitionProblem) -> InputData:
@@ -360,7 +357,7 @@ class InputData:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Let errors and warnings about the i-th sample name the file of the i-th item."""
+        """Let errors and warnings about a sample name its file."""
         caught: list[warnings.WarningMessage] = []
         try:
             with warnings.catch_warnings(record=True) as caught:
@@ -396,7 +393,6 @@ def words_of_training(problem: PartitionProblem) -> Words:
 
 
 def checking(problem: PartitionProblem) -> str:
-    """What is done when samples are checked; graphs are made of images then."""
     return "making graphs" if takes_images(problem) else "checking"
 
 
@@ -409,7 +405,7 @@ def read(
     blanks: bool = False,
     learner: MetricLearner | None = None,
 ) -> InputData:
-    """Read what ``args.paths`` name, for a problem, as its learner did if there is one."""
+    """Read the files of a command with the options of a learner, if there is one."""
     reading = Reading.of(args, learner)
     refuse_foreign_options(reading, problem)
     if takes_images(problem):
@@ -447,7 +443,7 @@ def read_for(
     need_labels: bool,
     blanks: bool = False,
 ) -> InputData:
-    """Read what ``args.paths`` name, with the features of ``args.model``, in its order."""
+    """Read the files of a command, with the features of its model."""
     refuse_settings(args, "files")
     problem, typed = learner.problem_, Reading.of(args).typed
     if typed.get("missing") == "mask" and getattr(problem, "missing", None) != "mask":
@@ -465,13 +461,13 @@ def read_for(
 
 
 def measured(learner: MetricLearner, inputs: InputData, terminal: Terminal) -> list[Sample]:
-    """The samples that were read, checked once; graphs are made of images here."""
+    """Check the samples; images become graphs."""
     with inputs.named(), terminal.working(checking(inputs.problem)):
         return as_measured(learner, inputs.Xs)
 
 
 def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
-    """Refuse what is said of tables where images are read, and of labels where there are none."""
+    """Refuse options of tables for images, and options of labels without a file of labels."""
     for name in reading.typed:
         if name != "labels" and takes_images(problem):
             raise SettingsError(f"{name}= is not for {problem_name(problem)}: leave it out")
@@ -480,7 +476,7 @@ def refuse_foreign_options(reading: Reading, problem: PartitionProblem) -> None:
 
 
 def groups_of(inputs: InputData, pattern: str | None) -> list[str] | None:
-    """The part of each name that the pattern finds: whom or what it is of."""
+    """Return the part of each name that the pattern finds."""
     if pattern is None:
         return None
     try:
@@ -501,7 +497,7 @@ def taken_to_be_independent(inputs: InputData) -> str:
 
 
 def labels_with(inputs: InputData, regions: Path | None) -> list[Any]:
-    """The labels of each sample, with what is known of regions and chunks of recordings."""
+    """Return the labels of each item, together with its regions and chunks."""
     times = dict(zip(inputs.names, inputs.times, strict=True))
     known = {} if regions is None else read_regions(regions, times)
     strangers = [name for name in known if name not in inputs.names]
@@ -527,7 +523,7 @@ def labels_with(inputs: InputData, regions: Path | None) -> list[Any]:
 def with_counts(
     problem: PartitionProblem, typed: Collection[str], inputs: InputData, terminal: Terminal
 ) -> PartitionProblem:
-    """The problem with its number of clusters unknown where images differ in it."""
+    """Return the problem, with an unknown number of clusters if images differ in it."""
     settled = "cluster_count" in typed or "cluster_count" not in settings_in(problem)
     if settled or not takes_images(problem):
         return problem
@@ -576,6 +572,6 @@ def tell_unlabelled(inputs: InputData, terminal: Terminal) -> None:
 
 
 def _sizes(inputs: InputData) -> list[int]:
-    """The number of samples, rows or pixels of each."""
+    """Return the numbers of samples, rows or pixels."""
     images = takes_images(inputs.problem)
     return [int(np.prod(np.shape(X)[:2])) if images else len(X) for X in inputs.Xs]

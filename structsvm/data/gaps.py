@@ -22,7 +22,7 @@ from structsvm.support.arrays import Floats, Ints, largest, largest_of_all
 from structsvm.support.stack import Stack
 
 TOGETHER = 64
-"""Rows that are scaled side by side."""
+"""Number of rows that are scaled side by side."""
 
 
 def has_gaps(X: Floats) -> bool:
@@ -73,7 +73,7 @@ class InMetric:
     """
 
     def __post_init__(self) -> None:
-        """Look at the factor once."""
+        """Find the feature and scale of each column of the factor."""
         P, r = self.factor.shape
         columns, picked = np.nonzero(self.factor)[1], None
         if self.factor.size and np.unique(columns).size == columns.size:
@@ -83,7 +83,7 @@ class InMetric:
         object.__setattr__(self, "picked", picked)
 
     def __call__(self, X: Floats) -> Floats:
-        """The samples in the metric, (T, r)."""
+        """Map samples to the metric, (T, r)."""
         if self.picked is None:
             Z = np.asarray(X @ self.factor)
             if math.isnan(Z.sum()):
@@ -96,7 +96,7 @@ class InMetric:
         return np.asarray((X if feature is None else X.take(feature, axis=1)) * scale)
 
     def of_stack(self, Xs: Stack) -> Stack:
-        """Many samples in the metric, to the last bit as each by itself; they may change."""
+        """Map many samples, bit for bit as each by itself; they may be overwritten."""
         if self.picked is None:
             return Stack.of([self(X) for X in Xs.arrays()])
         feature, scale = self.picked
@@ -110,7 +110,7 @@ class InMetric:
 
 
 def filled(X: Floats, times: Floats | None = None) -> Floats:
-    """Missing values interpolated between samples (at ``times``), for what needs all."""
+    """Interpolate missing values between samples (at ``times``)."""
     if not has_gaps(X):
         return X
     found, at = X.copy(), np.arange(len(X)) if times is None else times

@@ -1,4 +1,4 @@
-"""The time of each sample, as it was recorded: samples are the unit of everything else."""
+"""The time of each sample, as it was recorded."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from structsvm.support.plain import some_of
 from structsvm.support.quiet import without_warnings
 
 REGULAR = 1.5
-"""Times their median, up to which steps are those of regular sampling with some jitter."""
+"""Largest step of regular sampling with some jitter, in medians."""
 UNITS = {"dates": " s", "numbers": ""}
-"""What times are, and in what their steps are told."""
+"""Units of steps by the kind of times."""
 ROUNDED = 1e-6
-"""Of a step: times that differ by less are the same, written or computed in two ways."""
+"""Part of a step by which equal times may differ."""
 SECONDS = 1e7
-"""Numbers from which on, such as 20240105, are dates and no seconds since the start."""
+"""Numbers from here on, such as 20240105, are dates and no seconds since the start."""
 HOUR = 3600.0
-"""By which a clock is put back, in seconds."""
+"""Seconds by which a clock is put back."""
 OF_DAY = re.compile(r"\s*\d{1,2}:\d\d(:\d\d([.,]\d+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
 """A time of a day: hours and minutes, and perhaps seconds."""
 MINUTES = re.compile(r"\s*(\d+):([0-5]\d([.,]\d+)?)\s*")
 """Minutes and seconds, where some seconds of a column have decimals."""
 YEAR_FIRST = re.compile(r"\s*\d{4}")
 DAY_FIRST = re.compile(r"\s*\d{1,2}\.\d{1,2}\.")
-"""Points between day and month, of those who write the day first."""
+"""Points between day and month mean that the day is first."""
 MONTH = re.compile(
     r"(?=.*\d{4}).*\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
 )
@@ -85,7 +85,7 @@ class TimeAxis:
 
     @property
     def title(self) -> str:
-        """The name, and that the values are in UTC where they are, not on a clock ahead of it."""
+        """The name, with a note if the values are in UTC."""
         in_utc = self.offset is not None and not _ahead(self.offset)
         return f"{self.name} (UTC)" if in_utc else self.name
 
@@ -114,7 +114,7 @@ class TimeAxis:
 
     @cached_property
     def _unit(self) -> Any:
-        """The coarsest unit of time in which all dates can be told."""
+        """The coarsest unit of time of all dates."""
         units = ("D", "m", "s", "ms", "us", "ns")
         exact = (u for u in units if (self.values == self.values.astype(f"datetime64[{u}]")).all())
         return next(exact)
@@ -193,7 +193,7 @@ class TimeAxis:
         return stamp.to_datetime64()
 
     def _of_day(self, moment: Any, since: float) -> Any:
-        """A time of day, or seconds since midnight, on the day that is nearer to the samples."""
+        """Return a time of day, or seconds since midnight, on the day nearer to the samples."""
         pandas, first = require("pandas", "files", "reading times"), self.values[0]
         passed = pandas.to_timedelta(since, unit="s")
         if since < 0:
@@ -204,7 +204,7 @@ class TimeAxis:
         return later if later - self.values[-1] < first - found else found
 
     def past_midnight(self) -> TimeAxis:
-        """The times; those of a clock are on days that follow where they pass midnight."""
+        """Return the times, with times of a clock on the next day after each midnight."""
         if not (self.clock and self._holds_dates):
             return self
         steps = np.diff(self.values)
@@ -215,7 +215,6 @@ class TimeAxis:
         return replace(self, values=self.values + days * np.timedelta64(1, "D"))
 
     def at(self, rows: NDArray[np.int64]) -> TimeAxis:
-        """The times of some samples."""
         written = None if self.written is None else tuple(self.written[i] for i in rows.tolist())
         return replace(self, values=self.values[rows], written=written)
 
@@ -255,7 +254,7 @@ class TimeAxis:
 
 
 def put_back(axis: TimeAxis) -> str:
-    """What to say of local times that are an hour back once, as where the clock is put back."""
+    """Return a sentence about local times that are an hour back once, or nothing."""
     usual, back = axis.usual_step, axis.steps[axis.steps <= 0]
     is_local = axis._holds_dates and axis.offset is None and len(axis) > 2
     if not is_local or len(back) != 1 or usual > HOUR * REGULAR:
@@ -269,7 +268,7 @@ def put_back(axis: TimeAxis) -> str:
 
 
 def time_axis(times: Any, n_samples: int) -> TimeAxis:
-    """The times of a recording as users hold them: numbers, dates, or an index of pandas."""
+    """Convert numbers, dates or an index of pandas to a time axis, and check it."""
     if isinstance(times, TimeAxis):
         found = times
     else:
@@ -292,10 +291,7 @@ def time_axis(times: Any, n_samples: int) -> TimeAxis:
 
 
 def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np.intp] | None:
-    """A column of a pandas frame as times, or the rows in which they are missing.
-
-    None for words that are neither numbers nor dates.
-    """
+    """Convert a column of a pandas frame; return the rows without a time, or None for words."""
     pandas = require("pandas", "files", "reading tables")
     if isinstance(column.dtype, pandas.PeriodDtype):
         column = column.dt.start_time  # its numbers are days, or whatever a period is
@@ -337,7 +333,7 @@ def read_times(name: str, column: Any, keep_text: bool) -> TimeAxis | NDArray[np
 
 
 def _offset(column: Any) -> np.timedelta64 | None:
-    """How far the clock of a column is ahead of UTC; NaT if that changes, None without a zone."""
+    """Return the offset of a column from UTC, NaT if it changes, None without a zone."""
     pandas = require("pandas", "files", "reading times")
     if not len(column):
         return None
@@ -353,7 +349,7 @@ def _ahead(offset: np.timedelta64 | None) -> np.timedelta64:
 
 
 def _seconds(text: str, whole: bool) -> float | None:
-    """Minutes and seconds in seconds, None if they are none or, being whole, may be hours."""
+    """Convert minutes and seconds; None if they are none or, being whole, may be hours."""
     found = MINUTES.fullmatch(text)
     if found is None or not (whole or found[3]):
         return None
@@ -361,7 +357,7 @@ def _seconds(text: str, whole: bool) -> float | None:
 
 
 def first_of_no_time(column: Any) -> int:
-    """The first row of a column of words that is neither a number nor a date of its own."""
+    """Return the first row of a column that is neither a number nor a date."""
     pandas = require("pandas", "files", "reading tables")
     with without_warnings(Warning):
         numbers = pandas.to_numeric(column, errors="coerce")
@@ -370,7 +366,7 @@ def first_of_no_time(column: Any) -> int:
 
 
 def _dates(column: Any, texts: Any) -> tuple[Any, bool, bool] | None:
-    """A column as dates in UTC, and whether the day is first, and may not be; None of others."""
+    """Convert to dates in UTC; return also if the day is first, and if that is doubtful."""
     pandas = require("pandas", "files", "reading tables")
     has_points = texts.str.match(DAY_FIRST).all()
     ways: list[dict[str, Any]] = [{}, {"format": "ISO8601"}]  # the latter with or without seconds
@@ -396,7 +392,7 @@ def warn_about_times(
     axes: Sequence[TimeAxis | None],
     learned: Mapping[str, Sequence[float]] | None = None,
 ) -> None:
-    """Warn of recordings that were sampled irregularly or at several rates: samples count alike."""
+    """Warn of recordings that were sampled irregularly or at several rates."""
     known = [(name, axis) for name, axis in zip(names, axes, strict=True) if axis is not None]
     either = [(name, axis) for name, axis in known if axis.is_either]
     if either:
@@ -441,7 +437,7 @@ def warn_about_times(
 
 
 def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float]]:
-    """The shortest and the longest of the usual steps of recordings, by the kind of their times."""
+    """Return the shortest and the longest usual step, by the kind of times."""
     found = {
         kind: [step for axis in axes if axis is not None and (step := _usual(axis, kind))]
         for kind in UNITS
@@ -450,5 +446,5 @@ def usual_steps(axes: Sequence[TimeAxis | None]) -> dict[str, tuple[float, float
 
 
 def _usual(axis: TimeAxis, kind: str) -> float:
-    """The usual step of times of this kind, 0 of others."""
+    """Return the usual step of times of this kind, 0 of others."""
     return axis.usual_step if axis._holds_dates == (kind == "dates") else 0.0

@@ -1,4 +1,4 @@
-"""What is read and cannot be learned from as it is: gaps, labels that are marks, odd columns."""
+"""Treatment of gaps, of labels that mark changes and of odd columns in what was read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOT_BETWEEN = (
     "fill them in, as with the median of their column, or leave out their rows, or columns "
     "(ignore=)"
 )
-"""What to do about missing values of samples in order, and of rows that are in none."""
+"""Advice about missing values: of samples that follow each other, and of other rows."""
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
@@ -48,7 +48,7 @@ def cleaned(
     ask: bool = True,
     learned: tuple[Mapping[str, Sequence[float]], bool] = ({}, False),
 ) -> list[Recording]:
-    """What was read, with labels for states, features that are alike, and without odd columns."""
+    """Return recordings with states, equal features and no odd columns, to learn from."""
     steps, features_are_known = learned
     found = share_features(read_labels_as(recordings, options.labels_are, ask=ask))
     if not features_are_known:
@@ -62,7 +62,7 @@ def cleaned(
 def without_gaps(
     recordings: Sequence[Recording], missing: str = "error", *, in_order: bool = True
 ) -> list[Recording]:
-    """Recordings whose missing values are refused, interpolated or left as they are, NaN."""
+    """Refuse missing values, interpolate them or leave them NaN."""
     refuse_unlisted("missing", missing, MISSING)
     return [
         one if np.isfinite(one.X).all() else _without_gaps(one, missing, in_order)
@@ -104,7 +104,7 @@ def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recordi
 def read_labels_as(
     recordings: Sequence[Recording], labels_are: str | None, *, ask: bool = True
 ) -> list[Recording]:
-    """The recordings with a label for each sample, whatever their labels said."""
+    """Convert labels that mark changes to labels of segments; refuse those that may mark them."""
     refuse_unlisted("labels_are", labels_are, (None, "states", "changes"))
     if labels_are == "changes":
         return [_from_marks(recording) for recording in recordings]
@@ -125,7 +125,6 @@ def looks_like_changes(recordings: Sequence[Recording]) -> bool:
 
 
 def _from_marks(recording: Recording) -> Recording:
-    """The recording with the numbers of its segments."""
     if recording.y is None:
         return recording
     marks = marks_of(recording.y)
@@ -140,7 +139,7 @@ def _from_marks(recording: Recording) -> Recording:
 
 
 def warn_about_spellings(recordings: Sequence[Recording]) -> None:
-    """Warn of labels that are the same word, written in several ways."""
+    """Warn of one word that is written in several ways as a label."""
     written: dict[str, dict[str, str]] = {}
     for one in recordings:
         for label in dict.fromkeys(() if one.y is None else one.y.tolist()):
@@ -162,7 +161,7 @@ def warn_about_spellings(recordings: Sequence[Recording]) -> None:
 def without_odd_columns(
     recordings: Sequence[Recording], named: Sequence[str] = ()
 ) -> list[Recording]:
-    """The recordings without columns that only count, unless they were named."""
+    """Leave out columns that only count, unless they were named; warn of identifiers and times."""
     if named:
         return list(recordings)
     recordings = list(without_counting(recordings, None))
@@ -185,7 +184,7 @@ def without_odd_columns(
 
 
 def _is_doubtful(name: str, column: Floats) -> bool:
-    """Whether a feature looks like time, an identifier or what predictions add to a table."""
+    """Return whether a feature looks like time, an identifier or an earlier prediction."""
     steps = np.diff(column)  # a step that is switched on once does not rise in most rows
     if (steps >= 0).all() and 2 * np.count_nonzero(steps) > steps.size:
         return True

@@ -1,4 +1,4 @@
-"""Labelled recordings in files: where they are, what they are called, that they fit together."""
+"""Reading of recordings from files and folders, and writing of .npz files."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from structsvm.support.progress import stage
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 ABOUT_TIME = ("name", "written", "lasting", "day_first", "is_either", "clock", "offset")
-"""What a file says of its times besides the values."""
+"""Fields of a time axis that a file stores besides the values."""
 TABLES = (".npz", ".parquet", *TEXT_KINDS, *EXCEL)  # kinds that are read; texts may be compressed
 KINDS = (*TABLES, *MEDIA)
-"""And sound and moving pictures, where they are named, or where a folder holds no tables."""
+"""Kinds of files; sound and films of a folder are read if it holds no tables."""
 PROSE = ".txt"
-"""Read where it is named, or where a folder holds nothing else: it may be a text for people."""
+"""A kind that is read if it is named, or alone in its folder: it may be a text for people."""
 OTHER_TABLES = (".xls", ".ods", ".feather", ".arrow", ".npy", *COMPRESSIONS)
 """Kinds that may well hold recordings, but are not read."""
 PREDICTIONS = ("_segments", "_clusters")
-"""What the name of a table of predictions adds to that of what it was made from."""
+"""Ends of the names of tables of predictions."""
 UNSEEN = (".", "~$")
-"""How the names of files begin that people do not see: hidden ones, and those of open workbooks."""
+"""Beginnings of the names of hidden files, and of open workbooks."""
 INDEX = "index.csv"  # a table of contents rather than a recording, when other files lie beside it
 
 logger = logging.getLogger("structsvm")
@@ -94,7 +94,7 @@ def read_npz(
 
 
 def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDArray[Any] | None:
-    """One label per sample, from ``y`` or from ``bkps``; DataError where the two contradict."""
+    """Read one label per sample, from ``y`` or ``bkps``; refuse two that contradict each other."""
     T, segments = len(arrays["X"]), None
     if "bkps" in arrays:
         ends = arrays["bkps"]
@@ -125,7 +125,7 @@ def _labels(path: Path, arrays: Mapping[str, Any], options: FileOptions) -> NDAr
 
 
 def _times(path: Path, arrays: Mapping[str, Any], n_samples: int) -> TimeAxis | None:
-    """The times that :func:`write_recording` stores, or times alone; a warning if they are none."""
+    """Read times; warn, and return None, if they are none."""
     if "time" not in arrays:
         return None
     try:
@@ -196,9 +196,9 @@ class Found:
 
     files: tuple[Path, ...]
     names: tuple[str, ...]
-    """As short as tells them apart: ``walk``, or ``anna/walk`` when there is a second ``walk``."""
+    """Short names that differ: ``walk``, or ``anna/walk`` if there is a second ``walk``."""
     skipped: tuple[Path, ...]
-    """What else lies beside them, such as predictions: ``walk_segments`` of ``walk``."""
+    """Other files beside them, such as predictions."""
 
 
 def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
@@ -254,7 +254,6 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
 def read_files(
     found: Found, options: FileOptions = USUAL, wanted: Sequence[str] = ()
 ) -> list[Recording]:
-    """The recordings of some files, as they are there."""
     files = list(zip(found.files, found.names, strict=True))
     return [
         replace(one, name=f"{name}/{one.name}") if len(several) > 1 < len(files) else one
@@ -265,7 +264,7 @@ def read_files(
 
 
 def formats_in_words(recordings: Iterable[Recording]) -> list[str]:
-    """How text was read where it is not written as usual, and which files were."""
+    """Return sentences about files of text that are written in an unusual way."""
     files: dict[str, dict[str, None]] = {}
     for recording in recordings:
         words = str(recording.origin.format or "") if recording.origin is not None else ""
@@ -298,7 +297,7 @@ def find_recordings(paths: Paths, *, labels: str | PathLike[str] | None = None) 
 
 
 def predictions_among(files: Iterable[Path]) -> list[Path]:
-    """The tables of predictions that lie beside what they were made from, as their names say."""
+    """Return the tables that are called like predictions for a file beside them."""
     stems = {path: stem_of(path) for path in files}
     there = set(stems.values())
     return [
@@ -475,7 +474,7 @@ def _checked(path: Path) -> Path:
 
 
 def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
-    """The recordings of a folder, by name, and its other files."""
+    """Return the recordings of a folder, by name, and its other files."""
     inside = sorted(path for path in folder.iterdir() if not path.name.startswith(UNSEEN))
     files = [path for path in inside if path.is_file() and path.resolve() not in apart]
     chosen = [path for path in files if kind_of(path) in TABLES and kind_of(path) != PROSE]
@@ -503,7 +502,7 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _names(files: Sequence[Path]) -> tuple[str, ...]:
-    """The shortest ends of the paths that tell them apart, without suffix if that suffices."""
+    """Return the shortest ends of the paths that differ, without suffix if possible."""
     bare = [path.with_name(stem_of(path)) for path in files]
     if len(set(bare)) < len(bare):
         bare = list(files)

@@ -18,7 +18,7 @@ IMAGE_FOLDERS = ("img", "image", "images")
 MASK_FOLDERS = ("mask", "masks", "label", "labels")
 MASK = "_mask"  # what the name of a label map may add to that of its image
 OVERLAY = "_overlay"
-"""What the name of an image with its parts drawn on it adds to that of the image."""
+"""End of the name of an image with its parts drawn on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,18 +132,17 @@ def images_and_labels(
 
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
-    """The image files of a path, and the folder of their label maps if it lies beside them."""
+    """Return the image files of a path, and a folder of label maps beside them."""
     if not os.path.exists(path):  # nor has one a name that is too long
         raise DataError(f"{path}: no such file or folder")
     if path.is_file() and path.suffix.lower() in KINDS:
         return [path], None
-    inside = {entry.name.lower(): entry for entry in path.iterdir()} if path.is_dir() else {}
-    images, masks = (
-        next((inside[name] for name in names if name in inside and inside[name].is_dir()), None)
-        for names in (IMAGE_FOLDERS, MASK_FOLDERS)
-    )
-    for entries in (inside.values(), [] if images is None else images.iterdir()):
-        files = {one for one in entries if one.is_file() and one.suffix.lower() in KINDS}
+    entries = list(path.iterdir()) if path.is_dir() else []
+    inside = {entry.name.lower(): entry for entry in entries if entry.is_dir()}
+    images = next((inside[name] for name in IMAGE_FOLDERS if name in inside), None)
+    masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
+    for some in (entries, [] if images is None else list(images.iterdir())):
+        files = {one for one in some if one.is_file() and one.suffix.lower() in KINDS}
         files -= {one for one in files if one.name.startswith(".")}
         if files:
             return sorted(files.difference(made_of_images(files))), masks
@@ -151,7 +150,7 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:
-    """Label maps and overlays that lie beside their image, as their names say."""
+    """Return the label maps and overlays that lie beside their image."""
     files = list(files)
     stems = {path.stem for path in files if path.suffix.lower() in KINDS}
     return [

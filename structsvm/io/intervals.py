@@ -1,4 +1,4 @@
-"""Labels of stretches of time, as labelling tools write them: to labels of samples and back."""
+"""Conversion of labels of stretches of time to labels of samples and back."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def labels_of(
 def _placed(
     intervals: Sequence[Interval], axis: TimeAxis, outside: str | None, where: str = ""
 ) -> NDArray[Any]:
-    """The label of each sample, None where it is in no interval."""
+    """Return the label of each sample, None outside the intervals; warn of those elsewhere."""
     labels = np.full(len(axis), None, dtype=object)
     misplaced = []
     for interval in intervals:
@@ -107,7 +107,7 @@ def _placed(
 
 
 def _blurred(labels: NDArray[Any], axis: TimeAxis, tolerance: float) -> list[Region]:
-    """Forget the labels near to changes; regions say how many changes are among these samples."""
+    """Remove the labels near changes, and return regions with the number of changes there."""
     regions: list[Region] = []
     is_date = axis.values.dtype.kind == "M"
     far: Any = np.timedelta64(round(tolerance * 1e9), "ns") if is_date else tolerance
@@ -272,7 +272,7 @@ def write_intervals(
 
 
 def _task(name: str, intervals: Sequence[Interval], predictions: bool) -> dict[str, Any]:
-    """A task of Label Studio: from_name and to_name are those of its template."""
+    """Return a task of Label Studio, with the from_name and to_name of its template."""
     result = [
         {
             "id": f"{name}-{k}",
@@ -358,7 +358,6 @@ def with_labels(
 
 
 def label_files(path: Path) -> list[Path]:
-    """The file, or those of a folder."""
     if not os.path.isdir(path):
         return [path]
     return [file for file in sorted(path.iterdir()) if file.suffix.lower() in LABEL_KINDS]
@@ -367,7 +366,7 @@ def label_files(path: Path) -> list[Path]:
 def _called(
     recordings: Sequence[Recording], marks: Mapping[str, list[Interval]], path: Path
 ) -> list[str]:
-    """What each recording is called in the files of labels."""
+    """Return the name of each recording in the files of labels."""
     of_each: list[str] = []
     for recording in recordings:
         stem = spelled(printable(Path(recording.source or "").stem))
@@ -400,7 +399,7 @@ def _called(
 def _labels(
     recording: Recording, marks: list[Interval], where: str, *, blanks: bool, outside: str | None
 ) -> NDArray[Any]:
-    """A label for each sample: names where there are stretches, else numbers of segments."""
+    """Return names of stretches, or numbers of segments between points, (T,)."""
     axis = recording.time
     if axis is None:
         axis = TimeAxis("sample", np.arange(len(recording.X)))
@@ -428,7 +427,7 @@ def _labels(
 
 
 def _segments(changes: Sequence[Any], axis: TimeAxis) -> NDArray[np.int64]:
-    """The number of the segment of each sample; changes within one sample are one."""
+    """Return the number of the segment of each sample, (T,)."""
     begins = [axis.sample_at(change) for change in changes]
     for change, t in zip(changes, begins, strict=True):
         if not 0 < t < len(axis):

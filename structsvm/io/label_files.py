@@ -1,4 +1,4 @@
-"""Files of labels, whatever wrote them, as rows: from when to when, what, of which, and whose.
+"""Reading of labels from the files of labelling tools.
 
 One format is one function from a file to rows; :data:`FORMATS` is the table of them.
 """
@@ -33,7 +33,7 @@ WHOSE = {
     "subject": ("subject", "participant", "individual"),
     "annotator": ("annotator", "rater", "coder", "observer", "labeler", "labeller"),
 }
-"""Whose labels may be several in one file, and what columns that say it are called."""
+"""Columns that say whose the labels of a row are, by what is chosen."""
 COLUMNS = [
     dict(zip(("recording", "label", "start", "end"), names, strict=True))
     for names in (
@@ -48,23 +48,23 @@ COLUMNS = [
         ("recording", "label", "start", "end"),
     )
 ]
-"""Names of columns; a duration is added to the start."""
+"""Names of columns in tables of labelling tools."""
 CHANGES = ("change", "change_time", "time")  # names of the column of a table of change times
 STATUS = ("Behavior type", "Status")
 """The column of BORIS's tabular events that says whether a state starts or stops there: from
 version 8 on, and before."""
 OF_ELAN = ("Begin Time", "End Time", "Duration", "Tier", "Participant", "File Path", "File Name")
-"""How the columns of ELAN's text begin that are no tiers."""
+"""Beginnings of the columns of ELAN's text that are no tiers."""
 OF_BORIS = {"Time", "Behavior", "Status"}
-"""Columns of a table of BORIS, before which lines on the observation stand."""
+"""Columns of a table of BORIS below lines on the observation."""
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+.*|\d+:\d\d(:\d\d)?([.,]\d+)?")
-"""A date, or a time of a day, whatever the order of its numbers: the recording knows."""
+"""A date, whatever the order of its numbers, or a time of a day."""
 CLOCK = re.compile(r"\d+:\d\d:\d\d[.,]\d+")
-"""A time as ELAN writes it beside the one in seconds, and subtitles do."""
+"""A time as ELAN and subtitles write it."""
 STRETCHES = ("timeserieslabels", "labels")
 """The types of labels of time series and of sound in Label Studio."""
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
-"""What Label Studio puts before the names of files that are uploaded to it."""
+"""Prefix of the names of files that were uploaded to Label Studio."""
 PRAAT = re.compile(r'"((?:[^"]|"")*)"|(?<![\w\[.])(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w\].])')
 """The texts and numbers of a TextGrid, long or short, without the numbers of its items."""
 
@@ -89,27 +89,25 @@ class Interval:
 
 @dataclass(frozen=True)
 class Row:
-    """A stretch of time and whose label it has; a point where it ends as it starts."""
+    """A labelled stretch of time, or a point, in a file."""
 
     start: Any
-    """None in the only row of a recording without labels."""
+    """None in a row that only names its recording."""
     end: Any
     label: str
     recording: str | None = None
-    """None where the file is of one, and called as it is."""
+    """None for the name of the file."""
     who: Mapping[str, str] = field(default_factory=dict)
-    """Of which tier, subject or annotator it is, as far as that is said."""
+    """Its tier, subject and annotator, if known."""
     is_guess: bool = False
     """Whether a model predicted it."""
 
 
 @dataclass(frozen=True)
 class LabelFile:
-    """A file of labels."""
-
     path: Path
     columns: Mapping[str, str]
-    """The names of columns that were given."""
+    """Names of columns, in place of the usual ones."""
 
     @property
     def kind(self) -> str:
@@ -126,7 +124,7 @@ class LabelFile:
 
     @cached_property
     def table(self) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-        """The header, after lines of BORIS on the observation; the line and cells of each row."""
+        """The header of a table, and the line and cells of each row."""
         heads = (set(re.split("[\t,;]", line.strip())) for line in self.text.splitlines())
         before = next((k for k, names in enumerate(heads) if OF_BORIS <= names), 0)
         options = FileOptions(skip_lines=range(1, before + 1))
@@ -143,7 +141,7 @@ class LabelFile:
         return self.table[1]
 
     def time(self, line: int, text: str, column: str = "") -> float | str:
-        """A time in seconds, in the form that it has or that its column says; or a date."""
+        """Return a time as a number in seconds, or a date as text."""
         text = text.strip()
         if CLOCK.fullmatch(text) and column:
             return _seconds(text)
@@ -170,7 +168,7 @@ def read_rows(
     *,
     alone: bool = True,
 ) -> dict[str, list[Interval]]:
-    """The stretches of one tier, subject and annotator for each recording, by its name."""
+    """Read the intervals of each recording, of one tier, subject and annotator."""
     file = LabelFile(path, columns)
     own_name, found = printable(path.stem), dict[str, list[Interval]]()
     called = "table"
@@ -199,7 +197,7 @@ def read_rows(
 def _chosen(
     path: Path, rows: Sequence[Row], who: Mapping[str, str | None], alone: bool
 ) -> list[Row]:
-    """The rows of one tier, subject and annotator; DataError where there are several to choose."""
+    """Select one tier, subject and annotator; refuse several that were not chosen from."""
     wanted = who.get("annotator")
     left = [row for row in rows if not row.is_guess or row.who.get("annotator") == wanted]
     left = [row for row in left if row.start is not None]
@@ -220,7 +218,7 @@ def _chosen(
 
 
 def name_of(called: str) -> str:
-    """The name of a recording that may be called by a path; a number after a point is no kind."""
+    """Return the stem of a path, whose suffix is no number."""
     path = PurePosixPath(called)
     return path.name if path.suffix[1:].isdigit() else path.stem
 
@@ -228,7 +226,7 @@ def name_of(called: str) -> str:
 def read_regions(
     path: str | PathLike[str], times: Mapping[str, TimeAxis | None] | None = None
 ) -> dict[str, list[Region]]:
-    """Read a table of regions, by the names of their recordings, of which times may be known."""
+    """Read a table of regions by recording; times convert moments to samples."""
     found: dict[str, list[Region]] = {}
     file = LabelFile(Path(path), {})
     in_time = bool({"start_time", "end_time"} & set(file.header))
@@ -289,7 +287,7 @@ def _of_label_studio(file: LabelFile) -> Iterator[Row]:
 def _of_result(
     path: Path, result: Sequence[Any], name: str, who: str, *, is_guess: bool
 ) -> Iterator[Row]:
-    """The stretches of an annotation; what says something else, such as choices, is left out."""
+    """Return the stretches of an annotation, without choices and the like."""
     for one in result:
         kind, value = one.get("type"), one["value"]
         if kind in STRETCHES:
@@ -303,7 +301,7 @@ def _of_result(
 
 
 def _task_names(tasks: Sequence[Any]) -> list[str]:
-    """The names of the files that tasks are about, as they were before they were uploaded."""
+    """Return the names of the files of tasks, as they were before uploading."""
     whole, before = [], []
     for task in tasks:
         texts = [value for value in task.get("data", {}).values() if isinstance(value, str)]
@@ -314,7 +312,7 @@ def _task_names(tasks: Sequence[Any]) -> list[str]:
 
 
 def _of_boris(file: LabelFile) -> Iterator[Row]:
-    """A project of BORIS: events of observations, in which states start and stop in turn."""
+    """Read a project of BORIS, in which states start and stop in turn."""
     project = json.loads(file.text)
     points = {
         one["code"]
@@ -337,7 +335,7 @@ def _are_events(file: LabelFile) -> bool:
 
 
 def _of_events(file: LabelFile) -> Iterator[Row]:
-    """BORIS's tabular events: rows in which a behaviour of a subject starts, and stops."""
+    """Read the tabular events of BORIS: rows in which a behaviour starts or stops."""
     status = next(column for column in STATUS if column in file.header)
     of_all = re.search(r"^Observation id[\t,;]([^\t,;\n]*)", file.text)
     events: dict[str | None, list[Any]] = {}
@@ -351,7 +349,7 @@ def _of_events(file: LabelFile) -> Iterator[Row]:
 
 
 def _paired(path: Path, name: str | None, events: Sequence[tuple[Any, str, str, str]]) -> list[Row]:
-    """Stretches of the times, subjects, behaviours and kinds of events of one recording."""
+    """Pair events (time, subject, behaviour, kind) of one recording to stretches."""
     found, open_ones = [], {}
     for at, subject, behavior, kind in events:
         which, who = (subject, behavior), {"subject": subject}
@@ -370,7 +368,7 @@ def _paired(path: Path, name: str | None, events: Sequence[tuple[Any, str, str, 
 
 
 def _of_eaf(file: LabelFile) -> Iterator[Row]:
-    """A document of ELAN; annotations of annotations have the times of these."""
+    """Read a document of ELAN; annotations of annotations have the times of these."""
     root = ElementTree.fromstring(file.text.encode())
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
     spans: dict[str | None, tuple[float, float]] = {}
@@ -389,7 +387,7 @@ def _of_eaf(file: LabelFile) -> Iterator[Row]:
 
 
 def _of_textgrid(file: LabelFile) -> Iterator[Row]:
-    """A TextGrid of Praat, long or short: tiers of stretches, or of points."""
+    """Read a TextGrid of Praat, long or short, with tiers of stretches or points."""
     values = iter(
         found[1] if found[2] is None else float(found[2]) for found in PRAAT.finditer(file.text)
     )
@@ -419,7 +417,7 @@ def _is_track(file: LabelFile) -> bool:
 
 
 def _of_audacity(file: LabelFile) -> Iterator[Row]:
-    """A label track; lines that begin with a backslash hold frequencies."""
+    """Read a label track; lines that begin with a backslash hold frequencies."""
     for number, line in enumerate(file.text.splitlines(), start=1):
         if line.strip() and not line.startswith("\\"):
             start, end, label = [*line.split("\t", 2), "", ""][:3]
@@ -439,7 +437,7 @@ def _is_plain_elan(file: LabelFile) -> bool:
 
 
 def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
-    """ELAN's text without a header: tier, participant, times, duration, annotation."""
+    """Read ELAN's text without a header: tier, participant, times, duration, annotation."""
     for parts in _elan_lines(file):
         clocks = [k for k, part in enumerate(parts) if CLOCK.fullmatch(part)]
         who = dict(zip(("tier", "subject"), parts[: clocks[0]], strict=False))
@@ -448,7 +446,7 @@ def _of_plain_elan(file: LabelFile) -> Iterator[Row]:
 
 
 def _of_table(file: LabelFile) -> Iterator[Row]:
-    """Stretches, or changes, in a table with one of the known headers, or with named columns."""
+    """Read stretches or changes from a table with known or named columns."""
     header = file.header
     if not file.columns and file.kind in TABLES and "start" not in header:
         for column in (name for name in CHANGES if name in header):
@@ -509,5 +507,4 @@ FORMATS: tuple[
     ("text of ELAN", _is_plain_elan, _of_plain_elan),
     ("events of BORIS", _are_events, _of_events),
 )
-"""What a format is called, which files are of it, and its rows; anything else is a table with a
-header."""
+"""Name, test and reader of each format; any other file is a table with a header."""

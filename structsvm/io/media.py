@@ -65,7 +65,7 @@ LOUDEST = 1e4  # sound is within -1 and 1, but for floating point numbers that o
 GAP = 0.25  # seconds without sound between time stamps that are silence, and no jitter
 UNEVEN = 2  # seconds by which streams may differ in length before a warning says so
 EXACT = ("matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2", "avi", "wav", "flac")
-"""Formats whose files say how long they are, and do not guess."""
+"""Formats whose files have an exact length."""
 
 
 def read_media(
@@ -126,7 +126,7 @@ def read_media(
 def read_streams(
     path: Path, name: str, stream: str | None = None, wanted: Sequence[str] = ()
 ) -> Recording:
-    """As :func:`read_media`; only the streams that the features ``wanted`` are of, if known."""
+    """Read a file as :func:`read_media`, or only the streams with the features ``wanted``."""
     refuse_unlisted("stream", stream, (None, "audio", "video", "both"))
     asked = ["audio", "video"] if stream in (None, "both") else [str(stream)]
     if wanted and set(wanted) <= {*SOUND, *PICTURE}:
@@ -146,7 +146,7 @@ def read_streams(
 
 
 def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list[Floats]]:
-    """A row for each second of each stream, decoded in one pass."""
+    """Decode the streams in one pass, to a row for each second."""
     av = require("av", "media", "reading sound and pictures")
     forgiving = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
     found: dict[str, _Sound | _Pictures] = {}
@@ -190,7 +190,7 @@ def _described(path: Path, asked: Sequence[str], needed: bool) -> dict[str, list
 
 
 def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> dict[str, Any]:
-    """The first stream of each kind that is asked for; all of them must be there if ``needed``."""
+    """Return the first stream of each kind, all of which must exist if ``needed``."""
     cover = require("av.stream", "media", "reading sound and pictures").Disposition.attached_pic
     there: dict[str, Any] = {}
     for kind in FEATURES:
@@ -208,7 +208,7 @@ def _streams(path: Path, container: Any, asked: Sequence[str], needed: bool) -> 
 
 
 class _Sound:
-    """Describes each second of sound; what is missing between time stamps is silence."""
+    """Features of each second of sound; gaps between time stamps are silence."""
 
     def __init__(self, av: Any) -> None:
         self.rows: list[Floats] = []
@@ -241,14 +241,14 @@ class _Sound:
 
 
 class _Pictures:
-    """Describes up to :data:`PICTURES` pictures of each second; one without any is as the last."""
+    """Mean features of up to :data:`PICTURES` pictures a second; a second without any repeats."""
 
     def __init__(self, av: Any) -> None:
         self.rows: list[Floats] = []
         self._last = 0.0
         self._part = -1
         self._seconds: dict[int, tuple[Floats, int]] = {}
-        """The sum of what its pictures are described by, and how many they are."""
+        """The sum of the features of the pictures of each second, and their number."""
 
     def take(self, frame: Any, at: float | None) -> None:
         """Add a picture that appears ``at`` seconds."""
@@ -304,7 +304,7 @@ def _mel_filters() -> Floats:
 
 @cache
 def _chroma_filters() -> Floats:
-    """Of each bin of a spectrum, how much it belongs to each pitch class: (12, WINDOW / 2 + 1)."""
+    """Weights of the bins of a spectrum in each pitch class, (12, WINDOW / 2 + 1)."""
     frequencies = rfftfreq(WINDOW, 1 / RATE)[1:]
     semitones = 12 * np.log2(frequencies / (440.0 / 16))  # above an A
     semitones = np.concatenate([[semitones[0] - 18.0], semitones])
@@ -337,7 +337,7 @@ def describe_picture(pixels: Pixels) -> Floats:
 
 @cache
 def _filters() -> NDArray[np.complex64]:
-    """Transforms of the filters, which have no answer to a flat picture: (12, SIZE, SIZE)."""
+    """Fourier transforms of Gabor filters without a mean, (12, SIZE, SIZE)."""
     filters = require("skimage.filters", "media", "describing pictures")
     found = []
     for frequency in SCALES.values():

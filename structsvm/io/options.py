@@ -1,4 +1,4 @@
-"""How files are read: one object from the caller to every reader."""
+"""Options of reading files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from structsvm.support.checks import is_whole
 
 SPACES = r"\s+"  # what separates columns that stand below each other; pandas reads it so
 TYPED = {"tab": "\t", "\\t": "\t", "space": SPACES, "spaces": SPACES, " ": SPACES}
-"""Separators as they may be typed."""
+"""Names of separators."""
 SEQUENCES = ("missing_labels", "features", "ignore", "skip_lines")
 
 
@@ -61,7 +61,7 @@ class FileOptions:
     decimal: str | None = None
     """"." or "," in numbers of text."""
     encoding: str | None = None
-    """Of text."""
+    """Encoding of text."""
     skip_lines: Sequence[int] = ()
     """Lines of text files and sheets that are left out, counted from 1: a title above the header,
     or units below it. Comments, which begin with ``#``, are left out anyway."""
@@ -77,7 +77,6 @@ class FileOptions:
     """Whether rows follow each other in time, so that values can be put between them."""
 
     def __post_init__(self) -> None:
-        """Refuse what no file can have."""
         for name in SEQUENCES:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         separator = self.separator and TYPED.get(self.separator, self.separator)
@@ -95,11 +94,10 @@ class FileOptions:
 
     @property
     def roles(self) -> tuple[str | None, ...]:
-        """The columns that are no features."""
         return self.label_column, self.time_column, self.chunk_column, self.recording_column
 
     def chosen(self, path: Path, there: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
-        """The features among the columns that are nothing else; ``wanted`` are enough.
+        """Choose among the columns without a role; the features ``wanted`` are enough.
 
         Raises
         ------

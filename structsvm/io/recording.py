@@ -32,7 +32,7 @@ class Origin:
     """Lines that were left out because the options said so."""
 
     def place(self, start: int, end: int | None = None) -> str:
-        """Samples start, ..., end - 1, or one, as rows and lines of the table."""
+        """Return words for samples ``start, ..., end - 1`` as rows and lines of the table."""
         first, last = int(self.rows[start]), int(self.rows[start if end is None else end - 1])
         rows, lines = f"row {first}", f"line {self.line(first)}"
         if first != last:
@@ -41,7 +41,6 @@ class Origin:
         return rows if self.lines is None else f"{rows} ({lines})"
 
     def line(self, row: int) -> int:
-        """The line of a row."""
         return row + 2 if self.lines is None else int(self.lines[row])
 
 
@@ -77,11 +76,11 @@ class Recording:
 
     @property
     def where(self) -> str:
-        """What messages call the recording: its file, or its name if it has none."""
+        """Name of the recording in messages: its file, if it has one."""
         return self.name if self.source is None else self.source
 
     def place(self, start: int, end: int | None = None) -> str:
-        """Samples start, ..., end - 1, or one, in the words of messages."""
+        """Return words for samples ``start, ..., end - 1``, or for one."""
         rows = Origin(Path(), np.arange(len(self.X))) if self.origin is None else self.origin
         return rows.place(start, end)
 
@@ -127,7 +126,7 @@ class Recording:
 
 
 def share_features(recordings: Sequence[Recording]) -> list[Recording]:
-    """The recordings with the features of the first, in its order; DataError if one has others."""
+    """Order the features of all recordings as those of the first."""
     return [
         recording.with_features(recordings[0].features, recordings[0].where)
         for recording in recordings
@@ -161,17 +160,16 @@ def arrays_and_labels(
 
 
 def repeated_in(names: Sequence[str]) -> list[str]:
-    """The names that occur more than once, sorted."""
     return sorted(name for name, n in Counter(names).items() if n > 1)
 
 
 def spelled(name: str) -> str:
-    """A name in one spelling: files of a Mac have ü as a u with two dots, tables as one letter."""
+    """Normalize a name: files of a Mac have ü as a u with two dots, tables as one letter."""
     return unicodedata.normalize("NFC", name)
 
 
 def listed(names: Sequence[str], limit: int = 12) -> str:
-    """Names in quotes, as many as a message can hold."""
+    """Return names in quotes, as many as a message can hold."""
     if not names:
         return "nothing"
     shown = ", ".join(repr(name) for name in names[:limit])

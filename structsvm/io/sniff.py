@@ -1,6 +1,6 @@
-"""How the table in a text file is written: packing, encoding, comments, separator, decimal mark.
+"""Detection of packing, encoding, comments, separator and decimal mark of a text file.
 
-This is the only place that guesses it; pandas reads what was found out.
+This is the only place that guesses them; pandas reads the table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""First bytes that tell an encoding."""
+"""First bytes of text in some encodings."""
 OF_A_MAC = "__MACOSX/"  # the folder that a Mac puts into every archive, beside the files
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
@@ -58,10 +58,10 @@ class TextFormat:
     decimal: str = "."
     encoding: str = "utf-8"
     comments: tuple[int, ...] = ()
-    """The lines that are no rows because they begin with ``#``, counted from 1."""
+    """Lines that begin with ``#`` and are no rows, counted from 1."""
 
     def __str__(self) -> str:
-        """In words; nothing where it is as usual."""
+        """Return the unusual parts in words."""
         lines = some_of(list(map(str, self.comments)))
         said = {
             f"{self.between} between columns": self.separator != ",",
@@ -73,11 +73,10 @@ class TextFormat:
 
     @property
     def between(self) -> str:
-        """What separates columns, in words."""
         return CALLED.get(self.separator, repr(self.separator))
 
     def rows(self, text: str) -> Iterator[tuple[int, list[str]]]:
-        """The rows of a text that are not blank: the number of their last line, and their cells."""
+        """Yield the number of the last line, and the cells, of each row that is not blank."""
         if self.separator == SPACES:
             for number, line in enumerate(text.splitlines(), 1):
                 if line.strip():
@@ -97,13 +96,13 @@ def kind_of(path: Path) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """The name of a file without what tells its kind."""
+    """Return the name of a file without suffixes of its kind."""
     stem = path.stem
     return Path(stem).stem if path.suffix.lower() in COMPRESSIONS else stem
 
 
 def read_text(path: Path, options: FileOptions = USUAL) -> tuple[str, TextFormat]:
-    """The text of a file, blank in the lines that are no rows, and how its table is written."""
+    """Read a text, with blank lines for those that are no rows, and find its format."""
     text, encoding = decoded(path, _content(path, options.max_bytes), options.encoding)
     lines = ["" if k in options.skip_lines else line for k, line in enumerate(text.split("\n"), 1)]
     if OF_EXCEL.fullmatch(lines[0]):
@@ -125,7 +124,7 @@ def read_text(path: Path, options: FileOptions = USUAL) -> tuple[str, TextFormat
 
 
 def _blank_comments_above(lines: list[str], options: FileOptions) -> list[int]:
-    """Blank the comments before the header, unless the last is the header; the lines that were."""
+    """Blank the comments above the header, which the last of them may be; return their lines."""
     first = next((k for k, one in enumerate(lines) if one and not one.startswith(COMMENT)), 0)
     above = [k for k in range(first) if lines[k]]
     if not above:
@@ -141,7 +140,7 @@ def _blank_comments_above(lines: list[str], options: FileOptions) -> list[int]:
 
 
 def _content(path: Path, max_bytes: int | None) -> bytes:
-    """The bytes of a file, unpacked; no more of them than are allowed."""
+    """Read the bytes of a file, unpacked, up to the limit."""
     suffix, size = path.suffix.lower(), path.stat().st_size
     if suffix == ".zip":
         with zipfile.ZipFile(path) as archive:
@@ -163,10 +162,7 @@ def _content(path: Path, max_bytes: int | None) -> bytes:
 
 
 def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, str]:
-    """The text with plain ends of lines, and its encoding: the one that was typed, or was found.
-
-    That is the one that the first bytes mark, UTF-8, or Western.
-    """
+    """Decode a text, with plain ends of lines; return also the encoding."""
     marked = next((name for mark, name in MARKS.items() if content.startswith(mark)), None)
     # five bytes are no letter in cp1252
     known = typed or marked
@@ -183,7 +179,6 @@ def decoded(path: Path, content: bytes, typed: str | None = None) -> tuple[str, 
 
 
 def _head(text: str, separator: str) -> list[list[str]]:
-    """The first rows, the header among them."""
     try:
         return [row for _, row in islice(TextFormat(separator).rows(text[:CHUNK]), ROWS)]
     except csv.Error:  # a quoted text that does not end
@@ -191,7 +186,7 @@ def _head(text: str, separator: str) -> list[list[str]]:
 
 
 def separator_in(text: str, decimal: str | None = None) -> str:
-    """The one that takes the header apart into most columns, and the rows into as many."""
+    """Return the separator that gives the header, and the rows, most columns."""
     lines = text[:CHUNK].splitlines()[1:ROWS]
     best, most = ";" if any(map(COMMA_NUMBER.fullmatch, lines)) else ",", 1
     for separator in SEPARATORS:
@@ -206,7 +201,7 @@ def separator_in(text: str, decimal: str | None = None) -> str:
 
 
 def decimal_of(text: str, separator: str) -> str:
-    """The decimal mark: a comma, if there are numbers with one and none with a point."""
+    """Return a comma if there are numbers with one and none with a point."""
     values = [value for row in _head(text, separator)[1:] for value in row]
     has_point = any(map(POINT_NUMBER.fullmatch, values))
     return "," if not has_point and any(map(COMMA_NUMBER.fullmatch, values)) else "."
@@ -215,7 +210,7 @@ def decimal_of(text: str, separator: str) -> str:
 def refuse_thousands(
     path: Path, rows: Iterable[Sequence[str]], written: TextFormat, option: str = ""
 ) -> None:
-    """Refuse a column in which just what is above a thousand has a mark, before three digits."""
+    """Refuse a column in which only numbers from 1000 on have a mark, before three digits."""
     mark = written.decimal
     if mark == "." and written.separator != ";":
         return

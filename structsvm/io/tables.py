@@ -1,4 +1,4 @@
-"""Tables to recordings; every complaint names the file, the row and the column."""
+"""Conversion of tables to recordings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TEXT_EXAMPLES = 3  # columns of text that a message names with the option that l
 def read_frame(
     path: Path, options: FileOptions = USUAL, *, as_text: bool = False
 ) -> tuple[Any, Origin]:
-    """The pandas frame of a file, with its cells as they are written if ``as_text``."""
+    """Read a table as a pandas frame, with its cells as they are written if ``as_text``."""
     kind = kind_of(path)
     pandas = require("pandas", "files", f"reading {kind} files")
     try:
@@ -66,7 +66,7 @@ def read_frame(
 
 
 def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
-    """The first sheet, without empty rows at its ends."""
+    """Read the first sheet, without empty rows at its ends."""
     pandas = require("pandas", "files", "reading .xlsx files")
     require("openpyxl", "excel", "reading .xlsx files")
     with zipfile.ZipFile(path) as archive:
@@ -91,7 +91,7 @@ def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Ori
 
 
 def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Origin]:
-    """A table of numbers and words; labels and names of recordings are words."""
+    """Read a text; labels and names of recordings are words even if they look like numbers."""
     pandas = require("pandas", "files", "reading tables")
     text, written = read_text(path, options)
     names = [name.strip() for name in next(written.rows(text), (0, []))[1]]
@@ -142,7 +142,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
 
 
 def _without_nothing(frame: Any) -> Any:
-    """A frame without columns that have neither a name nor a value, as commas at ends make them."""
+    """Leave out columns without a name and a value, which commas at the ends of rows make."""
     unnamed = np.array([bool(NO_NAME.fullmatch(str(name))) for name in frame.columns])
     return frame.loc[:, ~(unnamed & frame.isna().all().to_numpy())] if unnamed.any() else frame
 
@@ -150,7 +150,7 @@ def _without_nothing(frame: Any) -> Any:
 def recordings_in(
     frame: Any, origin: Origin, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
 ) -> list[Recording]:
-    """The recordings of a pandas frame, one unless a column tells several apart."""
+    """Convert a pandas frame to recordings, one for each value of the recording column."""
     label_column, time_column, chunk_column, recording_column = options.roles
     path = origin.path
     levels = [level for level in frame.index.names if level and str(level) in options.roles]
@@ -194,7 +194,7 @@ def refuse_repeated(path: Path, names: Sequence[str]) -> None:
 
 
 def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
-    """Columns as floats, (T, P), NaN where a value is missing."""
+    """Convert columns to floats, (T, P), NaN where a value is missing."""
     pandas = require("pandas", "files", "reading tables")
     chosen = frame[list(features)]
     if all(getattr(dtype, "kind", "O") in "fiub" for dtype in chosen.dtypes):
@@ -234,7 +234,6 @@ def _with_point(value: Any) -> Any:
 
 
 def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
-    """Raise DataError for columns that hold words, with the options that leave them out."""
     first, row = next(iter(words.items()))
     shown = list(words)[:TEXT_EXAMPLES]
     ignored = shown[0] if len(shown) == 1 else shown
@@ -254,7 +253,7 @@ def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
 
 
 def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] | None:
-    """A label for each row, -1 where it is blank; None if they need not be there and are not."""
+    """Convert labels, -1 where they are blank; None if some are blank and none are needed."""
     column = _as_numbers(_stripped(column, options.missing_labels), origin)
     known, kind = column.notna().to_numpy(), getattr(column.dtype, "kind", "O")
     if not (options.need_labels or options.blanks or known.all()):
@@ -281,7 +280,7 @@ def _labels(column: Any, origin: Origin, options: FileOptions) -> NDArray[Any] |
 
 
 def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:
-    """A column without blanks around its texts, and without what is blank or spelled so."""
+    """Strip the texts of a column, and remove blank and missing ones."""
     if not missing and getattr(column.dtype, "kind", "O") in "biufmM":
         return column
     column = column.map(lambda value: value.strip() if isinstance(value, str) else value)
@@ -289,14 +288,14 @@ def _stripped(column: Any, missing: Sequence[str] = ()) -> Any:
 
 
 def are_spelled(labels: Iterable[Any], spellings: Sequence[str]) -> NDArray[np.bool_]:
-    """Which labels are spelled as one of these, whole numbers without decimals."""
+    """Return which labels are spelled so, whole numbers without decimals."""
     words = {spelling.strip() for spelling in spellings}
     whole = (int(x) if isinstance(x, float) and x.is_integer() else x for x in labels)
     return np.array([str(label).strip() in words for label in whole], dtype=np.bool_)
 
 
 def _as_numbers(column: Any, origin: Origin) -> Any:
-    """A column of labels: text that is all numbers becomes numbers; a warning if two become one."""
+    """Convert texts that are all numbers; warn if two of them are one number."""
     pandas = require("pandas", "files", "reading tables")
     known = column.dropna()
     if not len(known) or not all(isinstance(value, str) for value in known):
@@ -317,7 +316,7 @@ def _as_numbers(column: Any, origin: Origin) -> Any:
 
 
 def _chunks(column: Any) -> NDArray[np.int64]:
-    """Numbers for the values of a column, -1 where it is blank or the number -1."""
+    """Number the values of a column, -1 where it is blank or the number -1."""
     pandas = require("pandas", "files", "reading tables")
     if getattr(column.dtype, "kind", "O") in "if":
         column = column.mask(column == -1)
@@ -325,7 +324,7 @@ def _chunks(column: Any) -> NDArray[np.int64]:
 
 
 def _times(column: Any, origin: Origin) -> TimeAxis | None:
-    """The times of a column; None, with a warning, if they are neither numbers nor dates."""
+    """Read the times of a column; warn, and return None, if they are no times."""
     times = read_times(str(column.name), column, origin.format is not None)
     if isinstance(times, TimeAxis):
         return times
@@ -345,7 +344,7 @@ def _times(column: Any, origin: Origin) -> TimeAxis | None:
 
 
 def _apart(whole: Recording, column: Any) -> list[Recording]:
-    """The recordings of a long table, in the order in which they begin."""
+    """Split a long table into its recordings, in the order in which they begin."""
     pandas = require("pandas", "files", "reading tables")
     numbers, ids = pandas.factorize(_stripped(column))
     blank = np.flatnonzero(numbers < 0)
@@ -371,7 +370,7 @@ def _apart(whole: Recording, column: Any) -> list[Recording]:
 
 
 def _in_order(recordings: Sequence[Recording], path: Path) -> list[Recording]:
-    """The recordings with their samples in the order of time, where times are known."""
+    """Sort the samples of each recording by time, with a warning."""
     found, moved, back = [], [], ""
     for recording in recordings:
         if recording.time is not None:
