@@ -37,7 +37,7 @@ from structsvm.plotting import (
     plot_weights,
     report_page,
 )
-from structsvm.plotting.words import certificate_in_words, eigenvalues, scaled_metric
+from structsvm.plotting.words import eigenvalues, scaled_metric
 
 
 @pytest.fixture(scope="module")
@@ -244,14 +244,6 @@ def test_the_gap_of_what_is_not_convex_is_its_objective(small: MetricLearner) ->
         plot_gap({"a": convex, "cuts": small.solution_})
 
 
-def test_what_was_found_is_told_without_a_bound(small: MetricLearner) -> None:
-    found = small.solution_
-    assert certificate_in_words(found) == (
-        f"a local minimum of a nonconvex objective: objective {found.upper:.6g}, at the "
-        f"start {found.null:.6g}, projected gradient {found.stationarity:.2g}"
-    )
-
-
 def test_the_nodes_of_a_graph_are_drawn_in_the_metric(small: MetricLearner) -> None:
     (graph,), (y,) = planted(np.random.default_rng(5), n=1, T=24)
     ax = plot_clusters(small, graph, y, n_clusters="true")
@@ -289,7 +281,7 @@ def test_a_jaccard_distance_says_of_how_many_images_it_is(
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["evaluate", "m.structsvm", "test"]) == 0
     printed = capsys.readouterr().out
-    assert "mean of 3 images" in printed
+    assert "mean scores of 3 images" in printed
     assert "Jaccard distance, of 2 images" in printed
     assert main(["evaluate", "m.structsvm", "test", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

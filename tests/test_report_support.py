@@ -2,14 +2,13 @@
 
 import re
 
-import numpy as np
 import pytest
 from recording_cases import recordings
 
-from structsvm import Clustering, MetricLearner, load, save
+from structsvm import MetricLearner, load, save
 from structsvm.plotting import report_page
 from structsvm.plotting.report.page import support_section
-from structsvm.solvers import BlockFrankWolfe, CuttingPlane, Stopping
+from structsvm.solvers import BlockFrankWolfe, Stopping
 
 Xs, YS = recordings(8, T=60)
 
@@ -50,15 +49,3 @@ def test_without_a_support_there_is_no_such_part():
     learner = MetricLearner(metric="diagonal", solver=solver).fit(Xs[:5], YS[:5])
     assert support_section(learner) == ""
     assert 'id="support"' not in report_page(learner, Xs[5:], YS[5:])
-
-
-def test_clusters_are_counted_against_each_other():
-    rng = np.random.default_rng(0)
-    y = np.arange(40) % 5
-    tables = [np.column_stack([y + 0.5 * rng.normal(size=40), rng.normal(size=40)]) for _ in "ab"]
-    solver = CuttingPlane(Stopping(tol=1e-3))
-    learner = MetricLearner(Clustering(), metric="diagonal", solver=solver).fit(tables, [y, y])
-    section = support_section(learner)
-    assert section.count("<table>") == min(3, len(learner.solution_.support))
-    cells = re.findall(r"<td>(\d+|·)</td>", section.split("</table>")[0])
-    assert sum(int(cell) for cell in cells if cell != "·") == 40

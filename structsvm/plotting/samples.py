@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,26 +50,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-WIDEST = 26
-"""Letters in a line of the features that name a direction."""
-LINES = 3
-"""That a lane has room for."""
+WIDEST, LINES = 26, 2
+"""Letters in a line of the features that name a lane, and lines that it has room for."""
 SHADES = (0.8, 0.35)
 """Opacity of every other segment of a strip."""
 LANE = 0.8
 """Height of what is drawn in a lane of height 1."""
-LEGIBLE = 0.035
-"""Part of the width that a segment must have to carry its label."""
-LETTER = 0.0095
-"""Part of the width that a letter of a label takes, about."""
-USUAL = 9.0
-"""Inches of a figure in which it does."""
-SIZES = {"medium": 1.4, "x-small": 1.0}
-"""Sizes of labels, and how wide their capitals are then."""
+LETTER = 0.066
+"""Inches that a small letter takes, about."""
 LONGEST_STATE = 80
 """Letters of a state in the legend, which is no wider than the axes then."""
 IN_LEGEND = 24
-"""States that are listed at most; those that take the most time."""
+"""States that are listed at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,35 +73,15 @@ class _Strip:
     color: str
     states: Sequence[Any] | None = None
     """The name of the state of each segment, None for one without; None where there are none."""
-
-    @property
-    def segments(self) -> list[tuple[int, int]]:
-        """Start and end of each."""
-        return list(itertools.pairwise([0, *self.breakpoints]))
-
-
-@dataclass(frozen=True, eq=False)
-class _Sure:
-    """How sure each change of the learned segmentation is."""
-
-    at: list[int]
-    heights: list[float]
-    """From 0 to 1."""
-    written: list[str]
-    title: str
+    labels: Sequence[Any] = ()
+    """What is written on each segment if these are no states."""
 
     @classmethod
-    def of(cls, learner: MetricLearner, sample: Sample, K: Counts) -> _Sure:
-        """By their rates, or by their margins, of which 1 is drawn half as high as the highest."""
-        with without_warnings(DataWarning):  # which were given when it was segmented
-            ((_, *changes),) = learner.predict_segments([sample], K)
-        at = [change["start"] for change in changes]
-        if getattr(learner, "margin_rates_", None) is not None:
-            rates = [change["rate"] for change in changes]
-            return cls(at, rates, [f"{100 * rate:.0f} %" for rate in rates], "how often right")
-        margins = [change["margin"] for change in changes]
-        heights = [1.0 if np.isinf(margin) else margin / (1.0 + margin) for margin in margins]
-        return cls(at, heights, [f"{margin:.2g}" for margin in margins], "margin")
+    def of(cls, name: str, M: EquivalenceMatrix, color: str, states: Any, labels: Any = ()) -> Self:
+        """Segments, given the state, or the label, of each sample."""
+        last = [end - 1 for end in M.breakpoints]
+        named = None if states is None else [states[t] for t in last]
+        return cls(name, M.breakpoints, color, named, [labels[t] for t in last if len(labels)])
 
 
 def plot_segmentation(
@@ -173,42 +142,31 @@ def plot_segmentation(
     truth = None if truths is None else truths[0]
     K = asked_counts(n_clusters, truths)
     names, values = traces(learner, measured, sample, show, n_traces)
-    (learned,) = learner.predict_partitions([sample], K)
-    (untrained,) = decode_with(learner, learner.baselines_["untrained"], [sample], K)
-    states = names_by_metric(
-        {"learned": [learned], "untrained": [untrained]}, [sample], learner.classes_
-    )
-    strips = [
-        _strip("learned", learned, LEARNED, states),
-        _strip("untrained", untrained, UNTRAINED, states),
+    strips, marks = _strips(learner, sample, truth, y, K), state_marks(learner)
+    if times is None:
+        times = rows_in_time(X, "the recording").axis
+    axis = None if times is None else time_axis(times, sample.n_samples)
+    edges = _drawn(axis.edges) if axis else np.arange(sample.n_samples + 1) - 0.5
+    places = _drawn(axis.values) if axis else np.arange(sample.n_samples)
+    labels = _in_lines(names) + [
+        f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
     ]
-    ink = text_color()
-    if truth is not None:
-        strips.insert(0, _Strip("true", truth.breakpoints, ink, _true_states(learner, truth, y)))
-    marks = state_marks(learner)
+    if margins:
+        known = getattr(learner, "margin_rates_", None) is not None
+        labels.append("how often right" if known else "margin")
 
-    sure = _Sure.of(learner, sample, K) if margins else None
-    axis = _time_axis(times, X, values.shape[1])
-    edges = _drawn(axis.edges) if axis else np.arange(values.shape[1] + 1) - 0.5
-    places = _drawn(axis.values) if axis else np.arange(values.shape[1])
-    lanes = len(names) + len(strips) + (sure is not None)
-    ax = new_axes(ax, height=0.55 * lanes + 0.8 + (0.4 if marks else 0.0))
+    ax = new_axes(ax, height=0.55 * len(labels) + 0.8 + (0.4 if marks else 0.0))
     for lane, trace in enumerate(values):
         _draw_trace(ax, places, _in_lane(lane, trace))
     for lane, strip in enumerate(strips, start=len(names)):
         _draw_strip(ax, lane, strip, marks, edges)
-    if truth is not None:
-        for change in truth.breakpoints[:-1]:
-            at = edges[change]
-            ax.axvline(at, color=ink, linewidth=0.8, linestyle=(0, (3, 3)), zorder=0)
-        if strips[0].states is None:
-            _write_labels(ax, len(names), truth, y, edges)
-    labels = _wrapped(names) + [
-        f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
-    ]
-    if sure is not None:
-        labels.append(sure.title)
-        _draw_sure(ax, len(labels) - 1, sure, edges)
+    for change in () if truth is None else truth.breakpoints[:-1]:
+        line = {"linewidth": 0.8, "linestyle": (0, (3, 3)), "zorder": 0}
+        ax.axvline(edges[change], color=text_color(), **line)
+    if margins:
+        with without_warnings(DataWarning):  # which were given when it was segmented
+            ((_, *changes),) = learner.predict_segments([sample], K)
+        _draw_sure(ax, len(labels) - 1, changes, edges)
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xlim(edges[0], edges[-1])
@@ -220,29 +178,34 @@ def plot_segmentation(
     return ax
 
 
-def _wrapped(names: Sequence[str]) -> list[str]:
+def _strips(
+    learner: MetricLearner, sample: Sample, truth: EquivalenceMatrix | None, y: Any, K: Counts
+) -> list[_Strip]:
+    """The true, the learned and the untrained segments, with their states if these are known."""
+    strips, states = [], learner.classes_
+    if truth is not None:
+        whole, labels = learner.problem_.traits.words.whole, np.asarray(y)
+        named = None if states is None else read_names([y], [truth.n_samples], whole)
+        own = labels if labels.size == truth.n_samples and named is None else ()
+        strips.append(_Strip.of("true", truth, text_color(), named and named[0], own))
+    metrics = {"learned": learner.metric_, "untrained": learner.baselines_["untrained"]}
+    for (name, metric), color in zip(metrics.items(), (LEARNED, UNTRAINED), strict=True):
+        found = decode_with(learner, metric, [sample], K)
+        of_items = names_by_metric({name: found}, [sample], states).get(name)
+        strips.append(_Strip.of(name, found[0], color, of_items and of_items[0]))
+    return strips
+
+
+def _in_lines(names: Sequence[str]) -> list[str]:
     """Directions, and below each the features that name it, or features; long names are cut."""
     pairs = [name.partition(": ") for name in names]
-    features = [last if colon else first for first, colon, last in pairs]
+    whole = (last if colon else first for first, colon, last in pairs)
+    features = shortened(whole, LINES * WIDEST - WIDEST // 3)
     titles = [f"{first}\n" if colon else "" for first, colon, _ in pairs]
-    n_lines = LINES - 1 if any(titles) else LINES
-    return [plain_text(t + f) for t, f in zip(titles, _in_lines(features, n_lines), strict=True)]
-
-
-def _in_lines(names: Sequence[str], n_lines: int) -> list[str]:
-    """Names in lines of which a lane holds so many; words break them where they may."""
-    for most in range(n_lines * WIDEST, WIDEST, -1):
-        found = [wrap(name, WIDEST) for name in shortened(names, most)]
-        if all(len(lines) <= n_lines for lines in found):
-            return ["\n".join(lines) for lines in found]
-    return shortened(names, WIDEST)
-
-
-def _time_axis(times: Any, X: Any, n_samples: int) -> TimeAxis | None:
-    """The times that were given, or those that a recording or a data frame has."""
-    if times is None:
-        times = rows_in_time(X, "the recording").axis
-    return None if times is None else time_axis(times, n_samples)
+    return [
+        plain_text(title + fill(feature, WIDEST, max_lines=LINES, placeholder="…"))
+        for title, feature in zip(titles, features, strict=True)
+    ]
 
 
 def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
@@ -250,14 +213,22 @@ def _write_times(ax: Axes, axis: TimeAxis | None) -> None:
     ax.set_xlabel(plain_text(axis.title) if axis else "sample")
     if axis is None:
         ax.locator_params(axis="x", integer=True, min_n_ticks=1)
-        return
-    if axis.values.dtype.kind != "M":
-        return
+    elif axis.values.dtype.kind == "M":
+        dates = require("matplotlib.dates", "plot", "plotting")
+        locator = dates.AutoDateLocator(
+            minticks=3, maxticks=8
+        )  # between which it has steps for all
+        ax.xaxis.set_major_locator(locator)
+        formatter = dates.ConciseDateFormatter(locator, show_offset=not axis.clock)  # of no day
+        ax.xaxis.set_major_formatter(formatter)
+
+
+def _drawn(values: NDArray[Any]) -> Floats:
+    """Times as numbers of the axis."""
+    if values.dtype.kind != "M":
+        return np.asarray(values, dtype=np.float64)
     dates = require("matplotlib.dates", "plot", "plotting")
-    locator = dates.AutoDateLocator(minticks=3, maxticks=8)  # between which it has steps for all
-    ax.xaxis.set_major_locator(locator)
-    formatter = dates.ConciseDateFormatter(locator, show_offset=not axis.clock)  # of no day
-    ax.xaxis.set_major_formatter(formatter)
+    return np.asarray(dates.date2num(values))
 
 
 def _draw_trace(ax: Axes, places: NDArray[Any], values: Floats) -> None:
@@ -270,31 +241,6 @@ def _draw_trace(ax: Axes, places: NDArray[Any], values: Floats) -> None:
         ax.plot(places[alone], values[alone], ".", color=ink, alpha=TRACE, markersize=2)
 
 
-def _drawn(values: NDArray[Any]) -> Floats:
-    """Times as numbers of the axis."""
-    if values.dtype.kind != "M":
-        return np.asarray(values, dtype=np.float64)
-    dates = require("matplotlib.dates", "plot", "plotting")
-    return np.asarray(dates.date2num(values))
-
-
-def _strip(
-    name: str, M: EquivalenceMatrix, color: str, states: Mapping[str, Sequence[NDArray[Any]]]
-) -> _Strip:
-    if name not in states:
-        return _Strip(name, M.breakpoints, color)
-    (items,) = states[name]
-    return _Strip(name, M.breakpoints, color, [items[end - 1] for end in M.breakpoints])
-
-
-def _true_states(learner: MetricLearner, truth: EquivalenceMatrix, y: Any) -> list[Any] | None:
-    """The name of each true segment, where the learner knows states and the labels are names."""
-    if learner.classes_ is None:
-        return None
-    named = read_names([y], [truth.n_samples], learner.problem_.traits.words.whole)
-    return None if named is None else [named[0][end - 1] for end in truth.breakpoints]
-
-
 def _in_lane(lane: int, values: Floats) -> Floats:
     """Values scaled to the height of a lane; the axis points downwards."""
     there = values[~np.isnan(values)]
@@ -303,85 +249,70 @@ def _in_lane(lane: int, values: Floats) -> Floats:
     return np.asarray(lane - LANE * middle)
 
 
+def _inches(ax: Axes, edges: Floats) -> float:
+    """The width on paper of a unit of the axis, about."""
+    width = ax.figure.bbox.width / ax.figure.dpi * ax.get_position().width
+    return float(width / (edges[-1] - edges[0]))
+
+
 def _draw_strip(
     ax: Axes, lane: int, strip: _Strip, marks: Mapping[Any, StateMark], edges: Floats
 ) -> None:
     """Segments, in the colours of their states if they have some, with names if there is room."""
-    whole = edges[-1] - edges[0]
-    for k, (start, end) in enumerate(strip.segments):
-        name = None if strip.states is None else strip.states[k]
-        mark, wide = marks.get(name, NO_STATE), edges[end] - edges[start]
-        look: dict[str, Any] = {"color": strip.color, "alpha": SHADES[k % 2], "linewidth": 0}
+    paper, inch, start = ax.get_facecolor(), _inches(ax, edges), 0
+    for k, end in enumerate(strip.breakpoints):
+        left, wide, shade = edges[start], edges[end] - edges[start], SHADES[k % 2]
+        look: dict[str, Any] = {"color": strip.color, "alpha": shade, "linewidth": 0}
+        name = strip.labels[k] if strip.labels else None
+        ink, box = paper if shade > 0.5 else text_color(), None
         if strip.states is not None:
-            look = {"color": mark.color, "hatch": mark.hatch, "linewidth": 0.8}
-            look["edgecolor"] = ax.get_facecolor()
-        ax.barh(lane, wide, left=edges[start], height=LANE / 1.6, **look)
-        written = "" if name is None else plain_text(name)
-        if written and wide >= whole * max(LEGIBLE, LETTER * len(written)):
-            ax.text(
-                (edges[start] + edges[end]) / 2,
-                lane,
-                written,
-                color=mark.ink,
-                ha="center",
-                va="center",
-                fontsize="small",
-                bbox={"facecolor": mark.color, "edgecolor": "none", "pad": 0.5},
-            )
+            name = strip.states[k]
+            mark = marks.get(name, NO_STATE)
+            look = {"color": mark.color, "hatch": mark.hatch, "linewidth": 0.8, "edgecolor": paper}
+            ink, box = mark.ink, {"facecolor": mark.color, "edgecolor": "none", "pad": 0.5}
+        ax.barh(lane, wide, left=left, height=LANE / 1.6, **look)
+        written, start = "" if name is None else plain_text(name), end
+        if written and inch * wide >= LETTER * (len(written) + 2):
+            place = {"ha": "center", "va": "center", "fontsize": "x-small"}
+            ax.text(left + wide / 2, lane, written, color=ink, bbox=box, **place)
 
 
-def _draw_sure(ax: Axes, lane: int, sure: _Sure, edges: Floats) -> None:
-    """A bar at each change, as high as it is sure, and the number where there is room."""
-    whole, before = edges[-1] - edges[0], -np.inf
-    foot, ink = lane + LANE / 2, text_color()
+def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges: Floats) -> None:
+    """A bar at each change, as high as it is sure, and the number where there is room.
+
+    A rate is drawn as it is, and of margins 1 half as high as the highest.
+    """
+    foot, ink, before, inch = lane + LANE / 2, text_color(), -np.inf, _inches(ax, edges)
     ax.plot(edges[[0, -1]], [foot, foot], color=ink, linewidth=0.6, alpha=TRACE)
-    for at, height, written in zip(sure.at, sure.heights, sure.written, strict=True):
-        place = edges[at]
+    for change in changes:
+        place, margin = edges[change["start"]], change["margin"]
+        height, written = 1.0 - 1.0 / (1.0 + margin), f"{margin:.2g}"
+        if change.get("rate") is not None:
+            height, written = change["rate"], f"{100 * change['rate']:.0f} %"
         ax.plot([place] * 2, [foot, foot - LANE * height], color=LEARNED, linewidth=3)
-        if place - before > whole * LETTER * (len(written) + 3):
-            ax.annotate(
-                written,
-                (place, foot),
-                (4, 1),
-                textcoords="offset points",
-                color=ink,
-                fontsize="small",
-                va="bottom",
-            )
+        if inch * (place - before) > LETTER * (len(written) + 3):
+            text = {"textcoords": "offset points", "fontsize": "small", "va": "bottom"}
+            ax.annotate(written, (place, foot), (4, 1), color=ink, **text)
             before = place
 
 
 def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMark]) -> None:
     """The states that are shown, in the order in which the learner has them, below the axes."""
     patches = require("matplotlib.patches", "plot", "plotting")
-    time: Counter[Any] = Counter()
-    for strip in strips:
-        for (start, end), name in zip(strip.segments, strip.states or (), strict=False):
-            time[name] += end - start
-    most = {name for name, _ in time.most_common(IN_LEGEND)}
-    entries = [(name, mark) for name, mark in marks.items() if name in most]
-    others = sorted(most - marks.keys() - {None}, key=str)
-    entries += [(name, NO_STATE) for name in others]
-    if not entries:
+    seen = {name for strip in strips for name in strip.states or () if name is not None}
+    names = [*(name for name in marks if name in seen), *sorted(seen - marks.keys(), key=str)]
+    if not names:
         return
-    paper = ax.get_facecolor()
-    written = shortened((name for name, _ in entries), LONGEST_STATE)
-    handles = [
-        patches.Patch(
-            facecolor=mark.color,
-            hatch=mark.hatch,
-            edgecolor=paper,
-            linewidth=0,
-            label=legend_text(short) + ("" if name in marks else " (not learned)"),
-        )
-        for short, (name, mark) in zip(written, entries, strict=True)
-    ]
-    n_states = len(time.keys() - {None})
+    shown = names[:IN_LEGEND]
+    handles = []
+    for name, short in zip(shown, shortened(shown, LONGEST_STATE), strict=True):
+        mark = marks.get(name, NO_STATE)
+        text = legend_text(short) + ("" if name in marks else " (not learned)")
+        look = {"facecolor": mark.color, "hatch": mark.hatch, "edgecolor": ax.get_facecolor()}
+        handles.append(patches.Patch(label=text, linewidth=0, **look))
     ax.legend(
         handles=handles,
-        title=None
-        if n_states == len(entries)
-        else f"the {len(entries)} most frequent of {n_states} states",
+        title=f"{len(shown)} of {len(names)} states" if len(shown) < len(names) else None,
         loc="upper left",
         bbox_to_anchor=(0.0, -0.16),
         ncols=max(1, min(6, 104 // (6 + max(len(h.get_label()) for h in handles)))),
@@ -389,30 +320,6 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMa
         fontsize="small",
         handlelength=1.6,
     )
-
-
-def _write_labels(ax: Axes, lane: int, truth: EquivalenceMatrix, y: Any, edges: Floats) -> None:
-    """The label of each true segment that has room for it, when there are labels."""
-    labels = np.asarray(y)
-    if labels.size != truth.n_samples:
-        return
-    starts = [0, *truth.breakpoints[:-1]]
-    widths = ax.figure.bbox.width / ax.figure.dpi * ax.get_position().width / (0.775 * USUAL)
-    for k, (start, end) in enumerate(zip(starts, truth.breakpoints, strict=True)):
-        share = widths * (edges[end] - edges[start]) / (edges[-1] - edges[0])
-        written, size = _fitting(plain_text(labels[start]), share)
-        color = ax.get_facecolor() if SHADES[k % 2] > 0.5 else text_color()
-        middle = (edges[start] + edges[end]) / 2
-        ax.text(middle, lane, written, color=color, ha="center", va="center", fontsize=size)
-
-
-def _fitting(label: str, share: float) -> tuple[str, str]:
-    """A label as it fits into a share of the width, in two lines if it must be; else none."""
-    ways = [*((label, size) for size in SIZES), (re.sub("[ _-]", "\n", label, count=1), "x-small")]
-    for written, size in ways:
-        if share >= max(LEGIBLE, LETTER * SIZES[size] * max(map(len, written.split("\n")))):
-            return written, size
-    return "", "x-small"
 
 
 # ---- a table, or a graph, in the two heaviest directions of the metric, with its clusters
@@ -511,16 +418,12 @@ def plot_clusters(
 def _listed(
     titles: Sequence[str], found: EquivalenceMatrix, truth: EquivalenceMatrix | None
 ) -> list[int]:
-    """The clusters that a legend names, in its order: those that true ones go with first."""
+    """The clusters that a legend names: those that true ones go with first, numbers by size."""
     goes = set() if truth is None else set(matched_labels(truth, found).tolist())
-    order = sorted(range(len(titles)), key=lambda k: (k not in goes, _place(titles[k])))
+    words = [title.rstrip("0123456789") for title in titles]
+    numbers = [int(title[len(word) :] or 0) for title, word in zip(titles, words, strict=True)]
+    order = sorted(range(len(titles)), key=lambda k: (k not in goes, words[k], numbers[k]))
     return order[:LEGEND]
-
-
-def _place(title: str) -> tuple[str, int]:
-    """Where the name of a cluster is among others: in alphabetical order, numbers by their size."""
-    name = title.rstrip("0123456789")
-    return name, int(title[len(name) :] or 0)
 
 
 def cluster_names(found: EquivalenceMatrix, truth: EquivalenceMatrix | None, y: Any) -> list[str]:

@@ -83,30 +83,19 @@ def legend_text(name: Any) -> str:
 
 
 def shortened(names: Iterable[Any], most: int) -> list[str]:
-    """Long names without their middle: what tells sensors apart is often at the end."""
-    whole, end = [str(name) for name in names], (most - 1) // 2
-    short = {
-        name: name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
-        for name in whole
-    }
-    _tell_apart(short, most)
+    """Long names without their middle, with numbers if these would look alike."""
+    whole = [str(name) for name in names]
+    numbers = {name: k for k, name in enumerate(dict.fromkeys(whole), 1)}
+    short = {name: _without_middle(name, most) for name in whole}
+    if len(set(short.values())) < len(short):
+        room = most - len(f"{len(numbers)}: ")
+        short = {name: f"{k}: {_without_middle(name, room)}" for name, k in numbers.items()}
     return [short[name] for name in whole]
 
 
-def _tell_apart(short: dict[str, str], most: int) -> None:
-    """Shorten names that look alike anew, and those of them that still do once more."""
-    groups: dict[str, list[str]] = {}
-    for name, written in short.items():
-        groups.setdefault(written, []).append(name)
-    for alike in groups.values():
-        if len(alike) > 1:
-            pairs = enumerate(zip(min(alike), max(alike), strict=False))
-            start = next((i for i, (a, b) in pairs if a != b), len(min(alike)))
-            first = most // 3
-            stop = start + most - first - 1
-            anew = {name: f"{name[:first]}…{name[start:stop]}" for name in alike}
-            _tell_apart(anew, most)
-            short.update(anew)
+def _without_middle(name: str, most: int) -> str:
+    end = (most - 1) // 2  # what tells sensors apart is often at the end
+    return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
 @dataclass(frozen=True)
@@ -128,11 +117,10 @@ def state_marks(learner: MetricLearner) -> dict[Any, StateMark]:
     own = [learner.classes_, *(getattr(r, "classes_", None) for r in learner.baselines_.values())]
     known = next((classes for classes in own if classes is not None), None)
     states: Sequence[Any] = () if known is None else known.tolist()
-    found = {}
-    for k, name in enumerate(states):
-        color = COLORS[k % len(COLORS)]
-        found[name] = StateMark(color, HATCHES[k // len(COLORS) % len(HATCHES)], _ink(color))
-    return found
+    colors = [COLORS[k % len(COLORS)] for k in range(len(states))]
+    hatches = [HATCHES[k // len(COLORS) % len(HATCHES)] for k in range(len(states))]
+    looks = zip(states, colors, hatches, strict=True)
+    return {name: StateMark(color, hatch, _ink(color)) for name, color, hatch in looks}
 
 
 def _ink(color: str) -> str:

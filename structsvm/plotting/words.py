@@ -10,8 +10,8 @@ from structsvm.evaluation.confusion import Confusion
 from structsvm.learner.columns import price_ratio, scaled_factor
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.training_set import TrainingSummary
-from structsvm.solution import Solution
 from structsvm.support.arrays import Floats
+from structsvm.support.plain import counted
 
 TAKEN_FOR = 3
 """Other names of a state that are listed."""
@@ -24,15 +24,13 @@ def feature_weights(learner: MetricLearner) -> Floats:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from structsvm import MetricLearner
-    >>> from structsvm.datasets import relevant_changes
-    >>> from structsvm.io import arrays_and_labels
     >>> from structsvm.plotting import feature_weights
-    >>> recordings = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-    >>> Xs, ys = arrays_and_labels(recordings)
-    >>> learner = MetricLearner(metric="diagonal").fit(Xs, ys)
-    >>> int(feature_weights(learner).argmax())
-    0
+    >>> X, y = np.repeat([[0.0, 1.0], [3.0, 1.5]], 20, axis=0), np.repeat([0, 1], 20)
+    >>> learner = MetricLearner(metric="diagonal").fit([X, 2 * X], [y, y])
+    >>> feature_weights(learner).shape
+    (2,)
     """
     components, unit = scaled_factor(learner)
     return np.asarray(np.einsum("rp,rp->p", components, components) * unit)
@@ -77,32 +75,11 @@ def heaviest_directions(learner: MetricLearner, n: int) -> tuple[list[str], Floa
 def spectrum_in_words(learner: MetricLearner) -> str:
     """Say over how many directions the metric is spread."""
     values = eigenvalues(learner)
-    return f"rank {learner.metric_.rank} of {values.size}; {spread_in_words(values)}"
-
-
-def spread_in_words(eigenvalues: Floats) -> str:
-    """Among how many of its directions a metric is spread, given its eigenvalues, decreasing."""
-    share = np.cumsum(eigenvalues) / eigenvalues.sum()
+    share = np.cumsum(values) / values.sum()
     half, most = (int(np.searchsorted(share, part - 1e-12)) + 1 for part in (0.5, 0.9))
-    said = "1 direction carries" if half == 1 else f"{half} directions carry"
-    return f"{said} half of the metric, {most} carr{'ies' if most == 1 else 'y'} 90 %"
-
-
-def certificate_in_words(solution: Solution) -> str:
-    """Say how far the learned metric can be from the best one."""
-    without = f"without learning {solution.null:.6g}"
-    if solution.stationarity is not None:
-        return (
-            f"a local minimum of a nonconvex objective: objective {solution.upper:.6g}, "
-            f"at the start {solution.null:.6g}, projected gradient {solution.stationarity:.2g}"
-        )
-    if not np.isfinite(solution.lower):
-        return f"no lower bound is known: objective {solution.upper:.6g}, {without}"
-    how = solution.bound if "certified" in solution.bound else f"certified {solution.bound}"
-    missing = 100 * max(solution.gap, 0.0)
     return (
-        f"within {missing:.2g} % of the best possible gain ({how}): "
-        f"objective {solution.upper:.6g}, lower bound {solution.lower:.6g}, {without}"
+        f"rank {learner.metric_.rank} of {values.size}; half of the metric is in "
+        f"{counted(half, 'direction')}, 90 % in {most}"
     )
 
 
@@ -120,14 +97,14 @@ def confused_states(confusion: Confusion) -> list[tuple[str, int, float, str]]:
 
 def training_in_words(data: TrainingSummary, words: Words = RECORDINGS) -> str:
     """Describe the training data: recordings with segments, or tables with clusters."""
-    sizes, parts = _range(data.n_samples), _range(data.n_clusters)
-    each = f"{words.wholes(len(data))} of {sizes} {words.item}s and {parts} {words.part}s"
-    if len(data) == 1:
-        return each
-    return (
-        f"{each}, {sum(data.n_samples)} {words.item}s and {sum(data.n_clusters)} "
-        f"{words.part}s in all"
-    )
+
+    def span(values: tuple[int, ...], noun: str) -> str:
+        low, high = min(values), max(values)
+        each = f"{low} {noun}s" if low == high else f"{low} to {high} {noun}s"
+        return each if len(data) == 1 else f"{each} ({sum(values)} in all)"
+
+    sizes, parts = span(data.n_samples, words.item), span(data.n_clusters, words.part)
+    return f"{words.wholes(len(data))} of {sizes} and {parts}"
 
 
 def question_in_words(learner: MetricLearner) -> str:
@@ -145,8 +122,3 @@ def unit_in_words(learner: MetricLearner) -> str:
     if price_ratio(learner) is None:
         return "the untrained metric"
     return f"the price of a {learner.problem_.traits.words.part}"
-
-
-def _range(values: tuple[int, ...]) -> str:
-    low, high = min(values), max(values)
-    return str(low) if low == high else f"{low} to {high}"

@@ -24,11 +24,8 @@ from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import as_measured
 from structsvm.partial_labels.complete import labels_of_each
 from structsvm.partitions.equivalence import EquivalenceMatrix
-from structsvm.support.progress import share
 from structsvm.support.quiet import without_warnings
 
-MADE, DECODED = 0.2, 0.6
-"""What part of the time has passed, about, when features are made, and when all is decoded."""
 MARGINS = 3_000_000
 """Samples times changes up to which margins are computed: less than half a minute."""
 
@@ -81,36 +78,24 @@ class HeldOut:
         images = _images(Xs, measured)
         words = IMAGES if images else learner.problem_.traits.words
         axes = _time_axes(form.axes if times is None else times, measured, words)
-        with share("features", 0.0, MADE):
-            samples = learner.inputs_(measured)
-        with share("partitioning", MADE, DECODED):
-            evaluation = compare(
-                learner,
-                measured,
-                samples,
-                ys,
-                names,
-                groups,
-                words=words,
-                seen=learner.training_data_.count_known([x.data for x in measured]),
-                n_clusters=n_clusters,
-                tolerance=tolerance,
-                unseen_states=unseen_states,
-            )
-        labels = labels_of_each(ys, samples, words)
-        K = asked_counts(n_clusters, evaluation.truths)
-        with share("margins", DECODED, 1.0):
-            changes = _changes(learner, samples, evaluation.guesses["learned"], K)
-        return cls(
+        samples = learner.inputs_(measured)
+        evaluation = compare(
             learner,
-            images,
-            labels,
             measured,
             samples,
-            evaluation,
-            axes,
-            changes,
+            ys,
+            names,
+            groups,
+            words=words,
+            seen=learner.training_data_.count_known([x.data for x in measured]),
+            n_clusters=n_clusters,
+            tolerance=tolerance,
+            unseen_states=unseen_states,
         )
+        labels = labels_of_each(ys, samples, words)
+        K = asked_counts(n_clusters, evaluation.truths)
+        changes = _changes(learner, samples, evaluation.guesses["learned"], K)
+        return cls(learner, images, labels, measured, samples, evaluation, axes, changes)
 
 
 def _changes(

@@ -28,11 +28,9 @@ from structsvm.evaluation.verdict import Verdict
 from structsvm.learner.learner import MetricLearner
 from structsvm.partitions.equivalence import KeptPartition
 from structsvm.partitions.plugins import problem_name
-from structsvm.partitions.problem import PartitionProblem
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.report.pictures import Pictures
 from structsvm.plotting.words import (
-    certificate_in_words,
     eigenvalues,
     feature_weights,
     heaviest_directions,
@@ -141,27 +139,36 @@ def page_of(held_out: HeldOut, title: str, verdict: Verdict | None = None) -> st
     pictures = Pictures.of(held_out)
     verdict, whole = verdict or evaluation.verdict, pictures.words.whole
     sure, bounds = SURE if learner.problem_.traits.convex else LOCAL
+    state = "yes" if verdict.pays else "no" if verdict.harms else "open"
+    data = json.dumps(content(held_out, pictures), separators=(",", ":"), allow_nan=False)
+    for markup, code in {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"}.items():
+        data = data.replace(markup, code)  # no HTML parser can take it for markup
+    texts = {
+        "title": title,
+        "answer": verdict.answer,
+        "found": f"{verdict.found} {verdict.question}".strip(),
+        "measure": verdict.measure.capitalize(),
+        "gains": _gains(evaluation.verdict),
+        "singular": whole,
+        "plural": f"{whole}s",
+        "sure": sure,
+        "bounds": bounds,
+        "drag": pictures.hint,
+        "version": __version__,
+    }
     said = [f'<p class="note">{html.escape(note)}</p>' for note in notes(held_out)]
-    return _filled(
-        title=html.escape(title),
-        css=_asset("page.css"),
-        js="\n".join(_asset(name) for name in SCRIPTS),
-        data=_embedded(content(held_out, pictures)),
-        state=_state(verdict),
-        answer=html.escape(verdict.answer),
-        found=html.escape(f"{verdict.found} {verdict.question}".strip()),
-        measure=html.escape(verdict.measure.capitalize()),
-        gains=html.escape(_gains(evaluation.verdict)),
-        notes="\n".join(said),
-        support=support_section(learner),
-        findings=_findings(held_out.diagnosis),
-        singular=html.escape(whole),
-        plural=html.escape(f"{whole}s"),
-        sure=html.escape(sure),
-        bounds=html.escape(bounds),
-        drag=html.escape(pictures.hint),
-        version=html.escape(__version__),
-    )
+    parts = {
+        "css": _asset("page.css"),
+        "js": "\n".join(map(_asset, SCRIPTS)),
+        "data": data,
+        "state": state,
+        "notes": "\n".join(said),
+        "support": support_section(learner),
+        "findings": _findings(held_out.diagnosis),
+    }
+    filled = {name: html.escape(text) for name, text in texts.items()} | parts
+    # In one pass: what is filled in is not read again.
+    return FIELD.sub(lambda match: filled[match[1]], _asset("page.html"))
 
 
 def _findings(diagnosis: Diagnosis) -> str:
@@ -183,25 +190,8 @@ def _gains(verdict: Verdict) -> str:
     return f"the mean. {counted(n, noun).capitalize()} cannot say how far from it others would be."
 
 
-def _state(verdict: Verdict) -> str:
-    if verdict.pays:
-        return "yes"
-    return "no" if verdict.harms else "open"
-
-
-def _filled(**fields: str) -> str:
-    """The template with its fields, in one pass: what is filled in is not read again."""
-    return FIELD.sub(lambda match: fields[match.group(1)], _asset("page.html"))
-
-
 def _asset(name: str) -> str:
     return (files("structsvm.plotting.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _embedded(data: Any) -> str:
-    """JSON that no HTML parser can take for markup."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 # ---- everything the page of a report shows, as plain values
@@ -268,17 +258,12 @@ def notes(held_out: HeldOut) -> list[str]:
         found.append(
             f"The metric was learned from {seen} of these: the figures are better than on new ones."
         )
-    question = question_in_words(learner)
-    if question:
+    if question := question_in_words(learner):
         found.append(f"The metric was {question}.")
     baselines = learner.problem_.traits.baselines
-    missing = [baseline_in_words(name) for name in baselines if name not in learner.baselines_]
-    if missing:
-        were, are = ("was", "it is") if len(missing) == 1 else ("were", "they are")
-        who = " and ".join(missing)
+    if missing := [baseline_in_words(k) for k in baselines if k not in learner.baselines_]:
         found.append(
-            f"{who[0].upper()}{who[1:]} {were} not tuned when this metric was learned, so {are} "
-            "not compared."
+            f"Not tuned when this metric was learned, and so not compared: {', '.join(missing)}."
         )
     if not learner.converged_:
         found.append(f"Learning did not converge: {learner.solution_.status.value}.")
@@ -305,40 +290,24 @@ def _metric(learner: MetricLearner) -> dict[str, Any]:
 
 
 def _facts(learner: MetricLearner) -> list[tuple[str, str]]:
-    solution, traits = learner.solution_, learner.problem_.traits
+    traits = learner.problem_.traits
     solver = learner.solver if isinstance(learner.solver, str) else type(learner.solver).__name__
     lam = traits.lam if learner.lam is None else learner.lam
+    name = type(learner.problem_).__name__
+    with suppress(PluginError):  # a problem without an entry point
+        name = problem_name(learner.problem_)
     facts = [
-        ("status", solution.status.value),
-        ("certificate" if traits.convex else "what was found", certificate_in_words(solution)),
-        (
-            "solver",
-            f"{solver}, {counted(solution.n_iter, 'iteration')}, "
-            f"{counted(solution.oracle_calls, 'oracle call')}, "
-            f"{solution.seconds:.1f} s",
-        ),
-        ("problem", _name(learner.problem_)),
+        ("solution", learner.solution_.summary()),
+        ("solver", solver),
+        ("problem", name),
         ("metric", f"{learner.metric}, regularizer {learner.regularizer}, lam {lam:g}"),
         ("learned on", training_in_words(learner.training_data_, traits.words)),
     ]
-    if traits.convex:
-        facts[2:2] = [
-            ("lower bound", f"{solution.lower:.8g}"),
-            ("upper bound", f"{solution.upper:.8g}"),
-            ("relative gap", f"{solution.gap:.2g}"),
-        ]
     if learner.metric_.price is not None:
         facts.append((f"price of a {traits.words.part}", f"{learner.metric_.price:.6g}"))
     if learner.inputs_.features is not None:
         facts.append(("features", str(learner.inputs_.features)))
     return facts
-
-
-def _name(problem: PartitionProblem) -> str:
-    """The name of its entry point, or of its class where it has none."""
-    with suppress(PluginError):
-        return problem_name(problem)
-    return type(problem).__name__
 
 
 def _short(value: float) -> float:
@@ -355,8 +324,6 @@ WIDTH, STRIP, NAMES = 640, 22, 60
 """Of a picture, of the segments of a labelling in it, and of what they are called, in pixels."""
 MOST_SEGMENTS = 400
 """Segments that are drawn; of more, none would be wider than two pixels."""
-MOST_CELLS = 12
-"""Clusters of either labelling up to which a table shows what they share."""
 
 
 def support_section(learner: MetricLearner) -> str:
@@ -390,7 +357,7 @@ def _figure(found: SupportLabelling, total: float, words: Words) -> str:
         f"{found.loss:.3g})."
     )
     segments = found.labelling.is_contiguous and found.truth.is_contiguous
-    drawn = _strips(found, caption) if segments else _table(found)
+    drawn = _strips(found, caption) if segments else ""
     return f"<figure>{drawn}<figcaption>{html.escape(caption)}</figcaption></figure>"
 
 
@@ -424,17 +391,3 @@ def _segments(partition: KeptPartition, top: int, color: str, name: str) -> list
         )
         start = end
     return found
-
-
-def _table(found: SupportLabelling) -> str:
-    if max(found.truth.n_clusters, found.labelling.n_clusters) > MOST_CELLS:
-        return ""
-    counts = found.truth.matrix.contingency(found.labelling.matrix).tolist()
-    head = "".join(f'<th scope="col">wrong {k + 1}</th>' for k in range(len(counts[0])))
-    rows = "".join(_row(k, row) for k, row in enumerate(counts))
-    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _row(k: int, counts: Sequence[int]) -> str:
-    cells = "".join(f"<td>{n or '·'}</td>" for n in counts)
-    return f'<tr><th scope="row">true {k + 1}</th>{cells}</tr>'

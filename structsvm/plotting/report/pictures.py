@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from structsvm.partitions.losses import matched_labels
 from structsvm.plotting.cuts import overlay
 from structsvm.plotting.report.held_out import HeldOut
 from structsvm.plotting.samples import cluster_names
-from structsvm.plotting.style import HATCHES, NO_STATE, StateMark, state_marks
+from structsvm.plotting.style import HATCHES, NO_STATE, state_marks
 from structsvm.plotting.words import feature_weights, heaviest_directions
 from structsvm.support.arrays import Floats
 from structsvm.support.lazy import require
@@ -106,7 +106,16 @@ class _States:
         seen |= {name for y in truths or () for name in y.tolist()}
         others = [*sorted(seen - learned.keys() - {None}, key=str), None]
         names = {name: k for k, name in enumerate((*learned, *others))}
-        marks = [_mark(name, learned) for name in names]
+        marks = [
+            {
+                "name": None if name is None else str(name),
+                "color": mark.color,
+                "ink": mark.ink,
+                "hatch": HATCHES.index(mark.hatch),
+                "learned": name in learned,
+            }
+            for name, mark in ((name, learned.get(name, NO_STATE)) for name in names)
+        ]
         return cls(names, marks, truths)
 
     def numbers(self, y: NDArray[Any], ends: Sequence[int]) -> list[int]:
@@ -114,20 +123,9 @@ class _States:
         return [self.names[y[end - 1]] for end in ends]
 
 
-def _mark(name: Any, learned: Mapping[Any, StateMark]) -> dict[str, Any]:
-    mark = learned.get(name, NO_STATE)
-    return {
-        "name": None if name is None else str(name),
-        "color": mark.color,
-        "ink": mark.ink,
-        "hatch": HATCHES.index(mark.hatch),
-        "learned": name in learned,
-    }
-
-
 def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
     """Traces, segment ends and states of each recording."""
-    learner = held_out.learner
+    learner, evaluation = held_out.learner, held_out.evaluation
     names = learner.metric_feature_names_
     titles, directions = heaviest_directions(learner, TRACES)
     heaviest = np.argsort(-feature_weights(learner), kind="stable")[:TRACES]
@@ -136,31 +134,25 @@ def _recordings(held_out: HeldOut, states: _States) -> list[dict[str, Any]]:
     as_measured = unscaled(learner, held_out.measured)
     found = []
     for i, (sample, shown) in enumerate(zip(held_out.samples, as_measured, strict=True)):
-        truth, seen = held_out.evaluation.truths[i], InMetric(directions.T)(sample.X)
-        labels = np.asarray(held_out.labels[i])
-        ends = {"true": truth, **{name: Ms[i] for name, Ms in held_out.evaluation.guesses.items()}}
-        named = {name: each[i] for name, each in held_out.evaluation.states.items()}
+        truth, labels = evaluation.truths[i], np.asarray(held_out.labels[i])
+        guesses = {name: Ms[i] for name, Ms in evaluation.guesses.items()}
+        ends = {name: M.breakpoints for name, M in ({"true": truth} | guesses).items()}
+        named = {name: each[i] for name, each in evaluation.states.items()}
         if states.truths is not None:
             named["true"] = states.truths[i]
+        seen = zip(titles, InMetric(directions.T)(sample.X).T, strict=True)
+        components = [{"name": title, **envelope(column, bins)} for title, column in seen]
+        features = [{"name": names[j], **envelope(shown[:, j], bins)} for j in heaviest]
+        changes = held_out.changes[i] if held_out.changes else ()
         found.append(
             {
                 "T": sample.n_samples,
-                "traces": {
-                    "components": [
-                        {"name": title, **envelope(column, bins)}
-                        for title, column in zip(titles, seen.T, strict=True)
-                    ],
-                    "features": [
-                        {"name": names[j], **envelope(shown[:, j], bins)} for j in heaviest
-                    ],
-                },
-                "ends": {name: M.breakpoints for name, M in ends.items()},
-                "states": {
-                    name: states.numbers(y, ends[name].breakpoints) for name, y in named.items()
-                },
+                "traces": {"components": components, "features": features},
+                "ends": ends,
+                "states": {name: states.numbers(y, ends[name]) for name, y in named.items()},
                 "changes": [
                     {"at": c["start"], "margin": c["margin"], "rate": c.get("rate")}
-                    for c in (held_out.changes[i] if held_out.changes else ())
+                    for c in changes
                 ],
                 "labels": None
                 if labels.size != truth.n_samples
@@ -179,38 +171,28 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
     values = time.values.astype("datetime64[us]").astype(np.int64) / 1e3 if is_date else time.values
     step = abs(float(values[-1]) - float(values[0])) / max(T - 1, 1)
     line = np.linspace(float(values[0]), float(values[-1]), T)
-    if np.abs(values - line).max() <= 1e-3 * step:
-        at = np.unique([0, T - 1])
-    else:
-        steps = np.diff(values)
-        odd = np.argsort(-np.abs(steps - np.median(steps)), kind="stable")[: KNOTS // 3]
-        even = np.linspace(0, T - 1, min(T, KNOTS)).astype(int)
-        at = np.unique(np.concatenate([even, odd, odd + 1]))
+    is_even = np.abs(values - line).max() <= 1e-3 * step
+    at = np.unique(np.linspace(0, T - 1, 2 if is_even else min(T, KNOTS)).astype(int))
     known = [float(values[t]) for t in at]
     return {"name": time.title, "date": is_date, "at": at.tolist(), "values": known}
 
 
 def _points(held_out: HeldOut) -> list[dict[str, Any]]:
     """Items in the two heaviest directions: place, clusters, number of the item; their names."""
-    _, directions = heaviest_directions(held_out.learner, 2)
+    learner, evaluation = held_out.learner, held_out.evaluation
+    _, directions = heaviest_directions(learner, 2)
     found = []
-    learned = held_out.evaluation.guesses["learned"]
-    for sample, y, truth, guess in zip(
-        held_out.samples, held_out.labels, held_out.evaluation.truths, learned, strict=True
-    ):
-        places = np.column_stack([sample.X @ directions.T, np.zeros(sample.n_samples)])[:, :2]
-        true = matched_labels(partition_of(truth), guess)
+    for i, (sample, y) in enumerate(zip(held_out.samples, held_out.labels, strict=True)):
+        truth, guess = partition_of(evaluation.truths[i]), evaluation.guesses["learned"][i]
         assert guess.labels is not None
+        T, true = sample.n_samples, matched_labels(truth, guess)
+        places = np.column_stack([sample.X @ directions.T, np.zeros(T)])[:, :2].round(4)
         wrong = guess.labels != true
-        T = sample.n_samples
+        numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])
         drawn = np.unique(np.linspace(0, T - 1, min(T, ROWS)).astype(int))
-        numbers = np.column_stack([guess.labels, true, wrong, np.arange(T)])[drawn].tolist()
-        points = [
-            [*place, *own]
-            for place, own in zip(places[drawn].round(4).tolist(), numbers, strict=True)
-        ]
-        items = held_out.learner.problem_.learning.item_labels(y, sample)
-        names = cluster_names(guess, partition_of(truth), items)
+        pairs = zip(places[drawn].tolist(), numbers[drawn].tolist(), strict=True)
+        points = [[*place, *own] for place, own in pairs]
+        names = cluster_names(guess, truth, learner.problem_.learning.item_labels(y, sample))
         found.append({"T": T, "points": points, "misplaced": int(wrong.sum()), "names": names})
     return found
 
