@@ -161,7 +161,7 @@ def plot_segmentation(
     for lane, strip in enumerate(strips, start=len(names)):
         _draw_strip(ax, lane, strip, marks, edges)
     for change in () if truth is None else truth.breakpoints[:-1]:
-        line = {"linewidth": 0.8, "linestyle": (0, (3, 3)), "zorder": 0}
+        line: dict[str, Any] = {"linewidth": 0.8, "linestyle": (0, (3, 3)), "zorder": 0}
         ax.axvline(edges[change], color=text_color(), **line)
     if margins:
         with without_warnings(DataWarning):  # which were given when it was segmented
@@ -273,7 +273,7 @@ def _draw_strip(
         ax.barh(lane, wide, left=left, height=LANE / 1.6, **look)
         written, start = "" if name is None else plain_text(name), end
         if written and inch * wide >= LETTER * (len(written) + 2):
-            place = {"ha": "center", "va": "center", "fontsize": "x-small"}
+            place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "x-small"}
             ax.text(left + wide / 2, lane, written, color=ink, bbox=box, **place)
 
 
@@ -291,7 +291,11 @@ def _draw_sure(ax: Axes, lane: int, changes: Sequence[Mapping[str, Any]], edges:
             height, written = change["rate"], f"{100 * change['rate']:.0f} %"
         ax.plot([place] * 2, [foot, foot - LANE * height], color=LEARNED, linewidth=3)
         if inch * (place - before) > LETTER * (len(written) + 3):
-            text = {"textcoords": "offset points", "fontsize": "small", "va": "bottom"}
+            text: dict[str, Any] = {
+                "textcoords": "offset points",
+                "fontsize": "small",
+                "va": "bottom",
+            }
             ax.annotate(written, (place, foot), (4, 1), color=ink, **text)
             before = place
 
@@ -308,7 +312,11 @@ def _draw_legend(ax: Axes, strips: Sequence[_Strip], marks: Mapping[Any, StateMa
     for name, short in zip(shown, shortened(shown, LONGEST_STATE), strict=True):
         mark = marks.get(name, NO_STATE)
         text = legend_text(short) + ("" if name in marks else " (not learned)")
-        look = {"facecolor": mark.color, "hatch": mark.hatch, "edgecolor": ax.get_facecolor()}
+        look: dict[str, Any] = {
+            "facecolor": mark.color,
+            "hatch": mark.hatch,
+            "edgecolor": ax.get_facecolor(),
+        }
         handles.append(patches.Patch(label=text, linewidth=0, **look))
     ax.legend(
         handles=handles,
