@@ -146,8 +146,8 @@ def plot_segmentation(
     if times is None:
         times = rows_in_time(X, "the recording").axis
     axis = None if times is None else time_axis(times, sample.n_samples)
-    edges = _drawn(axis.edges) if axis else np.arange(sample.n_samples + 1) - 0.5
-    places = _drawn(axis.values) if axis else np.arange(sample.n_samples)
+    edges = _drawn(axis.edges if axis else np.arange(sample.n_samples + 1) - 0.5)
+    places = _drawn(axis.values if axis else np.arange(sample.n_samples))
     labels = _in_lines(names) + [
         f"{s.name}\n{counted(len(s.breakpoints), 'segment')}" for s in strips
     ]
