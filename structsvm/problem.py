@@ -17,10 +17,10 @@ import numpy as np
 from structsvm.errors import DataError, PluginError, SettingsError, StructSVMError
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Quality, Solution
-from structsvm.support.arrays import Bools, Floats
+from structsvm.support.arrays import Floats
 from structsvm.support.contract import Contract, hook, promises
 from structsvm.support.plain import counted, shown
-from structsvm.weights import WeightSpace, nonnegative_weights
+from structsvm.weights import WeightSpace
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -150,11 +150,6 @@ class Regularized:
     def started(self, start: Floats) -> Self:
         """Return the same with another start, (d,)."""
         return replace(self, start=start)  # type: ignore[type-var]
-
-    @cached_property
-    def nonnegative(self) -> Bools | None:
-        """Which weights are nonnegative, the others being free; None where there are matrices."""
-        return nonnegative_weights(self.space)
 
     def further_constraints(self, B: Any) -> list[Any]:
         """The further constraints on a cvxpy weight ``B``; none if there are none.

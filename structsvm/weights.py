@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
-from structsvm.support.arrays import Bools, Floats
+from structsvm.support.arrays import Floats
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -206,7 +206,7 @@ class PSD(WeightSpace):
     def seen(self, w: cp.Expression) -> cp.Expression:
         import cvxpy as cp
 
-        entries = _smat_operator(self.order) @ w
+        entries = smat_operator(self.order) @ w
         return cp.reshape(entries, (self.order, self.order), order="F")
 
     def from_metric(self, B: Any) -> Floats:
@@ -300,16 +300,6 @@ class Product(WeightSpace):
         return seen, w, [constraint for _, _, cone in parts for constraint in cone]
 
 
-def nonnegative_weights(space: WeightSpace) -> Bools | None:
-    """Which weights are nonnegative, the others being free, (d,); None where there are matrices."""
-    if isinstance(space, Product):
-        masks = [mask for f in space.factors if (mask := nonnegative_weights(f)) is not None]
-        return np.concatenate(masks) if len(masks) == len(space.factors) else None
-    if isinstance(space, Free | Nonnegative):
-        return np.full(space.dim, isinstance(space, Nonnegative))
-    return None
-
-
 def _spectral_factor(rows: Floats, values: Floats, vectors: Floats) -> Floats:
     """Rows (n, d) in svec form to the square root of the derivative of the PSD projection.
 
@@ -356,14 +346,14 @@ def _gather(P: int) -> tuple[NDArray[np.intp], Floats]:
 
 @cache
 def _svec_operator(P: int) -> sp.csr_array:
-    """Sparse (P (P + 1) / 2, P^2) map from the column-major vec of B to its svec."""
+    """Sparse map (P (P + 1) / 2, P^2) of the vec of a matrix, column by column, to its svec."""
     rows, cols, scale = _triangle(P)
     return sp.csr_array((scale, (np.arange(rows.size), cols * P + rows)), shape=(rows.size, P * P))
 
 
 @cache
-def _smat_operator(P: int) -> sp.csr_array:
-    """Sparse (P^2, P (P + 1) / 2) map from a svec to the column-major vec of its matrix."""
+def smat_operator(P: int) -> sp.csr_array:
+    """Sparse map (P^2, P (P + 1) / 2) of a svec to the vec of its matrix, an isometry."""
     gather, shrink = _gather(P)
     shape = (P * P, P * (P + 1) // 2)
     return sp.csr_array((shrink, (np.arange(P * P), gather)), shape=shape)

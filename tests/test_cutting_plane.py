@@ -14,7 +14,7 @@ from noisy_master import Noisy
 from structsvm import MetricLearner
 from structsvm.data.sample import Sample
 from structsvm.datasets import relevant_changes
-from structsvm.errors import MasterError, OracleError, OracleWarning, SettingsError
+from structsvm.errors import MasterError, OracleError, OracleWarning
 from structsvm.io import arrays_and_labels
 from structsvm.masters.auto import AutoMaster
 from structsvm.masters.base import Master, MasterSolution
@@ -107,27 +107,6 @@ class TestSloppyMasters:
         labels = " ".join(solution.history.as_dict()["master"])
         assert "master failed: " in labels
         assert "clarabel" in labels
-
-    def test_an_indefinite_answer_is_projected(self):
-        smallest = []
-
-        class Indefinite(Master):
-            def solve(self, risk, cuts, request):
-                answer = NewtonMaster().solve(risk, cuts, request)
-                w = answer.w - 0.01 * risk.space.identity()
-                smallest.append(np.linalg.eigvalsh(risk.space.to_metric(w))[0])
-                return MasterSolution(w, answer.multipliers, "shifted")
-
-        risk = listed_risk(*FULL, seed=7)
-        solution = CuttingPlane(Stopping(1e-3, 30), master=Indefinite()).solve(risk)
-        assert min(smallest) == pytest.approx(-0.01, rel=1e-6)
-        assert np.linalg.eigvalsh(risk.space.to_metric(solution.w))[0] >= -1e-12
-        assert_around(solution, optimum(risk))
-
-    def test_constraints_that_are_not_convex_are_a_settings_error(self):
-        risk = listed_risk(*FULL, constraints=lambda B: [cp.norm1(B) >= 1])
-        with pytest.raises(SettingsError, match="not convex"):
-            CuttingPlane().solve(risk)
 
     def test_a_weight_that_breaks_the_constraints_is_no_answer(self):
         """A master blind to them gives cuts and lower bounds, and no upper bound."""
@@ -411,21 +390,6 @@ class TestProximal:
         near = [request for request in asked if request.proximal is not None]
         assert bool(near) == ("trace" in case)
 
-    @pytest.mark.parametrize("slack", ["n", "one"])
-    def test_a_start_that_is_hard_to_beat_does_not_hold_it_back(self, slack):
-        """The bond to a weight is halved with each round that finds none better."""
-        risk = listed_risk(PSD(4), SquaredNorm(0.02), n_samples=6, n_labels=60, seed=10)
-        best = CuttingPlane(Stopping(1e-6, 400)).solve(risk).w
-        risk = replace(risk, start=best)
-        plain = CuttingPlane(Stopping(1e-3, 400), slack, proximal=0.0).solve(risk)
-        bound = CuttingPlane(Stopping(1e-3, 400), slack, proximal=100.0).solve(risk)
-        assert bound.status is Status.OPTIMAL
-        assert bound.n_iter <= plain.n_iter + 20
-
-    def test_none_at_all(self):
-        asked, _ = self.requests(proximal=0.0)
-        assert all(request.proximal is None for request in asked)
-
     @pytest.mark.parametrize("name", ["clarabel", "highs"])
     def test_a_conic_solver_gets_the_problem_as_it_is(self, name):
         """A linear program stays one, or HiGHS could not solve it."""
@@ -474,14 +438,6 @@ class TestCache:
         intercepts, slopes, found = cache.summed(-w, np.array([0, 0]))
         assert intercepts[0] + slopes[0] @ -w == 5.0
         assert len(found) == 2
-
-    def test_none_at_all(self):
-        cache = PlaneCache(2, 0, 3)
-        cache.add(np.array([0]), np.ones(1), np.ones((1, 3)), [None])
-        assert len(cache) == 0
-        np.testing.assert_array_equal(cache.values(np.ones(3)), [0.0, 0.0])
-        with pytest.raises(SettingsError, match="cached_planes must be an integer >= 0, got -1"):
-            CuttingPlane(cached_planes=-1)
 
 
 def test_a_start_that_is_hard_to_beat_does_not_hold_a_run_back():

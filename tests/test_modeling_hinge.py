@@ -1,6 +1,5 @@
 """Structured hinge losses as atoms, their fast masters, and the examples, against full programs."""
 
-import itertools
 import runpy
 import sys
 from dataclasses import replace
@@ -416,19 +415,6 @@ def test_regression_against_an_adversary():
     x = cp.Variable(3)
     damage = 3.0 * cp.sum_largest(cp.abs(A @ x - b), 6) + 6 * 1.5**2
     is_optimal(problem, cp.Problem(cp.Minimize(cp.sum_squares(A @ x - b) + damage)))
-
-
-def test_the_worst_case_of_the_adversary_is_one_over_all_that_he_can_do():
-    rng = np.random.default_rng(1)
-    A, b = rng.normal(size=(6, 2)), rng.normal(size=6)
-    x = cp.Variable(2)
-    moves = [
-        np.bincount(which, signs, minlength=6)
-        for which in itertools.combinations(range(6), 2)
-        for signs in itertools.product([-0.7, 0.7], repeat=2)
-    ]
-    worst = cp.max(cp.hstack([cp.sum_squares(A @ x - b + move) for move in moves]))
-    is_optimal(adversary.robust_regression(A, b, 2, 0.7), cp.Problem(cp.Minimize(worst)))
 
 
 def test_conditional_value_at_risk():

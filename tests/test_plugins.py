@@ -9,7 +9,6 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from functools import partial
-from inspect import getattr_static
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -231,16 +230,6 @@ def test_a_stalled_run_is_not_told_to_run_longer():
     with pytest.warns(ConvergenceWarning), pytest.raises(LearningError, match="lower lam") as told:
         learner.fit(Xs, ys)
     assert told.value.status is Status.STALLED
-
-
-def test_a_problem_that_is_no_frozen_dataclass_is_refused(installed) -> None:
-    methods = {
-        name: None if isinstance(getattr_static(PartitionProblem, name), property) else print
-        for name in PartitionProblem.__abstractmethods__
-    }
-    installed(Entry(type("Plain", (PartitionProblem,), methods)))
-    with pytest.raises(PluginError, match="must be a frozen dataclass"):
-        problem_class("theirs")
 
 
 def test_what_is_no_oracle_is_refused(installed) -> None:

@@ -4,12 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from structsvm import MetricLearner
-from structsvm.datasets import relevant_changes
 from structsvm.errors import SettingsError
-from structsvm.io import arrays_and_labels
-from structsvm.problems import ChangePoint
-from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace, check_lam
+from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
 from structsvm.weights import PSD, Free, Nonnegative, Product
 
 MIXED = Product((PSD(3), Nonnegative(1)), metric_first=True)
@@ -142,25 +138,3 @@ def test_the_trace_needs_a_cone_on_which_it_is_nonnegative():
     ):
         with pytest.raises(SettingsError, match="not nonnegative on Free"):
             use()
-
-
-@pytest.mark.parametrize("regularizer", [SquaredNorm, Trace])
-def test_floats_of_single_precision_are_computed_with_in_double(regularizer):
-    """Their product would be rounded to seven digits, and bounds be certified for another problem.
-
-    Two objectives differed by 6e-10, with gaps of 3e-12.
-    """
-    Xs, ys = arrays_and_labels(
-        relevant_changes(4, n_samples=200, n_features=3, n_relevant=1, random_state=0)
-    )
-    solutions = []
-    for convert in (np.float32, lambda value: float(np.float32(value))):
-        learner = MetricLearner(
-            ChangePoint(kappa=convert(0.3)),
-            "full",
-            regularizer(convert(0.7)),
-            lam=convert(0.1),
-        )
-        solutions.append(learner.fit(Xs, ys).solution_)
-    assert solutions[0].upper == solutions[1].upper
-    check_lam(np.float32(0.1))

@@ -209,13 +209,6 @@ def test_what_has_no_such_form_is_refused(change, error, message):
         segmentation_hinge(**given)
 
 
-def test_a_known_number_takes_no_price():
-    Xs, ys = recordings(0)
-    problem = ChangePoint(segment_count="known")
-    with pytest.raises(SettingsError, match="no price is learned here"):
-        segmentation_hinge(problem, Xs, ys, [cp.Variable(3), cp.Variable()])
-
-
 def test_long_recordings_are_left_to_oracles():
     X, y = np.zeros((4000, 10)), [2000, 4000]
     with pytest.raises(DataError, match="recording 0: 4000 samples have 8002000 segments"):

@@ -347,14 +347,23 @@ class OraclePart(Part):
         K = len(self.terms)
         values, slopes = self._numbers("value", found[0]), self._slopes(found[1])
         uppers = self._numbers("upper bound", found[2]) if len(found) == 3 else values
-        self._refuse(
-            uppers - values < -TOLERANCE * np.maximum(1.0, np.abs(values)),
-            lambda k: (
-                f"the oracle returned the upper bound {uppers[k]!r}{self._of(k)}, which is below "
-                f"its value {values[k]!r}"
-            ),
-        )
-        self._check_declared(values, slopes)
+        room = TOLERANCE * np.maximum(1.0, np.abs(values))
+        kept: dict[str, Any] = {"an upper bound below its value": uppers - values >= -room}
+        if self.sign is not None:
+            signed = values if self.sign == "nonneg" else -values
+            kept[f"another sign than declared by sign={self.sign!r}"] = signed >= -room.max()
+        if self.monotonicity is not None:
+            rises = slopes if self.monotonicity == "increasing" else -slopes
+            least = -TOLERANCE * max(1.0, float(np.abs(slopes).max(initial=0.0)))
+            said = f"another slope than declared by monotonicity={self.monotonicity!r}"
+            kept[said] = (rises >= least).all(axis=1)
+        for what, of_terms in kept.items():
+            if not of_terms.all():
+                k = int(of_terms.argmin())
+                raise OracleError(
+                    f"{self.name}: the oracle returned {what}, with the value {values[k]} of "
+                    f"term {k}"
+                )
         return Planes(
             w=point,
             groups=np.array(self.terms),
@@ -387,36 +396,6 @@ class OraclePart(Part):
                     f"{failed}: copy what it was given before writing to it"
                 ) from error
             raise OracleError(failed) from error
-
-    def _check_declared(self, values: Floats, slopes: Floats) -> None:
-        """Refuse what contradicts the sign and the monotonicity that were declared."""
-        if self.sign is not None:
-            away = values if self.sign == "nonneg" else -values
-            self._refuse(
-                away < -TOLERANCE * max(1.0, float(np.abs(values).max())),
-                lambda k: (
-                    f"declared sign={self.sign!r}, and the oracle returned the value "
-                    f"{values[k]!r}{self._of(k)}"
-                ),
-            )
-        if self.monotonicity is not None:
-            away = slopes if self.monotonicity == "increasing" else -slopes
-            least = -TOLERANCE * max(1.0, float(np.abs(slopes).max(initial=0.0)))
-            self._refuse(
-                (away < least).any(axis=1),
-                lambda k: (
-                    f"declared monotonicity={self.monotonicity!r}, and the oracle returned "
-                    f"a slope of the other sign{self._of(k)}"
-                ),
-            )
-
-    def _refuse(self, wrong: Any, words: Callable[[int], str]) -> None:
-        """Refuse the first of the terms that are wrong, (n,), if there is one."""
-        if wrong.any():
-            raise OracleError(f"{self.name}: {words(int(wrong.argmax()))}")
-
-    def _of(self, k: int) -> str:
-        return "" if self.has_one_value else f" of term {k}"
 
     def _slopes(self, found: Any) -> Floats:
         """As rows of one matrix, (n, d)."""

@@ -21,7 +21,7 @@ from structsvm.regularizers import SquaredNorm
 from structsvm.solvers.planes import Planes
 from structsvm.solvers.separation import Block, blocks_of, separate_share
 from structsvm.support.arrays import Floats
-from structsvm.weights import PSD, Nonnegative, Product, WeightSpace
+from structsvm.weights import PSD, Nonnegative, Product, WeightSpace, smat_operator
 
 MOST_PARTS = 8
 """Parts that the samples are dealt into, however many workers there are."""
@@ -191,16 +191,8 @@ def basis_of(space: WeightSpace) -> Any:
 
     Sparse, with orthonormal columns.
     """
-    blocks = []
-    for factor in factors_of(space):
-        if not isinstance(factor, PSD):
-            blocks.append(sp.eye_array(factor.dim, format="csr"))
-            continue
-        P = factor.order
-        rows, cols = np.triu_indices(P)
-        k, off = np.arange(rows.size), rows != cols
-        places = np.concatenate([rows + P * cols, (cols + P * rows)[off]])
-        weights = np.where(off, np.sqrt(0.5), 1.0)
-        values, at = np.concatenate([weights, weights[off]]), np.concatenate([k, k[off]])
-        blocks.append(sp.csr_array((values, (places, at)), shape=(P * P, k.size)))
+    blocks = [
+        smat_operator(factor.order) if isinstance(factor, PSD) else sp.eye_array(factor.dim)
+        for factor in factors_of(space)
+    ]
     return sp.block_diag(blocks, format="csr")
