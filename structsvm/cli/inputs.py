@@ -335,10 +335,6 @@ class InputData:
         return [item.name for item in self.items]
 
     @property
-    def places(self) -> list[str]:
-        return [item.where if isinstance(item, Recording) else item.source for item in self.items]
-
-    @property
     def Xs(self) -> Any:
         """Arrays (T, P), or pixels; or what reads them."""
         if self.files is not None:
@@ -375,7 +371,10 @@ class InputData:
     def _renamed(self, message: str) -> str:
         def place(match: re.Match[str]) -> str:
             i = int(match[1])
-            return self.places[i] if i < len(self) else match[0]
+            if i >= len(self):
+                return match[0]
+            item = self.items[i]
+            return item.where if isinstance(item, Recording) else item.source
 
         return re.sub(rf"\b{self.problem.traits.words.whole} (\d+)\b", place, message)
 

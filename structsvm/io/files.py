@@ -55,9 +55,7 @@ logger = logging.getLogger("structsvm")
 # ---- recordings in ``.npz`` files: arrays that need no pickle
 
 
-def read_npz(
-    path: Path, name: str, options: FileOptions = USUAL, wanted: Sequence[str] = ()
-) -> Recording:
+def read_npz(path: Path, name: str, options: FileOptions, wanted: Sequence[str]) -> Recording:
     """Read ``X``, ``y`` or ``bkps``, ``features`` and ``time``; anything else is left alone."""
     read = ("X", "y", "bkps", "features", "time", "about_time")
     try:
@@ -153,15 +151,9 @@ def write_recording(recording: Recording, path: str | PathLike[str]) -> None:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import numpy as np
-    >>> from structsvm.io import Recording, read_recording, write_recording
-    >>> recording = Recording("walk", np.zeros((3, 1)), np.array([0, 0, 1]), ("x",))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_recording(recording, Path(folder) / "walk.npz")
-    ...     read_recording(Path(folder) / "walk.npz").y.tolist()
-    [0, 0, 1]
+    >>> from structsvm.io import read_recording, write_recording
+    >>> def converted(path):
+    ...     write_recording(read_recording(path), path.with_suffix(".npz"))
     """
     if Path(path).suffix.lower() != ".npz":
         raise DataError(f"{path}: the name must end with .npz, which is what is written")
@@ -403,11 +395,6 @@ class RecordingFiles:
     options
         The fields of :class:`FileOptions`.
 
-    Raises
-    ------
-    DataError
-        As :func:`find_recordings`, and, when a recording is read, naming its file.
-
     Examples
     --------
     >>> from structsvm.io import RecordingFiles
@@ -463,12 +450,11 @@ def read_file(
 
 
 def _checked(path: Path) -> Path:
-    if not os.path.exists(path):  # nor has one a name that is too long
-        raise DataError(f"{path}: no such file or folder")
-    if path.is_dir() or kind_of(path) not in KINDS:
+    # os.path.exists takes a name that is too long for one that is not there
+    if not os.path.exists(path) or path.is_dir() or kind_of(path) not in KINDS:
         raise DataError(
-            f"{path}: not a kind of file that is read; give {', '.join(TABLES)}, or sound or "
-            f"pictures such as {', '.join(MEDIA[:2])}"
+            f"{path}: no such file or folder, or of no kind that is read; give "
+            f"{', '.join(TABLES)}, or sound or pictures such as {', '.join(MEDIA[:2])}"
         )
     return path
 

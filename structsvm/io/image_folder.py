@@ -133,11 +133,10 @@ def images_and_labels(
 
 def _images_of(path: Path) -> tuple[list[Path], Path | None]:
     """Return the image files of a path, and a folder of label maps beside them."""
-    if not os.path.exists(path):  # nor has one a name that is too long
-        raise DataError(f"{path}: no such file or folder")
-    if path.is_file() and path.suffix.lower() in KINDS:
+    # os.path takes a name that is too long for one that is not there
+    if os.path.isfile(path) and path.suffix.lower() in KINDS:
         return [path], None
-    entries = list(path.iterdir()) if path.is_dir() else []
+    entries = list(path.iterdir()) if os.path.isdir(path) else []
     inside = {entry.name.lower(): entry for entry in entries if entry.is_dir()}
     images = next((inside[name] for name in IMAGE_FOLDERS if name in inside), None)
     masks = next((inside[name] for name in MASK_FOLDERS if name in inside), None)
@@ -146,7 +145,7 @@ def _images_of(path: Path) -> tuple[list[Path], Path | None]:
         files -= {one for one in files if one.name.startswith(".")}
         if files:
             return sorted(files.difference(made_of_images(files))), masks
-    raise DataError(f"{path}: no images ({', '.join(KINDS)})")
+    raise DataError(f"{path}: no such file, or no images ({', '.join(KINDS)}) there")
 
 
 def made_of_images(files: Iterable[Path]) -> list[Path]:

@@ -32,8 +32,7 @@ class FileOptions:
     time_column: str | None = None
     """Column of tables that is no feature, and is kept as ``time``."""
     recording_column: str | None = None
-    """Column of tables that says of which recording a row is: each of its values is a recording,
-    whose rows are sorted by the time column if there is one (see also :func:`from_long`)."""
+    """Column of tables with the name of the recording of each row (see also :func:`from_long`)."""
     chunk_column: str | None = None
     """Column of tables with numbers of rows that belong together."""
     labels_are: str | None = None
@@ -45,23 +44,21 @@ class FileOptions:
     blanks: bool = False
     """Whether labels in tables may be blank: they are the number -1 then, beside the others."""
     missing_labels: Sequence[str] = ()
-    """Labels that mean none, besides a blank: ("NA",), say. Without it "NA", "None", "null" and
-    "nan" are classes like others."""
+    """Labels that mean none, besides a blank, such as ("NA",), which is a class else."""
     features: Sequence[str] = ()
     """Columns that are read alone."""
     ignore: Sequence[str] = ()
     """Columns that are left out."""
     missing: str = "error"
-    """What is done about missing values: "error" says where they are; "interpolate" puts those
-    between them that are before and after them, in time if that is known; "mask" leaves them NaN,
-    for ``ChangePoint(missing="mask")``. A warning says where they are."""
+    """Of missing values, "error" says where they are; "interpolate" puts those between them that
+    are before and after them, in time if that is known; "mask" leaves them NaN, for
+    ``ChangePoint(missing="mask")``."""
     separator: str | None = None
-    """"," or ";" or "tab" or "space" between columns of text; found out by default, as the next
-    two; ``origin.format`` of a recording says what was found."""
+    """"," or ";" or "tab" or "space" between columns of text; detected by default."""
     decimal: str | None = None
-    """"." or "," in numbers of text."""
+    """"." or "," in numbers of text; detected by default."""
     encoding: str | None = None
-    """Encoding of text."""
+    """Encoding of text; detected by default."""
     skip_lines: Sequence[int] = ()
     """Lines of text files and sheets that are left out, counted from 1: a title above the header,
     or units below it. Comments, which begin with ``#``, are left out anyway."""

@@ -207,9 +207,7 @@ def decimal_of(text: str, separator: str) -> str:
     return "," if not has_point and any(map(COMMA_NUMBER.fullmatch, values)) else "."
 
 
-def refuse_thousands(
-    path: Path, rows: Iterable[Sequence[str]], written: TextFormat, option: str = ""
-) -> None:
+def refuse_thousands(path: Path, rows: Iterable[Sequence[str]], written: TextFormat) -> None:
     """Refuse a column in which only numbers from 1000 on have a mark, before three digits."""
     mark = written.decimal
     if mark == "." and written.separator != ";":
@@ -223,5 +221,5 @@ def refuse_thousands(
             raise DataError(
                 f"{path}: {marked[0]!r} stands beside {whole[0]!r} in one column, so that {mark!r} "
                 "may stand between thousands: leave it out there; if it is the decimal mark, write "
-                f"{whole[0]}{mark}0{option}"
+                f"{whole[0]}{mark}0, or say decimal={mark!r}"
             )

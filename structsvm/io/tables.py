@@ -118,8 +118,7 @@ def _of_text(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Orig
             name or ("" if as_text else f"Unnamed: {j}") for j, name in enumerate(names)
         ]
     if options.decimal is None:
-        every = (row for _, row in written.rows(text))
-        refuse_thousands(path, every, written, f", or say decimal={written.decimal!r}")
+        refuse_thousands(path, (row for _, row in written.rows(text)), written)
     lines = [k for k, line in enumerate(text.split("\n"), 1) if line.strip()]
     last = frame.iloc[:, -1]
     may_be_short = written.separator != SPACES and (last.isna() | (last.astype(str) == "")).any()
@@ -176,7 +175,9 @@ def recordings_in(
     if label_column in headers:
         y = _labels(frame[label_column], origin, options)
     if chunk_column in headers:
-        chunks = _chunks(_as_numbers(_stripped(frame[chunk_column]), origin))
+        numbers = _as_numbers(_stripped(frame[chunk_column]), origin)
+        pandas = require("pandas", "files", "reading tables")
+        chunks = np.asarray(pandas.factorize(numbers.mask(numbers == -1))[0], dtype=np.int64)
     whole = Recording(name, X, y, features, str(path), chunks, origin=origin)
     if time_column in headers:
         whole = replace(whole, time=_times(frame[time_column], origin))
@@ -210,7 +211,7 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
             )
         if origin.format is not None and origin.format.decimal == "," and column.dtype.kind == "O":
             # of a column with a word, pandas reads no number
-            column = column.map(_with_point)
+            column = column.map(lambda x: x.replace(",", ".") if isinstance(x, str) else x)
         try:
             values = pandas.to_numeric(column, errors="coerce").to_numpy(
                 np.float64, na_value=np.nan
@@ -227,10 +228,6 @@ def _features(frame: Any, features: Sequence[str], origin: Origin) -> Floats:
     if words:
         _refuse_words(frame, words, origin)
     return np.column_stack(arrays)
-
-
-def _with_point(value: Any) -> Any:
-    return value.replace(",", ".") if isinstance(value, str) else value
 
 
 def _refuse_words(frame: Any, words: Mapping[str, int], origin: Origin) -> None:
@@ -313,14 +310,6 @@ def _as_numbers(column: Any, origin: Origin) -> Any:
             DataWarning,
         )
     return numbers.reindex(column.index)
-
-
-def _chunks(column: Any) -> NDArray[np.int64]:
-    """Number the values of a column, -1 where it is blank or the number -1."""
-    pandas = require("pandas", "files", "reading tables")
-    if getattr(column.dtype, "kind", "O") in "if":
-        column = column.mask(column == -1)
-    return np.asarray(pandas.factorize(column)[0], dtype=np.int64)
 
 
 def _times(column: Any, origin: Origin) -> TimeAxis | None:
