@@ -199,8 +199,6 @@ def compare_on(
     stopping = stopping or Stopping(tol=1e-3, max_iter=10_000, max_seconds=60.0)
     convex = risk.outline.is_convex
     asked: Any = (DEFAULT_SOLVERS if convex else DEFAULT_DESCENTS) if solvers is None else solvers
-    if isinstance(asked, str) or not len(asked):
-        raise SettingsError(f"solvers must be one or more names or solvers, got {asked!r}")
     if not isinstance(asked, Mapping):
         asked = {name: solver_named(name, stopping) for name in asked}
     refused: dict[str, str] = {}
@@ -233,10 +231,8 @@ def solver_named(name: str, stopping: Stopping) -> Solver:
     Raises
     ------
     SettingsError
-        If no solver or master has that name, or a solver of your own is given without one.
+        If no solver or master has that name; the message lists the known ones.
     """
-    if not isinstance(name, str):
-        raise SettingsError("solvers of your own need names: give a mapping, {'mine': Mine()}")
     method, _, master = name.partition("/")
     convex = method not in DEFAULT_DESCENTS
     return solver_from(method, stopping, master or "auto", convex=convex)

@@ -89,8 +89,6 @@ def test_a_solver_that_does_not_suit_is_left_out_or_refused(data):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"solvers": ()}, "one or more"),
-        ({"solvers": "cutting-plane"}, "one or more"),
         ({"regularizer": "l0"}, "regularizer must be"),
         ({"lam": 0.0}, "lam must be > 0"),
         ({"metric": "cosine"}, "metric must be"),

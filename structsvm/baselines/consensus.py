@@ -133,16 +133,14 @@ class Consensus(BaseEstimator):  # type: ignore[misc]
 
     def _weights(self) -> Floats:
         """The weight of each estimator."""
-        names = [name for name, _ in self.estimators]
-        if not names or len(set(names)) < len(names):
-            raise SettingsError(f"names of estimators must be different texts, got {names}")
-        if self.weights is None:
-            return np.ones(len(names))
-        weights = np.array(self.weights, dtype=np.float64)
-        if weights.shape != (len(names),) or not (np.isfinite(weights) & (weights > 0)).all():
+        names = {name for name, _ in self.estimators}
+        given = np.ones(len(names)) if self.weights is None else self.weights
+        weights = np.array(given, dtype=np.float64)
+        fits = weights.shape == (len(self.estimators),) == (len(names),)
+        if not (fits and weights.size and (np.isfinite(weights) & (weights > 0)).all()):
             raise SettingsError(
-                f"weights must be {len(names)} positive numbers, one for each estimator, "
-                f"got {self.weights!r}"
+                "estimators need different names, and a positive weight for each, got "
+                f"{sorted(names)} and {self.weights!r}"
             )
         return weights
 

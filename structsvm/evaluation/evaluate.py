@@ -382,8 +382,6 @@ def evaluate(
     True
     """
     learner = cast("MetricLearner", getattr(learner, "best_estimator_", learner))
-    if not hasattr(learner, "get_mahalanobis_matrix"):
-        raise SettingsError(f"learner must be a MetricLearner, got {learner!r}")
     if is_prepared(Xs):
         raise SettingsError("give the original samples, not prepared ones: classifiers need these")
     form = Form.given_to(learner, Xs).told(getattr(learner, "steps_", None))

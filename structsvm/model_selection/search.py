@@ -54,7 +54,7 @@ from structsvm.partitions.problem import (
 from structsvm.problems.change_point import ChangePoint
 from structsvm.regularizers import Regularizer
 from structsvm.solvers.base import Solver
-from structsvm.support.checks import check_n_jobs, is_positive, refuse_unlisted
+from structsvm.support.checks import check_n_jobs, refuse_unlisted
 from structsvm.support.progress import share, stage
 
 __all__ = ["MetricLearnerCV"]
@@ -456,8 +456,6 @@ def menu(
     candidates: Sequence[str | Candidate], lams: Any, known: Sequence[Candidate] = ()
 ) -> list[Candidate]:
     """The candidates in the order of choice, learned ones once for each strength."""
-    if not len(lams) or not all(map(is_positive, lams)):
-        raise SettingsError(f"lams must be one or more numbers > 0, got {lams!r}")
     by_name = {candidate.name: candidate for candidate in known}
     names_known = sorted({*by_name, *LEARNED, *NAMES})
     found: dict[str, Candidate] = {}
@@ -473,11 +471,6 @@ def menu(
             )
         found[candidate.name] = candidate
     learned = [candidate for candidate in found.values() if candidate.is_learned]
-    if "untrained" not in found or not learned:
-        raise SettingsError(
-            "candidates must name 'untrained', which the others have to beat, and at least one "
-            f"that is learned, such as 'diagonal' or 'full', got {tuple(found)!r}"
-        )
     tuned = [candidate for candidate in found.values() if candidate.tuned is not None]
     tuned.sort(key=lambda candidate: candidate.name != "untrained")
     fitted = [candidate for candidate in found.values() if candidate.estimator is not None]
@@ -489,6 +482,11 @@ def menu(
         path = candidate.lams or sorted({float(lam) for lam in lams})
         strengths = sorted(path, reverse=True) if candidate.lam is None else [candidate.lam]
         paths += [replace(candidate, lam=lam, lams=()) for lam in strengths]
+    if "untrained" not in found or not paths:
+        raise SettingsError(
+            "candidates must name 'untrained', which the others have to beat, and at least one "
+            f"that is learned, such as 'diagonal' or 'full', with lams, got {tuple(found)!r}"
+        )
     return [*tuned, *fitted, *paths, *joint]
 
 

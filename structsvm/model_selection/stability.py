@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from structsvm.errors import DataError, DataWarning, LearningError, SettingsError
+from structsvm.errors import DataError, DataWarning, LearningError
 from structsvm.evaluation.splits import split_samples
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.steps import read_training
 from structsvm.partitions.margins import MarginRates, boundary_margins, hits
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_whole, refuse_below
+from structsvm.support.checks import refuse_below
 from structsvm.support.progress import stage
 from structsvm.support.quiet import without_warnings
 
@@ -89,8 +89,6 @@ def weight_stability(
     ------
     DataError
         If there is only one recording or group, or hardly any resample can be learned from.
-    SettingsError
-        If ``n_resamples`` is not an integer >= 2.
 
     Examples
     --------
@@ -103,8 +101,6 @@ def weight_stability(
     >>> found.to_dict()["feature"][0], bool((found.low <= found.high).all())
     ('x0', True)
     """
-    if not (is_whole(n_resamples) and n_resamples >= 2):
-        raise SettingsError(f"n_resamples must be an integer >= 2, got {n_resamples!r}")
     data = read_training(learner, Xs, ys, groups=groups)
     labels = range(len(data)) if data.groups is None else data.groups
     units = np.unique(np.asarray(labels), return_inverse=True)[1]
