@@ -168,9 +168,9 @@ def test_a_model_made_for_known_clusters_says_so_of_new_ones():
     assert learner.question_ == "rows"
     other, labels = table(4, 60, seed=1, spread=3.0)
     evaluate(learner, other, NAMES[labels])
-    with pytest.warns(DataWarning, match="one of these is new: bay"):
+    with pytest.warns(DataWarning, match="of these 1 is new: bay"):
         evaluate(learner, other, np.where(labels == 3, "bay", NAMES[labels]))
-    with pytest.warns(DataWarning, match="4 of these are new: 10, 11, 12, 13"):
+    with pytest.warns(DataWarning, match="of these 4 are new: 10, 11, 12, 13"):
         evaluate(learner, other, labels + 10)
     asked = quietly(search(split="clusters"), X, NAMES[y]).best_estimator_
     evaluate(asked, other, labels + 10)
