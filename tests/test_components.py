@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from structsvm import MetricLearner, load, save
+from structsvm import MetricLearner
 from structsvm.errors import DataError, SettingsError
 from structsvm.features import Chain, Components, Lags
 
@@ -62,16 +62,3 @@ def test_a_learner_leaves_their_scales_as_they_are(features, rng):
     np.testing.assert_array_equal(auto.metric_.factor, alone.metric_.factor)
     told = MetricLearner(features=features, standardize="recording").fit(Xs, [y] * 4)
     assert told.inputs_.standardizer.kind == "recording"
-
-
-def test_a_full_metric_of_components_of_lags_is_learned_stored_and_read(tmp_path, rng):
-    y = np.repeat([0, 1, 2], 15)
-    Xs = [3.0 * np.eye(4)[y] + rng.normal(size=(45, 4)) for _ in range(4)]
-    features = Chain(Lags((-1, 0, 1)), Components(n_components=0.9))
-    learner = MetricLearner(features=features).fit(Xs, [y] * 4)
-    assert learner.inputs_.standardizer.kind is None
-    assert learner.metric_.matrix.shape[0] < 12
-    assert learner.metric_feature_names_[:2] == ["component 0", "component 1"]
-    save(learner, tmp_path / "m.structsvm")
-    again = load(tmp_path / "m.structsvm")
-    assert again.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)

@@ -479,13 +479,8 @@ def without_the_loss(self, w, x, y):
 
 OF_CLASSES = {
     "no space": ({"weight_space": lambda self: "R^6"}, r"weight_space returned 'R\^6'"),
-    "short": ({"joint_feature": lambda self, x, y: np.zeros(5)}, "has dimension 6"),
     "infinite": ({"joint_feature": lambda self, x, y: np.full(6, np.inf)}, "finite floats"),
     "writes": ({"joint_feature": doubles}, "changed the sample that it was given"),
-    "truth costs": ({"loss": lambda self, y, z: 1.0}, "the truth must not cost anything"),
-    "negative": ({"loss": lambda self, y, z: -float(y != z)}, "a loss must not be negative"),
-    "no number": ({"loss": lambda self, y, z: "much"}, "loss returned 'much'.*return a f"),
-    "no answer": ({"separate": lambda self, w, x, y: y}, r"return Separation\(y, slack, quality\)"),
     "slack": (
         {"separate": lambda self, w, x, y: Separation(y, -1.0, Quality.HEURISTIC)},
         r"slack -1\.0",

@@ -6,12 +6,10 @@ import pytest
 from structsvm import (
     ChangePoint,
     MetricLearner,
-    load,
-    save,
 )
 from structsvm.data.sample import Sample
 from structsvm.data.samples import Standardizer
-from structsvm.errors import DataError, SettingsError
+from structsvm.errors import SettingsError
 from structsvm.features import HermiteMoments
 from structsvm.features.context import hermite_functions, robust_scale
 from structsvm.learner.steps import encode
@@ -77,26 +75,6 @@ def test_finds_changes_that_leave_the_mean(kind: str) -> None:
     assert all(problem.partition(x, by_mean).n_clusters == 1 for x in unseen)
 
 
-def test_is_a_learner_like_any_other(tmp_path) -> None:
-    Xs, ys = recordings("variance", 4, 2)
-    moments = HermiteMoments(3)
-    learner = MetricLearner(
-        ChangePoint(segment_count="known"), features=moments, standardize="training"
-    ).fit(Xs, ys)
-    assert learner.metric_feature_names_ == ["x0 psi1", "x0 psi2", "x0 psi3"]
-    assert (learner.n_features_in_, len(learner.metric_.factor)) == (1, 3)
-    assert not hasattr(moments, "n_features_in_")  # a clone is fitted
-    assert learner.transform(Xs[0]).shape[0] == Xs[0].shape[0]
-    save(learner, tmp_path / "m.structsvm")
-    copy = load(tmp_path / "m.structsvm")
-    assert copy.problem_ == learner.problem_
-    assert isinstance(copy.features, HermiteMoments)
-    assert copy.features.get_params() == {"n_moments": 3}
-    assert copy.metric_feature_names_ == learner.metric_feature_names_
-    assert copy.predict_breakpoints(Xs, 5) == learner.predict_breakpoints(Xs, 5)
-    assert copy.predict_breakpoints(Xs) == learner.predict_breakpoints(Xs)
-
-
 def test_each_recording_has_its_own_scale() -> None:
     Xs, _ = recordings("variance", 3, 3)
     Xs = [10.0**i * np.column_stack([X, 7 + 2 * X]) for i, X in enumerate(Xs)]
@@ -104,16 +82,6 @@ def test_each_recording_has_its_own_scale() -> None:
         location, sigma = robust_scale(X)
         psi = hermite_functions((X - location) / sigma, 3)
         np.testing.assert_array_equal(features, psi.reshape(len(X), -1))
-
-
-def test_moments_refuse_what_learning_refuses() -> None:
-    Xs = [np.ones((9, 1)), np.where(np.arange(9) == 4, np.nan, 1)[:, None]]
-    with pytest.raises(DataError, match="recording 1 has nan in row 4"):
-        MetricLearner(features=HermiteMoments()).fit(Xs, [[4, 9]] * 2)
-    one = HermiteMoments(2).fit([np.array([[3.0]])])
-    np.testing.assert_array_equal(
-        one.transform([np.array([[3.0]])])[0], hermite_functions(np.zeros((1, 1)), 2)[0]
-    )
 
 
 @pytest.mark.parametrize(

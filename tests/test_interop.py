@@ -18,7 +18,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from structsvm import (
     ChangePoint,
-    EquivalenceMatrix,
     MetricLearner,
     interop,
 )
@@ -139,13 +138,6 @@ class TestRuptures:
 
 
 class TestScikitLearn:
-    def test_clone_takes_settings_and_output_along(self, learner):
-        asked = clone(learner).set_output(transform="pandas")
-        again = clone(asked).fit(XS, YS)
-        assert again.get_params() == learner.get_params()
-        assert isinstance(again.transform(NEW[0]), pd.DataFrame)
-        assert isinstance(learner.transform(NEW[0]), np.ndarray)
-
     @pytest.mark.parametrize(
         ("kind", "frame", "values"),
         [("pandas", pd.DataFrame, "to_numpy"), ("polars", pl.DataFrame, "to_numpy")],
@@ -212,25 +204,6 @@ class TestBreakpoints:
         labels = interop.breakpoints_to_labels(breakpoints)
         np.testing.assert_array_equal(labels, changepoints_to_labels(changes, T))
         assert interop.labels_to_breakpoints(labels) == breakpoints
-
-    @pytest.mark.parametrize(
-        ("labels", "complaint"),
-        [
-            ([0.0, 0.0, np.nan, np.nan, 1.0], r"label of sample 2 is missing \(2 in all\)"),
-            (["rest", None, None, "run"], r"label of sample 1 is missing"),
-            (pd.Series([1, 1, None], dtype="Int64"), r"label of sample 2 is missing"),
-            (np.array(["2020", "NaT", "NaT"], dtype="M8[D]"), r"label of sample 1 is missing"),
-            (np.ma.array([0, 0, 5, 1], mask=[0, 0, 1, 0]), r"label of sample 2 is masked"),
-        ],
-    )
-    def test_what_is_not_known_is_no_segment(self, labels, complaint):
-        with pytest.raises(DataError, match=complaint):
-            interop.labels_to_breakpoints(labels)
-
-    def test_a_number_is_not_its_text(self):
-        assert interop.labels_to_breakpoints([1, "1", 1]) == [1, 2, 3]
-        with pytest.raises(DataError, match="several kinds do not compare: int, str"):
-            EquivalenceMatrix.from_labels([1, "1", 1])
 
 
 class TestFrames:

@@ -50,7 +50,6 @@ from structsvm.partitions.plugins import (
     plugins,
     problem_class,
     problem_name,
-    problem_names,
 )
 from structsvm.partitions.problem import Comparison
 from structsvm.testing import check_problem
@@ -90,20 +89,6 @@ def installed(monkeypatch):
         monkeypatch.setattr("structsvm.partitions.plugins.entry_points", lambda group: list(found))
 
     return install
-
-
-def test_every_declared_problem_is_one() -> None:
-    assert "change-point" in problem_names()
-    for name in problem_names():
-        assert issubclass(problem_class(name), PartitionProblem)
-    assert problem_name(ChangePoint()) == "change-point"
-
-
-def test_every_declared_oracle_is_one() -> None:
-    names = [plugin.name for plugin in plugins(ORACLES)]
-    assert "sequential" in names
-    for name in names:
-        assert issubclass(oracle_class(name), Oracle)
 
 
 def test_own_plugins_can_be_used_and_say_what_they_are() -> None:

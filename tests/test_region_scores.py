@@ -19,7 +19,7 @@ from structsvm import (
     save,
 )
 from structsvm.baselines import RegionClassifier
-from structsvm.errors import DataError, DataWarning, VerdictWarning
+from structsvm.errors import DataWarning, VerdictWarning
 from structsvm.features import Columns, Deviations, RegionScores, Union
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.graph import node_names
@@ -212,13 +212,3 @@ def test_model_selection_chooses_among_scores_and_the_forest_where_labels_are_na
     assert max(losses["region-forest"], losses["scores-full"]) < losses["full"] - 0.2
     assert search.best_candidate_ in ("region-forest", "scores-full")
     assert len(search.predict(Xs[:1])[0]) == 40
-
-
-def test_messages_speak_of_graphs_nodes_and_regions(rng):
-    Xs, ys = graphs(rng, 3)
-    arrays = [x.X for x in Xs]
-    lonely = [*ys[:2], np.where(np.arange(40) < 5, "hat", ys[2])]
-    with pytest.raises(DataError, match=r"every region has to occur in two graphs: hat only in gr"):
-        RegionScores().fit_transform(arrays, lonely)
-    with pytest.raises(DataError, match=r"there is only one graph: label another graph"):
-        RegionScores().fit_transform(arrays[:1], ys[:1])

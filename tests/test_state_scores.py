@@ -76,22 +76,6 @@ def test_other_recordings_are_scored_by_the_mean_of_the_folds_and_of_all(rng):
     np.testing.assert_array_equal(again.transform(new)[1], scores.transform(new)[1])
 
 
-@pytest.mark.parametrize(
-    "rename",
-    [
-        lambda y: np.searchsorted(["rest", "turn", "walk"], y),
-        lambda y: list(y),
-        lambda y: np.array(list(y), dtype=object),
-        lambda y: np.searchsorted(["rest", "turn", "walk"], y) + 0.5,
-    ],
-)
-def test_names_may_be_text_numbers_or_objects(rename, rng):
-    Xs = recordings(3, rng)
-    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 3)
-    found = StateScores("logistic", lags=(0,)).fit_transform(Xs, [rename(NAMES)] * 3)
-    np.testing.assert_array_equal(found[1], expected[1])
-
-
 @pytest.mark.parametrize("missing", [None, "", float("nan")])
 def test_samples_without_a_name_teach_nothing_but_are_scored(missing, rng):
     Xs = recordings(3, rng)
@@ -209,21 +193,3 @@ def test_one_recording_cannot_be_cross_fitted_but_fitted(rng):
     with pytest.raises(DataError, match="only one recording: label another recording"):
         StateScores("logistic").fit_transform(Xs, [NAMES])
     assert StateScores("logistic").fit(Xs, [NAMES]).transform(Xs)[0].shape == (30, 3)
-
-
-def test_pandas_categories_and_missing_values_are_names(rng):
-    import pandas as pd
-
-    Xs = recordings(3, rng)
-    y = pd.Series(NAMES, dtype="category")
-    expected = StateScores("logistic", lags=(0,)).fit_transform(Xs, [NAMES] * 3)
-    np.testing.assert_array_equal(
-        StateScores("logistic", lags=(0,)).fit_transform(Xs, [y] * 3)[0], expected[0]
-    )
-    some = pd.Series(NAMES, dtype="string")
-    some[:3] = pd.NA
-    assert StateScores("logistic", lags=(0,)).fit(Xs, [some] * 3).classes_.tolist() == [
-        "rest",
-        "turn",
-        "walk",
-    ]

@@ -1,6 +1,5 @@
 """A plugin that is wrong, or defines what nothing calls, is refused by name, never certified."""
 
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -518,13 +517,6 @@ def test_a_rule_about_the_end_alone_may_answer_once_for_all():
     assert all(end % 2 == 0 for end in learner.predict_breakpoints(XS[0]))
 
 
-def test_labels_that_are_not_allowed_are_named_with_their_sample():
-    with pytest.raises(
-        DataError, match=r"^recording 2: the segment 0\.\.2 is not one that ChangePoint"
-    ):
-        check_problem(ChangePoint(min_length=4), [*XS, XS[0]], [*YS, [2, 30]])
-
-
 # ---- definitions are called, or refused
 
 
@@ -749,37 +741,3 @@ def test_a_weight_of_the_loss_that_cannot_be_is_refused(kappa):
 def test_defaults_of_a_learner_that_cannot_be_are_refused(setting):
     with pytest.raises(SettingsError, match="must be"):
         Traits(**setting)
-
-
-# ---- answers that are no labellings
-
-
-# ---- missing definitions
-
-
-class Forgetful(Problem):
-    """Knows neither its loss nor inference."""
-
-    def weight_space(self):
-        return Free(2)
-
-    def joint_feature(self, x, y):
-        return np.zeros(2)
-
-    def separate(self, w, x, y):
-        raise NotImplementedError
-
-
-def test_missing_definitions_are_shown_when_an_instance_is_made() -> None:
-    with pytest.raises(PluginError) as refusal:
-        Forgetful()
-    assert str(refusal.value) == "Forgetful lacks loss, predict: define them as in Problem"
-
-
-def test_instances_are_made_and_pickled_as_usual() -> None:
-    problem = ChangePoint(kappa=0.5)
-    assert pickle.loads(pickle.dumps(problem)) == problem
-    with pytest.raises(TypeError, match="unexpected keyword argument 'spam'"):
-        ChangePoint(spam=1)
-    with pytest.raises(TypeError):
-        Forgetful(1, 2)

@@ -7,7 +7,6 @@ from sklearn.datasets import load_digits
 
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
-from structsvm.support.arrays import Ints
 from structsvm.support.checks import refuse_bad_seed
 
 SIDE = 8
@@ -25,17 +24,14 @@ def digits_recordings(
 ) -> list[Recording]:
     """Recordings made of runs of images of one digit, written by different people.
 
-    Within a run the hand changes from image to image; from one run to the next the digit does. A
-    metric that finds the changes has to see past the handwriting.
+    A metric that finds the changes has to see past the handwriting.
 
     Parameters
     ----------
     n_recordings : int
-        Of up to 9 (train) or 6 (test) recordings of the default size hardly any image comes twice;
-        with more, images are dealt anew.
+        Of up to 9 (train) or 6 (test) of the default size hardly any image comes twice.
     split : {"train", "test"}
-        Images of the first eight blocks of writers, or of the last six: no image and, as far as the
-        order of the set tells, no writer is in both.
+        No image and, as far as the order of the set tells, no writer is in both.
     n_runs : (int, int)
         Fewest and most runs of a recording; adjacent runs show different digits.
     run_length : (int, int)
@@ -76,8 +72,9 @@ def digits_recordings(
     if split not in pools:
         raise SettingsError(f"split must be one of {sorted(pools)}, got {split!r}")
     pool = pools[split]
-    decks = [_Deck(rng, pool[digits[pool] == digit]) for digit in range(10)]
-    most = min(deck.images.size for deck in decks)
+    of_digit = [pool[digits[pool] == digit] for digit in range(10)]
+    left = [rng.permutation(some) for some in of_digit]
+    most = min(some.size for some in of_digit)
     for name, (least, largest), limit in (
         ("n_runs", n_runs, np.inf),
         ("run_length", run_length, most),
@@ -95,23 +92,14 @@ def digits_recordings(
         # Each digit is drawn uniformly among those that differ from the one before.
         steps = rng.integers(1, 10, size=int(rng.integers(n_runs[0], n_runs[1] + 1)))
         runs = (rng.integers(10) + np.cumsum(steps)) % 10
-        lengths = (int(rng.integers(run_length[0], run_length[1] + 1)) for _ in runs)
-        pairs = zip(runs.tolist(), lengths, strict=True)
-        shown = np.concatenate([decks[digit].deal(length) for digit, length in pairs])
+        parts = []
+        for digit in runs.tolist():
+            length = int(rng.integers(run_length[0], run_length[1] + 1))
+            if length > left[digit].size:  # too few that were not dealt yet
+                left[digit] = rng.permutation(of_digit[digit])
+            parts.append(left[digit][:length])
+            left[digit] = left[digit][length:]
+        shown = np.concatenate(parts)
         X, y = images[np.ix_(shown, inked)], digits[shown].astype(np.int64)
         recordings.append(Recording(f"digits_{split}_{i:02d}", X, y, features))
     return recordings
-
-
-class _Deck:
-    """Images of one digit, dealt without repetition until too few are left."""
-
-    def __init__(self, rng: np.random.Generator, images: Ints) -> None:
-        self.rng, self.images = rng, images
-        self.left = rng.permutation(images)
-
-    def deal(self, n: int) -> Ints:
-        if n > self.left.size:
-            self.left = self.rng.permutation(self.images)
-        dealt, self.left = self.left[:n], self.left[n:]
-        return dealt

@@ -274,7 +274,8 @@ def activity_features(channels: Floats) -> tuple[Floats, tuple[str, ...]]:
     names = [f"{device}.{axis}" for device in ("phone", "watch") for axis in AXES]
     names += [f"{device}.|{kind}|" for device in ("phone", "watch") for kind in ("acc", "gyro")]
     sizes = [np.linalg.norm(channels[:, j : j + 3], axis=1) for j in range(0, 12, 3)]
-    mean, std = around(np.column_stack([channels, *sizes]), centres(len(channels)), 12)
+    centres = np.arange(len(channels) // 5) * 5 + 2  # of every five samples
+    mean, std = around(np.column_stack([channels, *sizes]), centres, 12)
     features = [f"{name}:{kind}" for kind in ("mean", "logstd") for name in names]
     return single(np.hstack([mean, np.log(std + 0.01)])), tuple(features)
 
@@ -286,11 +287,6 @@ def water_loop(name: str, fetch: Fetch) -> Recording:
     features = tuple(frame.columns[1:9])
     X = frame[list(features)].to_numpy(np.float64)
     return Recording(name, single(X), segments(frame["changepoint"] == 1), features)
-
-
-def centres(n: int) -> Ints:
-    """The middle of every five samples."""
-    return np.arange(n // 5) * 5 + 2
 
 
 def around(Z: Floats, centres: Ints, half: int) -> tuple[Floats, Floats]:

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.io.recording import Recording
-from structsvm.support.arrays import Floats
 from structsvm.support.checks import refuse_bad_seed
 
 MIN_LENGTH = 20
@@ -84,7 +83,12 @@ def relevant_changes(
         f"relevant_{j}" if j < n_relevant else f"nuisance_{j - n_relevant}"
         for j in range(n_features)
     )
-    loadings = _loadings(n_relevant, rank)
+    loadings = np.eye(n_relevant)  # from latent levels to those of features
+    if rank is not None:
+        if not 1 <= rank <= MOST_LEVELS:
+            raise SettingsError(f"rank must be from 1 to {MOST_LEVELS} or None, got {rank}")
+        structure = np.random.default_rng(LOADINGS_SEED)
+        loadings = structure.standard_normal((n_relevant, rank)).T / np.sqrt(rank)
     recordings = []
     for i in range(n_recordings):
         X = noise * rng.standard_normal((n_samples, n_features))
@@ -96,16 +100,6 @@ def relevant_changes(
             X[:, j] += jump * rng.standard_normal(own[-1] + 1)[own]
         recordings.append(Recording(f"synthetic_{i:02d}", X, y, features))
     return recordings
-
-
-def _loadings(n_relevant: int, rank: int | None) -> Floats:
-    """The map from latent levels to the levels of the features, (rank, n_relevant)."""
-    if rank is None:
-        return np.eye(n_relevant)
-    if not 1 <= rank <= MOST_LEVELS:
-        raise SettingsError(f"rank must be from 1 to {MOST_LEVELS} or None, got {rank}")
-    structure = np.random.default_rng(LOADINGS_SEED)
-    return np.asarray(structure.standard_normal((n_relevant, rank)).T / np.sqrt(rank))
 
 
 def _segment_numbers(rng: np.random.Generator, n_samples: int) -> NDArray[np.int64]:
