@@ -17,7 +17,7 @@ from structsvm.learner.fitting import FitState
 from structsvm.learner.learner import MetricLearner
 from structsvm.learner.settings import Settings
 from structsvm.learner.training_set import Inputs, TrainingSet
-from structsvm.oracles.exhaustive import all_partitions, all_segmentations
+from structsvm.oracles.exhaustive import all_partitions
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.labelled import SearchedSample
 from structsvm.partitions.metric import Metric
@@ -32,7 +32,6 @@ from structsvm.support.plain import shown
 from structsvm.support.quiet import without_warnings
 from structsvm.support.unchanged import Snapshot
 from structsvm.testing.oracle import (
-    MOST,
     Question,
     check_questions,
     constraints_of,
@@ -51,9 +50,6 @@ Labellings = Callable[[Any], Iterable[Any]]
 
 TINY = (1, 2, 4, 6)
 """Numbers of items whose partitions are all looked at."""
-
-OTHERS = 20
-"""One of so many partitions of more items is looked at to see that it is no segmentation."""
 
 INSTANCES = 40
 """Questions to the decoder of a few items."""
@@ -407,11 +403,11 @@ class _Kit:
         self, samples: Sequence[Sample], truths: Sequence[EquivalenceMatrix]
     ) -> Report:
         """Decoders of few items against enumeration, those of samples given against neighbours."""
-        tiny = {T: x for T in range(1, MOST + 1) if (x := _tiny(samples, T)) is not None}
+        tiny = {T: x for T in TINY if (x := _tiny(samples, T)) is not None}
         families = {T: self._family(x) for T, x in tiny.items()}
-        for T in TINY:
-            if T in tiny and families[T]:
-                self._check_tiny(tiny[T], families[T])
+        for T, family in families.items():
+            if family:
+                self._check_tiny(tiny[T], family)
         given = []
         for i, (sample, truth) in enumerate(zip(samples, truths, strict=True)):
             oracles = [self.problem.decoder(sample)]
@@ -422,7 +418,7 @@ class _Kit:
                 oracles.append(learned.oracle)
             where = f"sample {i} of {truth.n_samples} samples"
             given.append(max(self._check_given(o, sample, truth, where) for o in oracles))
-        enumerated = {T: len(families[T]) for T in TINY if T in tiny}
+        enumerated = {T: len(family) for T, family in families.items()}
         self.require(
             max(given) > 1 or max(enumerated.values(), default=0) > 1,
             "nothing was compared, because the family has one single partition of every sample "
@@ -440,10 +436,7 @@ class _Kit:
     def _family(self, sample: Sample) -> list[EquivalenceMatrix]:
         """Every partition of a few items that the problem has: those ``encode`` gives back."""
         T, contiguous = sample.n_samples, self.problem.traits.contiguous
-        rows = all_partitions(T)
-        if contiguous and max(TINY) < T:
-            rows = np.concatenate([all_segmentations(T), rows[::OTHERS]])
-        possible = {EquivalenceMatrix.from_labels(row.astype(np.int64)): None for row in rows}
+        possible = [EquivalenceMatrix.from_labels(r.astype(np.int64)) for r in all_partitions(T)]
         found = [M for M in possible if self.is_member(M, sample)]
         self.require(
             not contiguous or all(M.is_contiguous for M in found),
