@@ -469,12 +469,8 @@ class MetricLearner(ProblemParameters):
         samples = prepare(self, form.samples)
         if samples is not form.samples:
             warn_of_dead_features(self, samples)
-        if margins:
-            rates = getattr(self, "margin_rates_", None)
-            tables = margin_tables(self, samples, n_clusters, rules, tolerance, rates)
-        else:
-            found = decode_with(self, self.metric_, samples, n_clusters, **rules)
-            tables = [(M, None, None) for M in found]
+        rates = getattr(self, "margin_rates_", None)
+        tables = margin_tables(self, samples, n_clusters, rules, margins, tolerance, rates)
         rows = zip(tables, samples, form.times or [None] * len(samples), strict=True)
         states = self.classes_
         return form.answer(

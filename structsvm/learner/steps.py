@@ -208,10 +208,14 @@ def margin_tables(
     samples: Sequence[Sample],
     n_clusters: Counts,
     rules: Rules,
+    margins: bool,
     tolerance: int | None,
     rates: MarginRates | None,
 ) -> list[tuple[EquivalenceMatrix, Sure, Sure]]:
-    """Segments of prepared samples, margins of the changes between them, and rates if known."""
+    """Segments of prepared samples; margins of the changes between them, and rates if known."""
+    if not margins:
+        found = decode_with(learner, learner.metric_, samples, n_clusters, **rules)
+        return [(M, None, None) for M in found]
     problem, constraints = read_rules(learner.problem_, samples, rules)
     counts = counts_within(problem, samples, constraints, n_clusters)
     if tolerance is None:
@@ -223,15 +227,13 @@ def margin_tables(
     tasks = stage("margins", list(zip(samples, counts, constraints, strict=True)))
     for i, (sample, K, constraint) in enumerate(tasks):
         try:
-            M, margins = boundary_margins(
-                problem, sample, learner.metric_, K, constraint, tolerance
-            )
+            given = (problem, sample, learner.metric_, K, constraint, tolerance)
+            M, sure = boundary_margins(*given)
         except OracleError as error:
             raise type(error)(f"{problem.traits.words.whole} {i}: {error}") from error
         except DataError as error:
             raise DataError(f"{error}; margins=False leaves them out") from error
-        found = None if known is None else known(margins).tolist()
-        tables.append((M, margins.tolist(), found))
+        tables.append((M, sure.tolist(), None if known is None else known(sure).tolist()))
     return tables
 
 

@@ -407,11 +407,11 @@ def learner_for(
     if not isinstance(problem, Problem):
         return MetricLearner(problem, **of_metrics, **shared)
     usual = MetricLearner().get_params(deep=False)
-    for name, given in of_metrics.items():
-        if given != usual[name]:
-            raise SettingsError(
-                f"{name}={given!r} is for partition problems, and {type(problem).__name__} is none"
-            )
+    foreign = [name for name, given in of_metrics.items() if given != usual[name]]
+    if foreign:
+        raise SettingsError(
+            f"{foreign[0]}= is for partition problems, and {type(problem).__name__} is none"
+        )
     return StructuredSVM(problem, **shared)
 
 
@@ -460,13 +460,12 @@ def read_samples(X: Any) -> Samples:
     for i, x in enumerate(xs):
         if not isinstance(x, np.ndarray | np.floating) or x.dtype.kind != "f":
             continue  # what other samples hold is the problem's affair
-        wrong = np.argwhere(~np.isfinite(x))
+        wrong = np.argwhere(~np.isfinite(np.atleast_1d(x)))
         if len(wrong):
             place = tuple(wrong[0].tolist())
-            at = f" at {place if len(place) > 1 else place[0]}" if place else ""
             raise DataError(
-                f"sample {i} has {np.asarray(x)[place]}{at}: fill missing values first, so that "
-                "there is no NaN or inf"
+                f"sample {i} has {np.atleast_1d(x)[place]} at {place if x.ndim > 1 else place[0]}: "
+                "fill missing values first, so that there is no NaN or inf"
             )
     return Samples(xs, n_features, names)
 
@@ -478,16 +477,18 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
         raise DataError(
             "there are no labellings: this requires y to be passed, but the target y is None"
         )
-    if np.ma.is_masked(y):
-        masked = int(np.argwhere(np.ma.getmaskarray(y))[0][0])
-        raise DataError(f"the labelling of sample {masked} is masked: leave the sample out")
     ys, values = _listed(y, "y")
     N = len(samples.xs)
     if len(ys) != N:
         raise DataError(f"{WORDS.wholes(N)} but {WORDS.parts(len(ys))} in y: give one for each")
-    if values is not None and values.dtype.kind == "f" and not np.isfinite(values).all():
-        row = int(np.argwhere(~np.isfinite(values))[0][0])
-        raise DataError(f"the labelling of sample {row} is {ys[row]}: give a finite one")
+    wrong = np.ma.getmaskarray(y) if np.ma.isMaskedArray(y) else np.zeros(N, dtype=np.bool_)
+    if values is not None and values.dtype.kind == "f":
+        wrong = wrong | ~np.isfinite(values)
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise DataError(
+            f"the labelling of sample {row} is {y[row]}: give a finite one, or leave it out"
+        )
     weights = check_weights(sample_weight, N, WORDS)
     return replace(samples, ys=ys, weights=weights).at(np.flatnonzero(weights))
 
