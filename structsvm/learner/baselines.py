@@ -57,7 +57,6 @@ class MetricBaseline(Metric):
 
     @classmethod
     def of(cls, metric: Metric, problem: PartitionProblem, inputs: Inputs) -> MetricBaseline:
-        """The baseline of a metric of a learner."""
         own = (metric.factor, metric.price, metric.n_clusters)
         return cls(*own, problem=problem, inputs=inputs)
 
@@ -85,7 +84,6 @@ def estimators_in(baselines: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def which_baselines(baselines: Any) -> str | list[str] | None:
-    """The baselines that were asked for; None for none."""
     if among(baselines, ("quick", "all", None)):
         return baselines
     if isinstance(baselines, list | tuple) and all(isinstance(name, str) for name in baselines):
@@ -150,7 +148,6 @@ def candidates_of(data: TrainingSet, features: RecordingTransformer | None) -> l
 
 
 def fit_baselines(baselines: Sequence[Baseline], data: TrainingSet, named: bool) -> dict[str, Any]:
-    """Fit baselines to samples as they were measured, by name."""
     found: dict[str, Any] = {}
     for baseline in stage("classifiers", baselines):
         try:
@@ -233,7 +230,6 @@ def _answer(X: Floats, asked: tuple[Any, str, tuple[Any, ...]]) -> Any:
 
 
 def other_methods(learner: Fitted) -> list[str]:
-    """Names of the baselines of a learner that are no metrics, and of its consensus."""
     consensus = [CONSENSUS] if learner.consensus_ else []
     return list(dict.fromkeys([*estimators_in(learner.baselines_), *consensus]))
 

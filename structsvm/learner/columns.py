@@ -72,7 +72,6 @@ def unscaled(learner: Fitted, measured: Sequence[Sample]) -> list[Floats]:
 
 
 def column_names(learner: Fitted) -> list[str]:
-    """The names of the columns of samples as they are measured."""
     names = getattr(learner, "feature_names_in_", None)
     return [f"x{j}" for j in range(learner.n_features_in_)] if names is None else list(names)
 

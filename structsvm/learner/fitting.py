@@ -101,10 +101,6 @@ class FitState:
         risk = objective.risk(scaled, truths, omega, settings.constraints, weights)
         return cls(data, objective, untrained, units, risk)
 
-    def risk_of(self, settings: Settings) -> Risk:
-        """The objective with another ``lam``."""
-        return self.risk.regularized(settings.weighted(self.objective))
-
     def result(
         self, settings: Settings, solution: Solution, interrupts: Interrupts | None = None
     ) -> FitResult:
@@ -125,7 +121,6 @@ def learn(
     resume: str | PathLike[str] | None = None,
     callback: Callback | None = None,
 ) -> FitResult:
-    """Learn from standardised samples whose partitions are known."""
     with Interrupts() as interrupts:
         with interrupts.released(), share("the untrained metric", 0.0, BEGUN):
             state = FitState.of(settings, data)
@@ -141,7 +136,6 @@ def learn(
 
 
 def _check_inference(data: TrainingSet, metric: Metric) -> None:
-    """Ask ``partition`` for some training samples, and compare with the true partitions."""
     problem = data.problem
     pairs = list(zip(data.samples, data.truths, strict=True))[:CHECKED]
     for i, (sample, truth) in enumerate(pairs):
@@ -258,7 +252,6 @@ class PartialRisk(Completions):
     completing does not change the scale."""
 
     def complete(self, w: Floats) -> list[EquivalenceMatrix]:
-        """The best partitions that agree with what is known."""
         B, beta = self.objective.split(w)
         data, factor = self.data, metric_factor(B)
         convex = data.problem.traits.convex
@@ -271,7 +264,6 @@ class PartialRisk(Completions):
         return replace(self, changes=float(self.data.weights @ sizes))
 
     def risk(self, labels: Sequence[EquivalenceMatrix]) -> Risk:
-        """Return the risk of the completed labels."""
         samples, weights = self.data.samples, self.data.weights
         omega = self.settings.weighted(self.objective)
         risk = self.objective.risk(samples, labels, omega, self.settings.constraints, weights)
@@ -308,7 +300,6 @@ def refuse_resume(partial: bool, resume: str | PathLike[str] | None) -> None:
 def learn_partial(
     settings: Settings, data: TrainingSet, how: Alternation, callback: Callback | None
 ) -> FitResult:
-    """Learn from standardised samples and what is known of their partitions."""
     if how.max_rounds > 0:
         _refuse_untaken(data)
     alone = _learn_from_parts(settings, data)
@@ -391,7 +382,6 @@ def _learn_completing(
 
 
 def _refuse_untaken(data: TrainingSet) -> None:
-    """Refuse labels that a decoder would not keep when it completes them, naming the sample."""
     problem = data.problem
     if not problem.traits.convex:
         return  # partition itself keeps links, and labels of nodes are nothing else

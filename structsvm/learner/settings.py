@@ -50,7 +50,6 @@ class Settings:
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Settings:
-        """Read the parameters of a :class:`structsvm.MetricLearner`."""
         refuse_unstored(parameters)
         problem = problem_from(parameters["problem"], parameters["random_state"])
         traits, metric, features = problem.traits, parameters["metric"], parameters["features"]
@@ -95,7 +94,6 @@ class Settings:
         return settings
 
     def check(self, n_features: int, n_samples: int) -> None:
-        """Raise SettingsError if the solver does not suit."""
         objective = self.objective(n_features)
         space, omega = objective.weight_space(), self.weighted(objective)
         convex = self.problem.traits.convex
@@ -107,11 +105,6 @@ class Settings:
     def weighted(self, objective: Objective) -> Regularizer:
         """Omega, times what ``lam`` stands for."""
         return objective.regularizer(self.regularizer, self.lam)
-
-    @property
-    def scaled_as_training(self) -> Settings:
-        kind = "training" if self.standardize == "recording" else self.standardize
-        return replace(self, standardize=kind)
 
 
 def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
@@ -134,7 +127,6 @@ def problem_from(problem: Any, random_state: int | None) -> PartitionProblem:
 
 
 def regularizer_from(name: str | Regularizer) -> Regularizer:
-    """A regularizer itself, or the one of a name."""
     if isinstance(name, Regularizer):
         return name
     if name not in REGULARIZERS:

@@ -195,7 +195,6 @@ def _decode_part(
 def labels_of(
     problem: PartitionProblem, partitions: Sequence[EquivalenceMatrix], samples: Sequence[Sample]
 ) -> list[NDArray[Any]]:
-    """The partitions of samples as labels that users write."""
     found: list[NDArray[Any]] = []
     with asked(problem, "decode", lambda: f"{problem.traits.words.whole} {len(found)}"):
         for M, sample in zip(partitions, samples, strict=True):
@@ -268,7 +267,6 @@ def read_rules(
 
 
 def _known(rules: Rules, samples: Sequence[Sample], words: Words) -> list[Any]:
-    """What is known of the partition of each sample."""
     known = rules.get("known")
     must_link, cannot_link = rules.get("must_link", ()), rules.get("cannot_link", ())
     if len(must_link) or len(cannot_link):
@@ -289,7 +287,6 @@ def _known(rules: Rules, samples: Sequence[Sample], words: Words) -> list[Any]:
 
 
 def _constraint(problem: PartitionProblem, sample: Sample, y: Any) -> Constraint:
-    """Which partitions agree with what is known."""
     if y is None:
         return UNCONSTRAINED
     contiguous, T = problem.traits.contiguous, sample.n_samples

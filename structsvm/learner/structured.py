@@ -339,7 +339,6 @@ class StructuredSVM(ProblemParameters):
         return solver_from(self.solver), backend_from(self.backend, self.n_jobs)
 
     def _sized(self, data: Samples) -> Problem:
-        """The problem, with the sizes of the samples if its settings left them open."""
         with asked(self.problem, "sized"):
             problem = self.problem.sized(data.xs, data.ys)
         if not isinstance(problem, Problem):
@@ -363,7 +362,6 @@ class StructuredSVM(ProblemParameters):
     def _keep(
         self, problem: Problem, data: Samples, solution: Solution, alternated: Alternated | None
     ) -> None:
-        """Take what was learned."""
         self.problem_, self.solution_ = problem, solution
         self.alternated_ = alternated
         self.n_iter_, self.converged_ = solution.n_iter, solution.status.converged
@@ -376,7 +374,6 @@ class StructuredSVM(ProblemParameters):
 
 
 def _open(problem: Problem, ys: Sequence[Any]) -> Bools:
-    """Which labellings are known in part only, (N,)."""
     found = np.zeros(len(ys), dtype=np.bool_)
     if isinstance(problem, CompletableProblem):
         for i, y in enumerate(ys):

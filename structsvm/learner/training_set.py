@@ -219,7 +219,6 @@ class TrainingSet:
 
     @property
     def n_features(self) -> int:
-        """The number of features, P."""
         return self.samples[0].n_features
 
     @property
@@ -253,13 +252,6 @@ class TrainingSet:
         if self.given is None:
             return [list(map(str, M.labels.tolist())) for M in self.truths if M.labels is not None]
         return [names_of_labels(y) for y in self.given]
-
-    @property
-    def cluster_names(self) -> set[str]:
-        """The labels of the clusters of tables; none where they are not all known."""
-        if not (self.has_rows and self.is_complete):
-            return set()
-        return {name for names in self.names_of_items for name in names}
 
     @property
     def parts(self) -> TrainingSet:
@@ -429,12 +421,10 @@ class Inputs:
 
     @property
     def states(self) -> NDArray[Any] | None:
-        """The names of the states that the features know, (C,), if they know any."""
         stages = stages_of(self.features)
         return next((stage.classes_ for stage in stages if isinstance(stage, NamedScores)), None)
 
     def names(self, columns: Sequence[str]) -> list[str]:
-        """The names of the features that the metric sees, made of those of the columns."""
         if self.features is None:
             return list(columns)
         return [str(name) for name in self.features.get_feature_names_out(list(columns))]
@@ -521,7 +511,6 @@ class _Making:
 
 
 def _check_gaps(features: RecordingTransformer, samples: Sequence[Sample], words: Words) -> None:
-    """Refuse samples with missing values where the features cannot be made of them."""
     if features.takes_gaps:
         return
     missing = next((i for i, sample in enumerate(samples) if sample.has_gaps), None)
@@ -577,12 +566,13 @@ class TrainingSummary:
         """Describe samples as they were measured; whether features learned names of their items."""
         digests = [row for x in data.samples for row in _digests(x.data)] if data.has_rows else []
         different = sorted(set(digests))
+        names = data.names_of_items if data.has_rows and data.is_complete else []
         many_alike = len(different) < (1 - MANY) * len(digests)
         return cls(
             tuple(sample.n_samples for sample in data.samples),
             tuple(truth.n_clusters for truth in truths),
             tuple(spread_in_threads(_fingerprint, [sample.data for sample in data.samples], None)),
-            tuple(sorted(data.cluster_names)),
+            tuple(sorted({name for each in names for name in each})),
             tuple(tuple(M.breakpoints) for M in truths) if data.problem.traits.contiguous else (),
             data.commonest_name if named else None,
             () if many_alike else tuple(different[:KEPT]),
@@ -596,7 +586,6 @@ class TrainingSummary:
         return _fingerprint(X) in self.fingerprints
 
     def share_known(self, X: Data) -> float:
-        """The share of the rows of a sample that were learned from."""
         if X in self or not self.rows:
             return float(X in self)
         digests = np.array(_digests(X))

@@ -455,7 +455,9 @@ def _try_path(
             start = time.perf_counter()
             try:
                 with share("the metric", 0.0, 0.5):
-                    solution = settings.solver.solve(state.risk_of(settings), memory=memory)
+                    solution = settings.solver.solve(
+                        state.risk.regularized(settings.weighted(state.objective)), memory=memory
+                    )
                 if solution.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt("while choosing a metric")
                 with share("its price", 0.5, 1.0):

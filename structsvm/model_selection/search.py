@@ -370,7 +370,9 @@ class MetricLearnerCV(ProblemParameters):
         """The settings of the learner of a candidate."""
         learner = MetricLearner(**self._parameters(candidate))  # refuses what it does not have
         settings = Settings.of(learner.get_params(deep=False))
-        return settings.scaled_as_training if of_rows else settings
+        if of_rows and settings.standardize == "recording":
+            return replace(settings, standardize="training")
+        return settings
 
     def _folded(self, data: TrainingSet, fewest: int) -> TrainingSet:
         """The samples with the folds of the choice for groups, whose classifiers are known."""
