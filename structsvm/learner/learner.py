@@ -228,7 +228,6 @@ class MetricLearner(ProblemParameters):
         groups: Any = None,
         baselines: str | Sequence[str] | None = None,
         alternation: Alternation | None = None,
-        unlabelled: Any = -1,
         resume: str | PathLike[str] | None = None,
         callback: Callback | None = None,
         when_learned: Callable[[Self], Any] | None = None,
@@ -264,9 +263,6 @@ class MetricLearner(ProblemParameters):
             warning, unless it was named.
         alternation : Alternation, optional
             How partial labels are completed (docs/weak-labels.md).
-        unlabelled : object
-            The label that means none; a warning tells how many there are. With None every label is
-            a class, called by its text: the class -1 is "-1".
         resume : path, optional
             Checkpoint file. The state is saved to it while learning; if it exists, learning resumes
             from it and gives the same result. Not for partial labels.
@@ -288,15 +284,8 @@ class MetricLearner(ProblemParameters):
         """
         settings = Settings.of(self.get_params(deep=False))
         which = which_baselines(baselines)
-        read = read_training(
-            self,
-            X,
-            y,
-            feature_names=feature_names,
-            sample_weight=sample_weight,
-            groups=groups,
-            unlabelled=unlabelled,
-        ).counted()
+        given = {"feature_names": feature_names, "sample_weight": sample_weight, "groups": groups}
+        read = read_training(self, X, y, **given).counted()
         partial = check_labels(read)
         refuse_resume(partial, resume)
         # Completing samples of which nothing is known was measured to be harmful.

@@ -484,7 +484,8 @@ def read_labelled(X: Any, y: Any, sample_weight: Any = None) -> Samples:
     if wrong.any():
         row = int(np.argwhere(wrong)[0][0])
         raise DataError(
-            f"the labelling of sample {row} is {y[row]}: give a finite one, or leave it out"
+            f"the labelling of sample {row} is masked or not finite ({y[row]}): give a finite one, "
+            "or leave it out"
         )
     weights = check_weights(sample_weight, N, WORDS)
     return replace(samples, ys=ys, weights=weights).at(np.flatnonzero(weights))

@@ -54,13 +54,11 @@ from structsvm.partial_labels.complete import (
     part_weights,
     read_labels,
 )
-from structsvm.partial_labels.labels import PartialLabels
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.problem import PartitionProblem, has_rows, read_samples
 from structsvm.storage import limits
 from structsvm.storage.fingerprint import fingerprint
 from structsvm.support.arrays import Floats, Ints
-from structsvm.support.checks import is_whole
 from structsvm.support.plain import some_of
 
 ROWS, CLUSTERS, STATES = "rows", "clusters", "states"
@@ -94,7 +92,7 @@ class TrainingSet:
     def of(cls, problem: PartitionProblem, Xs: Any, ys: Any, **given: Any) -> TrainingSet:
         if not isinstance(Xs, cls):
             return cls.read(problem, Xs, ys, **given)
-        beside = {"y": ys, **given, "unlabelled": None}
+        beside = {"y": ys, **given}
         twice = [name for name, value in beside.items() if value is not None]
         if twice:
             raise DataError(
@@ -116,7 +114,6 @@ class TrainingSet:
         feature_names: Sequence[str] | None = None,
         sample_weight: Any = None,
         groups: Any = None,
-        unlabelled: Any = UNKNOWN,
     ) -> TrainingSet:
         """Read samples and labels in any form that users write them."""
         form = Form.of(Xs, problem=problem).told()
@@ -125,8 +122,6 @@ class TrainingSet:
         words = problem.traits.words
         weights = check_weights(form.in_order(sample_weight, "weights"), len(samples), words)
         given = labels_of_each(form.labels(ys), samples, words)
-        if not (is_whole(unlabelled) and unlabelled == UNKNOWN):
-            given = [_marked(y, unlabelled) for y in given]
         labels = read_labels(problem, samples, given)
         if words not in (GRAPHS, IMAGES):
             _warn_of_unlabelled(given, words)
@@ -269,19 +264,6 @@ class TrainingSet:
         )
 
 
-def _marked(y: Any, unlabelled: Any) -> Any:
-    """Labels as names, and none where they are the value that means none."""
-    if isinstance(y, PartialLabels):
-        return y
-    names = np.array(names_of_labels(y))
-    none = names == str(unlabelled)
-    if unlabelled is None or not none.any():
-        return names
-    labels = names.astype(object)
-    labels[none] = None
-    return PartialLabels(labels=labels)
-
-
 def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
     """Warn of the number -1 among labels, which is no class."""
     vectors = [np.asarray(y) for y in ys if isinstance(y, np.ndarray | list)]
@@ -290,7 +272,7 @@ def _warn_of_unlabelled(ys: Sequence[Any], words: Words) -> None:
     if n:
         warn(
             f"{n} of {words.items(sum(y.size for y in numbers))} are without a label (-1): if -1 "
-            "is a class, give unlabelled=None; PartialLabels(labels=y) says that it is none",
+            "is a class, give names, y.astype(str); PartialLabels(labels=y) says that it is none",
             DataWarning,
         )
 
