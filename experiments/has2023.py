@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from _report import Row, publish
 from _sets import read_has2023
+from _state_scores import state_matching_score, weighted_adjusted_rand_index
 
 from structsvm import EquivalenceMatrix, MetricLearner
 from structsvm.errors import DataWarning
@@ -23,7 +24,6 @@ from structsvm.features import Windows, windows
 from structsvm.interop import labels_to_breakpoints
 from structsvm.io import Recording
 from structsvm.learner.steps import decode_with
-from structsvm.partitions import state_matching_score, weighted_adjusted_rand_index
 from structsvm.partitions.losses import covering, margin_f1, partition_loss
 
 RATE, WINDOW, HOP = 50.0, 2.0, 0.5

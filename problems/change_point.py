@@ -9,7 +9,6 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.data.reading import read_arrays
 from structsvm.data.sample import Sample
@@ -30,20 +29,7 @@ class SegmentProblem(PartitionProblem):
     """Base of segmentation problems: a subclass declares the allowed segments.
 
     Labels as vectors or breakpoints, decoding with the number of segments known or not, forced and
-    forbidden boundaries, and the exact program, compiled, come from here.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> from structsvm.problems import SegmentProblem
-    >>> @dataclass(frozen=True)
-    ... class MinDwell(SegmentProblem):
-    ...     min_length: int = 5
-    ...
-    ...     def allows(self, start, end, n_samples):
-    ...         return end - start >= min(self.min_length, n_samples)
-    >>> MinDwell().traits.contiguous
-    True
+    forbidden boundaries, and the exact program, compiled, come from here; see the guide to plugins.
     """
 
     @abstractmethod
@@ -53,12 +39,10 @@ class SegmentProblem(PartitionProblem):
     @property
     @hook
     def traits(self) -> Traits:
-        """The traits of segmentations whose price of a segment is learned."""
         return Traits(contiguous=True)
 
     @hook
     def decoder(self, sample: Sample) -> Oracle:
-        """Return the exact dynamic program over the allowed segments."""
         from structsvm.oracles.allowed_segments import AllowedSegmentsOracle  # loads numba
 
         return AllowedSegmentsOracle(self.allows)
@@ -89,7 +73,6 @@ class SegmentProblem(PartitionProblem):
     @property
     @hook
     def comparison(self) -> Comparison:
-        """Metrics without and with context, and the classifiers that apply to the labels."""
         return SegmentComparison(self)
 
 
@@ -99,7 +82,6 @@ class SegmentComparison(Comparison):
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
-        """A classifier of boundaries; with names of states, classifiers of samples with Viterbi."""
         from structsvm.baselines.recordings import baselines_of_recordings
 
         return baselines_of_recordings(samples, labels, features)
@@ -129,7 +111,10 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
     check_vector(values)
     if values.size == n_samples:
         refuse_missing(values, "sample")
-        return _of_runs(values)
+        changes = values[1:] != values[:-1]
+        numbers = np.concatenate(([0], np.cumsum(changes))).astype(np.int64)
+        ends = np.concatenate(([0], np.flatnonzero(changes) + 1, [n_samples])).astype(np.int64)
+        return EquivalenceMatrix.from_search(numbers, ends)
     whole = np.issubdtype(values.dtype, np.integer)
     if not whole or values.min() < 1 or values[-1] != n_samples or values.max() > n_samples:
         raise DataError(
@@ -137,14 +122,6 @@ def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
             f"breakpoints, integers in 1..{n_samples} that end with {n_samples}"
         )
     return EquivalenceMatrix.from_breakpoints(values)
-
-
-def _of_runs(labels: NDArray[Any]) -> EquivalenceMatrix:
-    """A segment for each run of equal labels, (T,)."""
-    changes = labels[1:] != labels[:-1]
-    numbers = np.concatenate(([0], np.cumsum(changes))).astype(np.int64)
-    ends = np.concatenate(([0], np.flatnonzero(changes) + 1, [labels.size])).astype(np.int64)
-    return EquivalenceMatrix.from_search(numbers, ends)
 
 
 # ---- change-point detection: partitions into segments of consecutive samples
@@ -199,7 +176,6 @@ class ChangePoint(SegmentProblem):
     missing: str = "error"
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         refuse_unlisted("segment_count", self.segment_count, ("unknown", "known"))
         refuse_unlisted("penalty", self.penalty, ("learned", "fixed"))
         refuse_kappa(self.kappa)
@@ -213,7 +189,6 @@ class ChangePoint(SegmentProblem):
 
     @cached_property
     def traits(self) -> Traits:
-        """The traits of segmentations, whose number of segments is given or priced."""
         traits = Traits(
             contiguous=True,
             given_k=self.segment_count == "known",
@@ -225,27 +200,24 @@ class ChangePoint(SegmentProblem):
         return replace(traits, candidates=("untrained", "diagonal"), baselines=())
 
     def allows(self, start: Any, end: Any, n_samples: int) -> Any:
-        """Allow segments of at least ``min_length`` and at most ``max_length`` samples."""
         length = end - start
         longest = np.inf if self.max_length is None else self.max_length
         return (length >= min(self.min_length, n_samples)) & (length <= longest)
 
     @property
-    def _allows_lengths(self) -> bool:
-        return not overrides(type(self), "allows", ChangePoint)
-
-    @property
     def _allows_all(self) -> bool:
-        return self.min_length == 1 and self.max_length is None and self._allows_lengths
+        has_own_rule = overrides(type(self), "allows", ChangePoint)
+        return self.min_length == 1 and self.max_length is None and not has_own_rule
 
     def decoder(self, sample: Sample) -> Oracle:
         """Exact dynamic programming; near-linear where all is allowed and nothing missing."""
         if self._allows_all and not (self.missing == "mask" and sample.has_gaps):
             return _free_search()
+        if overrides(type(self), "allows", ChangePoint):
+            return super().decoder(sample)
         from structsvm.oracles.allowed_segments import AllowedSegmentsOracle, Lengths
 
-        lengths = Lengths(self.min_length, self.max_length)
-        return AllowedSegmentsOracle(lengths if self._allows_lengths else self.allows)
+        return AllowedSegmentsOracle(Lengths(self.min_length, self.max_length))
 
     def encode(self, y: Any, sample: Sample) -> EquivalenceMatrix:
         """As every :class:`SegmentProblem`; segments are looked at where not all are allowed."""
@@ -254,18 +226,15 @@ class ChangePoint(SegmentProblem):
     def read(
         self, Xs: Any, feature_names: Sequence[str] | None = None, n_features: int | None = None
     ) -> tuple[list[Sample], list[str] | None]:
-        """Recordings as users hold them, checked; what is missing is as ``missing`` says."""
         words = self.traits.words
         return read_arrays(Xs, feature_names, n_features, words, self.missing)
 
     @property
     def learning(self) -> Learning:
-        """Learning that warns of a single recording, and of changes everywhere."""
         return ChangeLearning(self)
 
     @property
     def comparison(self) -> Comparison:
-        """As every :class:`SegmentProblem`; where values are masked, what can do with it."""
         return MaskedComparison(self) if self.missing == "mask" else super().comparison
 
 
@@ -273,23 +242,15 @@ class ChangeLearning(Learning):
     """Learning of recordings with changes."""
 
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that there is a change; warn of a single recording, and of changes everywhere."""
-        if all(truth.n_clusters == 1 for truth in truths):
-            lengths = [truth.n_samples for truth in truths]
-            what = f"the recording has no change (T is {lengths[0]})"
-            if len(truths) > 1:
-                what = (
-                    f"none of the {len(truths)} recordings has a change (T from {min(lengths)} to "
-                    f"{max(lengths)})"
-                )
-            raise DataError(f"{what}: label at least one change")
+        super().check(truths)
         if len(truths) == 1:
             warn(
                 "one labelled recording: whether the metric suits another one cannot be evaluated; "
                 "label a second one, or cut this one in two",
                 DataWarning,
             )
-        T, K = (sum(truth.n_samples for truth in truths), sum(truth.n_clusters for truth in truths))
+        T = sum(truth.n_samples for truth in truths)
+        K = sum(truth.n_clusters for truth in truths)
         if T >= SEVERAL and T < SHORTEST_USUAL * K:
             warn(
                 f"labels change at nearly every sample ({K} segments of {T} samples): if they are "
@@ -308,7 +269,6 @@ class MaskedComparison(SegmentComparison):
         features: Any = None,
         parts: bool = False,
     ) -> Sequence[Candidate]:
-        """Those whose features can do with missing values."""
         found = super().candidates(samples, labels, features, parts)
         stages = [candidate.settings.get("features") for candidate in found]
         return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]

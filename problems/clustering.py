@@ -42,21 +42,12 @@ from structsvm.partitions.problem import Baseline, Candidate, Comparison, Partit
 from structsvm.problem import Separation
 from structsvm.regularizers import SquaredNorm
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import (
-    refuse_bad_seed,
-    refuse_below,
-    refuse_unlisted,
-)
+from structsvm.support.checks import refuse_bad_seed, refuse_below, refuse_unlisted
 
 
-def _full(
-    name: str, whiten: float | None, *lams: float, regularizer: SquaredNorm | None = None
-) -> Candidate:
+def _full(name: str, whiten: float | None, *lams: float, **settings: Any) -> Candidate:
     """A candidate that learns a full metric."""
-    settings: dict[str, Any] = {"metric": "full", "whiten": whiten}
-    if regularizer is not None:
-        settings["regularizer"] = regularizer
-    return Candidate(name, settings=settings, lams=lams)
+    return Candidate(name, settings={"metric": "full", "whiten": whiten, **settings}, lams=lams)
 
 
 CENTRED = SquaredNorm(center=1)
@@ -146,7 +137,6 @@ class Clustering(PartitionProblem):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         refuse_unlisted("cluster_count", self.cluster_count, ("known", "unknown"))
         refuse_unlisted("oracle", self.oracle, ORACLES)
         refuse_unlisted("penalty", self.penalty, ("learned", "fixed"))
@@ -166,7 +156,6 @@ class Clustering(PartitionProblem):
         )
 
     def decoder(self, sample: Sample) -> Oracle:
-        """Return the oracle: K-means++ or Ward, then Hartigan moves."""
         return ClusteringOracle(
             n_init=self.n_init, relaxation=False, random_state=self.random_state
         )
@@ -202,12 +191,10 @@ class Clustering(PartitionProblem):
 
     @property
     def learning(self) -> Learning:
-        """Learning in the units of the scatter within clusters, priced by adjusted Rand index."""
         return TableLearning(self)
 
     @property
     def comparison(self) -> Comparison:
-        """Comparison with classifiers of rows, by the adjusted Rand index if K is unknown."""
         return TableComparison(self)
 
 
@@ -253,17 +240,12 @@ class TableLearning(Learning):
         return Calibration(penalties, losses, criterion=-agreements)
 
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that some table has two clusters and, if K is given, some cluster two rows."""
         if self.problem.traits.given_k and all(M.n_clusters == M.n_samples for M in truths):
             raise DataError(
                 "every row has its own label, and any metric clusters them correctly: labels "
                 "say which rows belong together"
             )
-        if all(truth.n_clusters == 1 for truth in truths):
-            raise DataError(
-                f"all rows of {'the table' if len(truths) == 1 else 'each table'} have the same "
-                "label: there is nothing to distinguish"
-            )
+        super().check(truths)
 
 
 @dataclass(frozen=True)
@@ -275,7 +257,6 @@ class TableComparison(Comparison):
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
-        """Classifiers of rows, where the clusters are known classes."""
         return baselines_of_tables(labels)
 
     def candidates(
@@ -291,26 +272,23 @@ class TableComparison(Comparison):
         """
         if not parts:
             return super().candidates(samples, labels, features)
-        baselines = [
-            Candidate(r.name, baseline=r) for r in self.baselines(samples, labels, features)
-        ]
+        found = self.baselines(samples, labels, features)
+        baselines = [Candidate(one.name, baseline=one) for one in found]
         rows = sum(sample.n_samples for sample in samples)
         if features is not None or rows < FEWEST_ROWS:
             return [*PART_CANDIDATES, *baselines]
-        similarities = self._similarities(rows, samples[0].n_features)
+        # The similarities exp(-d^2 / (4 P)) to rows drawn at random, decorrelated.
+        similarity = Nystroem(
+            gamma=1 / (4 * samples[0].n_features),
+            n_components=min(LANDMARKS, rows // ROWS_PER_LANDMARK),
+            random_state=self.problem.random_state,
+        )
+        stage = Rows(Pipeline([("scale", StandardScaler()), ("kernel", similarity)]))
         kernels = [
-            replace(kernel, settings={**kernel.settings, "features": similarities})
+            replace(kernel, settings={**kernel.settings, "features": stage})
             for kernel in KERNEL_CANDIDATES
         ]
         return [*PART_CANDIDATES, *kernels, *baselines]
-
-    def _similarities(self, n_rows: int, n_features: int) -> Rows:
-        """The similarities ``exp(-d^2 / (4 P))`` to rows drawn at random, decorrelated."""
-        count = min(LANDMARKS, n_rows // ROWS_PER_LANDMARK)
-        kernel = Nystroem(
-            gamma=1 / (4 * n_features), n_components=count, random_state=self.problem.random_state
-        )
-        return Rows(Pipeline([("scale", StandardScaler()), ("kernel", kernel)]))
 
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
         """Minus the loss for as many clusters as the truth, else the adjusted Rand index.
@@ -330,20 +308,16 @@ class CompressedSample(LabelledSample):
 
     @property
     def truth(self) -> CompressedProjector:
-        """The true labelling ``M_i``."""
         return CompressedProjector(self.data, self.data.U)
 
     @property
     def n_samples(self) -> int:
-        """The number of rows, T."""
         return self.data.n_samples
 
     def gram(self, y: CompressedProjector) -> Floats:
-        """Return ``X^T M X`` of a labelling, (P, P)."""
         return y.gram()
 
     def gram_diagonal(self, y: CompressedProjector) -> Floats:
-        """Return the diagonal of ``X^T M X`` of a labelling, (P,)."""
         return y.gram_diagonal()
 
     def separate(self, scoring: Scoring, given_k: bool) -> Separation:

@@ -83,10 +83,6 @@ class NormalizedCut(PartitionProblem):
     kappa : float, optional
         The weight of the loss. The default is 1, and 0.3 for the plain objective, which needs a
         value from 0.1 to 0.3.
-    decoding : {"normalized", "plain"}
-        The objective of prediction.
-    rounding : {"kmeans", "qr"}
-        How eigenvectors are rounded to more than two clusters.
     image : GraphOfImage
         How images are converted to graphs.
     random_state : int
@@ -108,22 +104,13 @@ class NormalizedCut(PartitionProblem):
     objective_kind: str = "normalized"
     oracle: str = "relaxed"
     kappa: float | None = None
-    decoding: str = "normalized"
-    rounding: str = "kmeans"
     image: GraphOfImage = field(default_factory=GraphOfImage)
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        """Check the settings."""
-        choices = {
-            "cluster_count": ("known", "unknown"),
-            "objective_kind": ("normalized", "plain"),
-            "oracle": ("relaxed", "rounded"),
-            "decoding": ("normalized", "plain"),
-            "rounding": ("kmeans", "qr"),
-        }
-        for name, allowed in choices.items():
-            refuse_unlisted(name, getattr(self, name), allowed)
+        refuse_unlisted("cluster_count", self.cluster_count, ("known", "unknown"))
+        refuse_unlisted("objective_kind", self.objective_kind, ("normalized", "plain"))
+        refuse_unlisted("oracle", self.oracle, ("relaxed", "rounded"))
         kappa, plain = self.loss_weight, self.objective_kind == "plain"
         refuse_kappa(kappa, most=np.inf)
         refuse_bad_seed(self.random_state)
@@ -149,7 +136,6 @@ class NormalizedCut(PartitionProblem):
 
     @property
     def traits(self) -> Traits:
-        """The traits of clusters of nodes, whose objective is not convex."""
         return Traits(
             words=GRAPHS,
             given_k=self.cluster_count == "known",
@@ -176,9 +162,7 @@ class NormalizedCut(PartitionProblem):
     @property
     def rounder(self) -> CutDecoder:
         """The decoder that relaxes a cut to eigenvectors and rounds them."""
-        return CutDecoder(
-            self.decoding == "normalized", self.rounding, random_state=self.random_state
-        )
+        return CutDecoder(random_state=self.random_state)
 
     # ---- what comes in and goes out
 
@@ -211,7 +195,6 @@ class NormalizedCut(PartitionProblem):
         return [Sample(graph.X, graph) for graph in graphs], names
 
     def encode(self, y: Any, sample: Sample) -> Any:
-        """The true partition of the nodes, and how much of each node has each label."""
         return node_labels(y, sample.side)
 
     def decode(self, M: EquivalenceMatrix, sample: Sample) -> NDArray[Any]:
@@ -262,12 +245,10 @@ class NormalizedCut(PartitionProblem):
 
     @property
     def learning(self) -> Learning:
-        """Learning by an objective of its own, in the metric without learning."""
         return CutLearning(self)
 
     @property
     def comparison(self) -> Comparison:
-        """Comparison over pixels, with a grid of scales and a forest."""
         return CutComparison(self)
 
 
@@ -284,7 +265,6 @@ class CutLearning(Learning):
         return node_codes(y, sample.side)
 
     def item_labels(self, y: Any, sample: Sample) -> Any:
-        """The name of each node, that of most of its pixels if it is a superpixel."""
         return node_names(y, sample.side)
 
     def part(self, sample: Sample, rows: Ints, truth: EquivalenceMatrix) -> tuple[Sample, Any]:
@@ -292,7 +272,6 @@ class CutLearning(Learning):
         return sample, NodeLabels.of_some(rows, truth, sample.side.sizes)
 
     def check(self, truths: Sequence[EquivalenceMatrix]) -> None:
-        """Check that at least one graph has two labels."""
         if all(truth.n_clusters == 1 for truth in truths):
             raise DataError(NOTHING_TO_CUT)
 
@@ -313,7 +292,6 @@ class CutLearning(Learning):
         return LearningUnits(untrained.factor)
 
     def objective(self, metric: str, n_features: int) -> Objective:
-        """Return the objective, a composite risk of P features."""
         return CutObjective(self.problem, metric, n_features)
 
     @single_threaded()
@@ -379,7 +357,6 @@ class CutComparison(Comparison):
     def baselines(
         self, samples: Sequence[Sample], labels: Sequence[Any], features: Any = None
     ) -> Sequence[Baseline]:
-        """A forest that names each node, where labels are names of regions that graphs share."""
         return baselines_of_graphs(samples, labels)
 
     def candidates(
@@ -444,16 +421,7 @@ class CutObjective(Objective):
     n_features: int
 
     def weight_space(self) -> WeightSpace:
-        """The cone of the metric."""
         return metric_space(self.metric, self.n_features)
-
-    def split(self, w: Floats) -> tuple[Floats, float]:
-        """Return the metric and the price 0, because a cut has no price."""
-        return self.weight_space().to_metric(w), 0.0
-
-    def start(self) -> Floats:
-        """Return the weight of ``B = I``, (d,)."""
-        return self.weight_space().identity()
 
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
         """``lam / 2 |B - I|_F^2`` for a squared norm without a center; any other times ``lam``."""
@@ -476,7 +444,7 @@ class CutObjective(Objective):
         truths = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
         kept = teaching([_graph(sample) for sample in samples], truths)
         return CutRisk(
-            hinges=[self._hinge(samples[i], truths[i]) for i in kept],
+            hinges=[self._hinge(_graph(samples[i]), truths[i]) for i in kept],
             space=self.weight_space(),
             regularizer=regularizer,
             start=self.start(),
@@ -484,13 +452,10 @@ class CutObjective(Objective):
             shares=weights[kept] / weights[kept].sum(),
         )
 
-    def _hinge(self, sample: Sample, truth: NodeLabels) -> CutHinge:
-        similarity = Similarity.of(_graph(sample))
+    def _hinge(self, graph: FeatureGraph, truth: NodeLabels) -> CutHinge:
+        kind = NormalizedHinge if self.problem.objective_kind == "normalized" else PlainHinge
         Y = np.eye(truth.M.n_clusters)[truth.M.labels]
-        normalized = self.problem.objective_kind == "normalized"
-        return (NormalizedHinge if normalized else PlainHinge)(
-            similarity, Y, self.problem.loss_weight
-        )
+        return kind(Similarity.of(graph), Y, self.problem.loss_weight)
 
 
 def _node_labels(truth: Any, sample: Sample) -> NodeLabels:
@@ -521,26 +486,23 @@ class CutRisk(CompositeRisk):
 
     @property
     def n_samples(self) -> int:
-        """The number of graphs, N."""
         return len(self.hinges)
 
     def losses(self, w: Floats) -> tuple[float, Floats]:
-        """Return the mean hinge loss and its gradient, (d,)."""
         B = self.space.to_metric(w)
         L = metric_factor(B)
-        total, gradient = 0.0, np.zeros((self.order, self.order))
+        P = self.hinges[0].similarity.X.shape[1]
+        total, gradient = 0.0, np.zeros((P, P))
         for i, hinge in enumerate(self.hinges):
-            try:
-                value, G = self._loss(hinge, hinge.at(L))
-            except OracleError as error:
-                error.add_note(f"while cutting sample {i}")
-                raise
-            total += self.shares[i] * value
-            gradient += self.shares[i] * G
+            point = hinge.at(L)
+            values, V = point.operator.top(hinge.count)
+            value, G = self.at(hinge, point, V, values.sum())
+            if self.rounder is None or value > 0:
+                total += self.shares[i] * value
+                gradient += self.shares[i] * G
         return total, self.vector(gradient)
 
     def model(self, w: Floats, regularizer: Regularizer) -> RegularizedRisk:
-        """Return the convex risk around ``w``."""
         L = metric_factor(self.space.to_metric(w))
         return RegularizedRisk(
             problem=TangentModel(self, w),
@@ -553,14 +515,8 @@ class CutRisk(CompositeRisk):
         )
 
     def part(self, which: Sequence[int]) -> CutRisk:
-        """Some of the graphs, with their shares in the mean."""
         hinges = [self.hinges[i] for i in which]
         return replace(self, hinges=hinges, shares=self.shares[list(which)])
-
-    @property
-    def order(self) -> int:
-        """The number of features, P."""
-        return int(self.hinges[0].similarity.X.shape[1])
 
     def vector(self, G: Floats) -> Floats:
         """A symmetric matrix (P, P) as a gradient with respect to the weight."""
@@ -582,13 +538,6 @@ class CutRisk(CompositeRisk):
             V = np.column_stack([np.sqrt(d / d.sum()), V])
         M = self.rounder.partition(Embedding(np.ones(K), V, d), K)
         return hinge.partition(point, M)
-
-    def _loss(self, hinge: CutHinge, point: Point) -> tuple[float, Floats]:
-        values, V = point.operator.top(hinge.count)
-        value, G = self.at(hinge, point, V, values.sum())
-        if self.rounder is None or value > 0:
-            return value, G
-        return 0.0, np.zeros_like(G)
 
 
 @dataclass(frozen=True, eq=False)
@@ -612,19 +561,15 @@ class TangentModel(Problem):
 
     @property
     def signed_losses(self) -> bool:
-        """True: an offset may have either sign."""
         return True
 
     def weight_space(self) -> WeightSpace:
-        """Return the cone of the metric."""
         return self.risk.space
 
     def joint_feature(self, x: tuple[CutHinge, Point], y: Tangent) -> Floats:
-        """Return the slope of the tangent, (d,)."""
         return y.slope
 
     def loss(self, y: Tangent, y_hat: Tangent) -> float:
-        """Return the offset of the tangent, which contains the loss."""
         return y_hat.offset
 
     def separate(self, w: Floats, x: tuple[CutHinge, Point], y: Tangent) -> Separation:
@@ -638,5 +583,4 @@ class TangentModel(Problem):
         return Separation(Tangent(at_w - float(slope @ self.w), slope), 0.0, quality)
 
     def predict(self, w: Floats, x: tuple[CutHinge, Point]) -> Tangent:
-        """A model of training samples predicts nothing."""
         raise NotImplementedError

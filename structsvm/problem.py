@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from structsvm.errors import DataError, PluginError, SettingsError, StructSVMError
+from structsvm.errors import DataError, PluginError, SettingsError
 from structsvm.regularizers import Quadratic, Regularizer
 from structsvm.solution import Quality, Solution
 from structsvm.support.arrays import Floats
@@ -157,35 +157,22 @@ class Regularized:
         Raises
         ------
         SettingsError
-            When ``constraints`` fails, or returned anything but a list of convex constraints.
+            When ``constraints`` returned anything but a list of convex constraints.
         """
         if self.constraints is None:
             return []
         import cvxpy as cp
 
-        try:
-            found: Any = self.constraints(B)
-        except StructSVMError:
-            raise
-        except Exception as error:
-            raise SettingsError(
-                f"constraints raised {type(error).__name__} for a metric of shape {B.shape}: "
-                f"{error}"
-            ) from error
-        if not isinstance(found, list | tuple) or not all(
-            isinstance(constraint, cp.Constraint) for constraint in found
-        ):
+        found: Any = self.constraints(B)
+        fits = isinstance(found, list | tuple)
+        if not (fits and all(isinstance(constraint, cp.Constraint) for constraint in found)):
             raise SettingsError(
                 f"constraints returned {shown(found)}: return a list of cvxpy constraints, such as "
                 "[cp.trace(B) <= 1]"
             )
         wrong = {p for one in found for p in one.parameters() if p.value is None}
-        wrong |= {
-            v
-            for one in found
-            for v in one.variables()
-            if v.attributes["boolean"] or v.attributes["integer"]
-        }
+        variables = {v for one in found for v in one.variables()}
+        wrong |= {v for v in variables if v.attributes["boolean"] or v.attributes["integer"]}
         if wrong:
             raise SettingsError(
                 f"constraints use {wrong.pop().name()}: parameters need a value, and variables "
@@ -266,14 +253,11 @@ class RegularizedRisk(Regularized):
                 "give one for each, and at least one"
             )
         weights = np.asarray(self.sample_weight, dtype=np.float64)
-        if weights.shape != (N,):
-            raise DataError(f"sample_weight has shape {weights.shape} for {N} samples in xs")
-        wrong = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
-        if wrong.size or not weights.any():
-            i = wrong[0] if wrong.size else 0
+        fits = weights.shape == (N,) and ((weights >= 0) & np.isfinite(weights)).all()
+        if not (fits and weights.any()):
             raise DataError(
-                f"sample_weight of sample {i} is {weights[i]}: give finite numbers, 0 for samples "
-                "to leave out, but not for all"
+                f"sample_weight is {shown(self.sample_weight)}: give {N} finite numbers, 0 for "
+                "samples to leave out, but not for all"
             )
         return weights
 
@@ -295,12 +279,10 @@ class RegularizedRisk(Regularized):
 
     @property
     def n_samples(self) -> int:
-        """The number of samples, N."""
         return len(self.xs)
 
     @property
     def outline(self) -> Outline:
-        """The parts that a solver checks before any work."""
         return Outline(self.space, self.regularizer, self.constraints, self.n_samples)
 
     def as_cvxpy(self, solution: Solution) -> cp.Problem:
@@ -315,22 +297,6 @@ class RegularizedRisk(Regularized):
         ------
         SettingsError
             When the solution has no support, or is of another risk.
-
-        Examples
-        --------
-        >>> from structsvm import MetricLearner
-        >>> from structsvm.datasets import relevant_changes
-        >>> from structsvm.io import arrays_and_labels
-        >>> drawn = relevant_changes(4, n_samples=200, n_features=4, n_relevant=1, random_state=0)
-        >>> Xs, ys = arrays_and_labels(drawn)
-        >>> learner = MetricLearner().fit(Xs, ys)
-        >>> solution = learner.solution_
-        >>> program = learner.risk(Xs, ys).as_cvxpy(solution)
-        >>> sorted(program.var_dict)
-        ['B', 'beta', 'slacks']
-        >>> value = program.solve(solver="CLARABEL")
-        >>> bool(solution.lower - 1e-6 <= value <= solution.upper + 1e-6)
-        True
         """
         import cvxpy as cp
 
@@ -354,9 +320,8 @@ class RegularizedRisk(Regularized):
         largest = max((found.sample or 0 for found in solution.support), default=0)
         if solution.w.shape != (self.space.dim,) or largest >= self.n_samples:
             raise SettingsError(
-                f"this solution is of another risk: its weight has shape {solution.w.shape} and "
-                f"its support goes up to sample {largest}, where there are {self.n_samples} "
-                f"samples and {self.space.dim} weights"
+                f"this solution is of another risk, with {solution.w.size} weights and more than "
+                f"{largest} samples: here are {self.space.dim} and {self.n_samples}"
             )
         rows = []
         for found in solution.support:
@@ -366,15 +331,14 @@ class RegularizedRisk(Regularized):
                 continue
             bounded = np.zeros(self.n_samples)
             bounded[found.sample] = 1.0
-            rows.append((bounded, *(found.plane or self._plane(found.sample, found.labelling))))
+            plane = found.plane
+            if plane is None:
+                x, truth, problem = self.xs[found.sample], self.ys[found.sample], self.problem
+                y = problem.labelling(found.labelling)
+                away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
+                plane = float(problem.loss(truth, y)), away
+            rows.append((bounded, *plane))
         return rows
-
-    def _plane(self, i: int, kept: Any) -> tuple[float, Floats]:
-        """``loss(y_i, y)`` and ``phi(x_i, y) - phi(x_i, y_i)`` of a labelling that was kept."""
-        x, truth, problem = self.xs[i], self.ys[i], self.problem
-        y = problem.labelling(kept)
-        away = problem.joint_feature(x, y) - problem.joint_feature(x, truth)
-        return float(problem.loss(truth, y)), away
 
 
 class CompositeRisk(Regularized, Contract):
@@ -409,7 +373,6 @@ class CompositeRisk(Regularized, Contract):
 
     @property
     def outline(self) -> Outline:
-        """The parts that a solver checks before any work."""
         return Outline(self.space, self.regularizer, None, self.n_samples, is_convex=False)
 
 

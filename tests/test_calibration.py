@@ -35,30 +35,12 @@ def test_the_curve_is_that_of_decoding_at_every_penalty(rng):
         )
 
 
-def test_the_grid_reaches_from_many_segments_to_one(rng):
-    Z, truth = sample(rng)
-    penalties = calibrate([ORACLE], [Z], [truth]).penalties
-    most, least = (
-        PROBLEM.partition(Sample(Z), Metric(np.eye(2), float(p))).n_clusters
-        for p in (penalties[0], penalties[-1])
-    )
-    assert most > 0.9 * Z.shape[0]
-    assert least == 1
-
-
 def test_the_middle_of_the_best_penalties_is_taken():
     losses = np.array([9, 9, 9, 9, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 9, 9, 9, 9], dtype=float)
     calibration = Calibration(np.arange(19.0), losses)
     assert calibration.best == 9
     assert calibration.penalty == 9.0
     assert calibration.loss == 5.0
-
-
-def test_one_lucky_penalty_does_not_win():
-    losses = np.full(40, 5.0)
-    losses[5], losses[20:30] = 3.9, 4.0
-    losses[4] = losses[6] = 9.0
-    assert 20 <= Calibration(np.arange(40.0), losses).best < 30
 
 
 def test_a_metric_that_sees_nothing_calibrates_to_one_segment(rng):
@@ -91,12 +73,6 @@ def test_pca_keeps_the_leading_directions(rng):
     metric = tuned_metrics.fit("pca", PROBLEM, Xs, [M for _, M in samples])
     assert abs(metric.factor[2, 0]) > 0.99
     np.testing.assert_allclose(metric.factor.T @ metric.factor, np.eye(metric.factor.shape[1]))
-
-
-@pytest.mark.parametrize("P", [1, 2, 3])
-def test_pca_of_few_features(rng, P):
-    X, truth = sample(rng, P=P)
-    assert tuned_metrics.fit("pca", PROBLEM, [Sample(X)], [truth]).factor.shape[0] == P
 
 
 # ---- paths of prices
@@ -144,16 +120,6 @@ def test_of_a_long_recording_full_of_ties_every_segmentation_is_a_best_one() -> 
     for price, M in zip(prices, ORACLE.price_path(Z, prices), strict=True):
         objective = TraceObjective(Z, shift=-float(price))
         assert objective.value(M) == pytest.approx(ORACLE.ask(objective).value, rel=1e-12)
-
-
-def test_the_losses_are_those_of_the_segmentations_of_the_path() -> None:
-    samples = [recording(seed, 200) for seed in range(20)]
-    prices = samples[4][2]
-    Zs, truths = [Z[:, :1] for Z, _, _ in samples], [truth for _, truth, _ in samples]
-    curves = ORACLE.loss_curves(Zs, truths, prices)
-    for Z, truth, curve in zip(Zs, truths, curves, strict=True):
-        losses = [partition_loss(truth, M) for M in ORACLE.price_path(Z, prices)]
-        np.testing.assert_allclose(curve, losses, rtol=0, atol=1e-11)
 
 
 def test_a_truth_that_comes_back_has_its_loss_too() -> None:

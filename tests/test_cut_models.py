@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from PIL import Image
 from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
-from structsvm.errors import DataError, ModelFileError, SettingsError
-from structsvm.evaluation.evaluate import Evaluation, score_titles
+from structsvm.errors import DataError, SettingsError
+from structsvm.evaluation.evaluate import Evaluation
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.graph import region_rand
 from structsvm.learner.steps import decode_with, encode, prepare
@@ -35,7 +34,6 @@ from structsvm.plotting import (
     plot_segmentation,
     plot_spectrum,
     plot_weights,
-    report_page,
 )
 from structsvm.plotting.words import eigenvalues, scaled_metric
 
@@ -64,16 +62,6 @@ def test_a_model_comes_back_as_it_was(learner, graphs, tmp_path):
     assert found.predict_partitions(graphs[0]) == learner.predict_partitions(graphs[0])
     grid = [decode_with(m, m.baselines_["grid"], graphs[0]) for m in (found, learner)]
     assert grid[0] == grid[1]
-
-
-def test_settings_that_a_problem_refuses_are_told(learner, tmp_path):
-    spoilt = copy(learner)
-    image = copy(learner.problem_.image)
-    object.__setattr__(image, "nodes", "voxels")
-    spoilt.problem_ = replace(learner.problem_, image=image)
-    save(spoilt, tmp_path / "m.structsvm")
-    with pytest.raises(ModelFileError, match=r"no model of format .*voxels"):
-        load(tmp_path / "m.structsvm")
 
 
 def test_evaluation(learner, graphs):
@@ -131,24 +119,6 @@ def _known(learner):
     known.problem_ = NormalizedCut()
     known.metric_ = replace(learner.metric_, price=None, n_clusters=2)
     return known
-
-
-def test_what_cannot_be_evaluated(learner, graphs):
-    with pytest.raises(DataError, match="2 graphs but 1 name"):
-        evaluate(learner, graphs[0][6:8], graphs[1][6:8], names=["one"])
-    with pytest.raises(SettingsError, match="must be an integer, 'true' or None"):
-        evaluate(learner, graphs[0][6:8], graphs[1][6:8], "many")
-
-
-def test_three_labels_have_no_jaccard_distance(rng):
-    (graph,), (y,) = planted(rng, n=1, K=3)
-    problem, M = NormalizedCut(), EquivalenceMatrix.from_labels(y)
-    truth = node_labels(y, graph)
-    expected = {"loss": 0.0, "jaccard": None, "adjusted_rand": 1.0, "disagreement": 0.0}
-    assert problem.comparison.scores(truth, M, 5) == expected
-    found = Evaluation.of([truth], {"learned": [M], "untrained": [M]}, ["0"], problem)
-    assert found.learned["jaccard"] is None
-    assert found.counts == {"loss": 1, "jaccard": 0, "adjusted_rand": 1, "disagreement": 1}
 
 
 def marked(graphs):
@@ -224,14 +194,6 @@ def test_the_metric_is_in_units_of_the_untrained_one(small: MetricLearner) -> No
     assert eigenvalues(small).size == 3
 
 
-def test_a_price_that_is_no_price_of_the_metric_is_not_in_its_units() -> None:
-    data = planted(np.random.default_rng(0), n=4, T=24)
-    small = MetricLearner(NormalizedCut(cluster_count="unknown")).fit(*data)
-    assert small.metric_.price is not None
-    start = small.baselines_["untrained"].factor
-    np.testing.assert_allclose(start @ scaled_metric(small) @ start, small.get_mahalanobis_matrix())
-
-
 def test_the_gap_of_what_is_not_convex_is_its_objective(small: MetricLearner) -> None:
     ax, entries = plot_gap(small), small.solution_.history.entries
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), [entry.upper for entry in entries])
@@ -293,16 +255,6 @@ def test_a_jaccard_distance_says_of_how_many_images_it_is(
     assert re.search("  Jaccard distance  ", capsys.readouterr().out)
 
 
-def test_a_page_says_of_how_many_images_the_jaccard_distance_is(model: Path) -> None:
-    rng, small = np.random.default_rng(1), load(model / "m.structsvm")
-    Xs, ys = zip(*(painted(rng, n) for n in (2, 3)), strict=True)
-    page = report_page(small, list(Xs), list(ys), n_clusters="true")
-    assert "Jaccard distance, of 1 image" in page
-    few = evaluate(small, list(Xs[1:]), list(ys[1:]), "true")
-    assert few.counts["jaccard"] == 0
-    assert list(score_titles(few)) == ["loss", "adjusted_rand"]
-
-
 @pytest.mark.parametrize("draw", [plot_clusters, plot_segmentation])
 def test_an_image_is_drawn_by_plot_cut_alone(draw: Callable[..., Any], model: Path) -> None:
     image, _ = painted(np.random.default_rng(1), 2)
@@ -337,15 +289,6 @@ def test_pictures():
     assert plot_cut(image).images[0].get_array().shape == (6, 8, 3)
     assert plot_cut(image, np.arange(48).reshape(6, 8) // 24).images
     plt.close("all")
-
-
-def test_pixels_without_a_label_have_no_colour():
-    image = np.full((6, 8, 3), 100, dtype=np.uint8)
-    labels = np.full((6, 8), -1)
-    labels[:, 5:] = 0
-    marked = overlay(image, labels)
-    assert (marked[:, :3] == 100).all()
-    assert (marked[:, 7] != 100).any()
 
 
 def test_masks_and_pictures_are_label_maps_and_images(tmp_path):

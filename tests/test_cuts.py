@@ -217,42 +217,6 @@ def test_unknown_number_of_clusters(rng):
         assert decoder.n_clusters(embedding, 2.0) == 1  # never none at all
 
 
-def components(sizes, rng):
-    T = sum(sizes)
-    A, start = np.zeros((T, T)), 0
-    for size in sizes:
-        A[start : start + size, start : start + size] = 1
-        start += size
-    return from_adjacency(A - np.diag(np.diag(A)), rng.normal(size=(T, 2)))
-
-
-def test_a_disconnected_graph_is_cut_between_its_components(rng):
-    graph = components((20, 15), rng)
-    expected = EquivalenceMatrix.from_labels([0] * 20 + [1] * 15)
-    assert cut(graph, 0.1 * np.eye(2), 2) == expected
-    three = cut(graph, 0.1 * np.eye(2), 3)
-    assert three.n_clusters == 3
-    for component in (slice(0, 20), slice(20, 35)):  # the third is a part of one of them
-        others = set(three.labels.tolist()) - set(three.labels[component].tolist())
-        assert others
-
-
-@pytest.mark.parametrize("K", [1, 2, 3, 6])
-@pytest.mark.parametrize("decoder", [CutDecoder(), CutDecoder(rounding="qr"), CutDecoder(False)])
-def test_constant_features_still_give_exactly_k_clusters(K, decoder):
-    graph = FeatureGraph(np.ones((6, 2)))
-    first, second = (cut(graph, np.eye(2), K, decoder) for _ in range(2))
-    assert first.n_clusters == K
-    assert first == second
-
-
-def test_null_metric_and_vanishing_similarity(rng):
-    graph = FeatureGraph(rng.normal(size=(9, 2)))
-    for L in (np.zeros((2, 0)), 1e8 * np.eye(2)):
-        for K in (1, 2, 4, 9):
-            assert cut(graph, L, K).n_clusters == K
-
-
 def test_more_clusters_than_nodes_is_an_error(rng):
     graph = FeatureGraph(rng.normal(size=(3, 2)))
     assert cut(graph, np.eye(2), 3).n_clusters == 3
@@ -278,12 +242,3 @@ def test_a_strong_regularizer_keeps_the_metric_at_its_start(clouds, metric, regu
     np.testing.assert_allclose(
         learner.get_mahalanobis_matrix(), start, atol=1e-3 * np.abs(start).max()
     )
-
-
-def test_the_strength_is_that_of_the_regularizer_times_lam(clouds):
-    risks = [
-        MetricLearner(NormalizedCut(), "full", SquaredNorm(weight), lam).risk(*clouds)
-        for weight, lam in ((1.0, 0.6), (3.0, 0.2))
-    ]
-    values = [risk.regularizer.value(np.zeros_like(risk.start), risk.space) for risk in risks]
-    assert values == pytest.approx([0.6, 0.6])

@@ -13,15 +13,13 @@ from structsvm import (
     MetricLearner,
     MetricLearnerCV,
     PartialLabels,
-    SettingsError,
     evaluate,
     load,
     margin_rates,
     save,
 )
-from structsvm.datasets import relevant_changes
 from structsvm.features import StateScores
-from structsvm.io import Recording, arrays_and_labels
+from structsvm.io import Recording
 from structsvm.learner.steps import encode
 from structsvm.plotting import report_page
 
@@ -128,19 +126,6 @@ def test_what_can_be_gone_through_only_once(learner):
         assert all(map(np.array_equal, model.predict(iter(XS)), model.predict(XS)))
     seen = [evaluate(learner, f(XS), f(YS), baselines={"too": once}).scores for f in (list, iter)]
     assert seen[0] == seen[1]
-
-
-def test_evaluations_and_reports_know_the_names(learner):
-    more = relevant_changes(5, n_samples=200, n_features=3, n_relevant=2, random_state=1)
-    model = clone(PLAIN).fit(more)
-    found = evaluate(model, more)
-    assert [one.name for one in found.samples] == [r.name for r in more]
-    assert found.scores == evaluate(model, *arrays_and_labels(more)).scores
-    by_name = {r.name: r.X for r in more}, {r.name: r.y for r in more}
-    assert evaluate(model, *by_name).to_dict() == found.to_dict()
-    reported = report_page(learner, NEW, TRUE, names=["3", "5", "4"])
-    assert report_page(learner, BY_NAME, LABELS) == reported
-    assert report_page(learner, iter(NEW), iter(TRUE), names=["3", "5", "4"]) == reported
 
 
 @pytest.mark.parametrize(
@@ -257,21 +242,6 @@ def test_an_evaluation_counts_groups_and_not_their_recordings():
 
 
 # ---- names of settings
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"problem": "changepoint"}, "did you mean 'change-point'"),
-        ({"metric": "diag"}, "did you mean 'diagonal'"),
-        ({"regularizer": "square"}, "did you mean 'squared'"),
-        ({"solver": "cuttingplane"}, "did you mean 'cutting-plane'"),
-        ({"lam": "cv"}, "lam must be > 0, got 'cv': MetricLearnerCV chooses it"),
-    ],
-)
-def test_wrong_names_are_guessed(given, message):
-    with pytest.raises(SettingsError, match=message):
-        MetricLearner(**given).fit(XS, YS)
 
 
 # ---- what was found out of other data is forgotten

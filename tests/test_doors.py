@@ -82,11 +82,6 @@ class TestMissingLabels:
         np.testing.assert_array_equal(PartialLabels(labels=y).codes, expected)
 
 
-def test_partial_labels_of_names_are_learned_from():
-    learner = MetricLearner().fit(XS, [PartialLabels(labels=WORDS)] * 4)
-    assert max(learner.training_data_.n_clusters) < 17
-
-
 class TestMinusOne:
     def test_is_unlabelled_whatever_holds_it(self):
         numbers = [-1, 1, 2, -1]
@@ -99,9 +94,6 @@ class TestMinusOne:
             [-1, "a", "b", -1],
         ):
             np.testing.assert_array_equal(as_partial(y, 4).codes, [-1, 0, 1, -1])
-
-    def test_text_is_a_class(self):
-        assert as_partial(["-1", "a", "b", "-1"], 4) is None
 
     @pytest.mark.parametrize("kind", [int, float, object])
     def test_graphs_refuse_it(self, kind):
@@ -135,11 +127,6 @@ class TestHiddenValues:
     def test_of_recordings(self, X, message):
         with pytest.raises(DataError, match=message):
             MetricLearner().fit([XS[0], X, *XS[2:]], YS)
-
-
-def test_the_name_of_a_masked_feature_is_told():
-    with pytest.raises(DataError, match=r"column 1 \(b\)"):
-        MetricLearner().fit([masked(XS[0]), *XS[1:]], YS, feature_names=["a", "b", "c"])
 
 
 def test_masked_labels_and_weights_are_refused():
@@ -208,12 +195,6 @@ def test_an_image_of_wide_integers_is_not_black(kind):
     """Over the range of its type, 255 is 1 of 36 thousand million million."""
     with pytest.raises(DataError, match=r"an image of u?int\d\d values: give uint8"):
         from_image(IMAGE.astype(kind))
-
-
-def test_what_has_a_white_is_the_same_image():
-    found = [from_image(pixels).X for pixels in (np.uint8(IMAGE), np.uint16(257 * IMAGE))]
-    np.testing.assert_allclose(found[0], from_image(IMAGE / 255).X)
-    np.testing.assert_allclose(found[0], found[1])
 
 
 def test_a_photograph_is_turned_as_viewers_show_it(tmp_path):

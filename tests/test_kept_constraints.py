@@ -23,7 +23,6 @@ from structsvm.partitions import (
     Region,
     TraceObjective,
 )
-from structsvm.support.contract import AtOnce
 
 Z = np.repeat([[0.0], [4.0], [0.0]], 4, axis=0)
 OBJECTIVE = TraceObjective(Z, shift=-1.0)
@@ -56,11 +55,6 @@ def test_an_answer_that_breaks_its_constraint_names_the_oracle(
 ) -> None:
     with pytest.raises(PluginError, match=rf"Plain\.maximize breaks .*{complaint}"):
         Plain().ask(OBJECTIVE, constraint)
-
-
-def test_an_answer_that_keeps_its_constraint_is_passed_on() -> None:
-    constraint = Constraint(3, (4,), (2,), (Region(6, 12, 1), Region(0, 4, 0)))
-    assert Plain().ask(OBJECTIVE, constraint) == Plain().maximize(OBJECTIVE)
 
 
 @dataclass(frozen=True)
@@ -114,25 +108,6 @@ def test_what_an_oracle_does_not_take_is_refused_before_it_is_asked(
 ) -> None:
     with pytest.raises(OracleError, match=complaint):
         oracle.ask(OBJECTIVE, constraint)
-
-
-def test_regions_without_a_change_are_boundaries_ruled_out() -> None:
-    constraint = Constraint(forbidden=(9,), regions=(Region(3, 6, 0), Region(6, 9, 1)))
-    allowed, forced = constraint.boundary_masks(12)
-    assert np.flatnonzero(~allowed).tolist() == [3, 4, 5, 9]
-    assert not forced.any()
-    assert Constraint(regions=(Region(2, 6, 0),)).kinds == {"boundaries"}
-    assert constraint.kinds == {"boundaries", "regions"}
-
-
-def test_enumeration_keeps_regions() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        objective = TraceObjective(rng.standard_normal((9, 2)), shift=-0.5)
-        constraint = Constraint(regions=(Region(0, 4, 0), Region(4, 7, 1), Region(6, 9, 1, True)))
-        answer = ExhaustiveOracle(contiguous=True).ask(objective, constraint)
-        exact = SequentialOracle().ask(objective, constraint)
-        assert answer.value == pytest.approx(exact.value, abs=1e-9)
 
 
 @dataclass(frozen=True)
@@ -206,11 +181,6 @@ class TestLearning:
 
 
 class TestPrediction:
-    def test_a_fault_of_asking_together_is_told_though_each_alone_is_answered(self, monkeypatch):
-        monkeypatch.setattr(SequentialOracle, "at_price", broken)
-        with pytest.raises(PluginError, match="no answer to so many"):
-            LEARNER.predict(XS)
-
     def test_an_answer_too_few_is_told(self, monkeypatch):
         whole = SequentialOracle.at_price
         monkeypatch.setattr(SequentialOracle, "at_price", lambda *asked: whole(*asked)[1:])
@@ -227,15 +197,6 @@ class TestPrediction:
     def test_what_is_to_be_asked_alone_is(self, monkeypatch):
         monkeypatch.setattr(SequentialOracle, "at_price", lambda *_: [None] * 3)
         assert LEARNER.predict_breakpoints(XS) == FOUND
-
-    def test_what_is_too_much_for_the_memory_is_done_one_at_a_time(self, monkeypatch):
-        monkeypatch.setattr(SequentialOracle, "at_price", full)
-        assert LEARNER.predict_breakpoints(XS) == FOUND
-
-
-def test_errors_of_no_contract_are_not_caught():
-    with pytest.raises(ZeroDivisionError), AtOnce():
-        raise ZeroDivisionError
 
 
 # ---- the null metric
@@ -261,17 +222,3 @@ def test_many_recordings_are_answered_as_each_of_them(r: int, shift: float, weig
         assert answer == alone
         assert answer.upper_bound == answer.value == pytest.approx(best.value, abs=1e-12)
         assert answer.value == pytest.approx(objective.value(answer.y), abs=1e-12)
-
-
-@pytest.mark.parametrize("shift", [-1.0, 0.0])
-def test_one_segment_is_best_where_no_boundary_is_rewarded(shift: float) -> None:
-    for objective in in_null_metric(3, shift, 1.0):
-        assert SequentialOracle().maximize(objective).y.breakpoints == [7]
-        forced = SequentialOracle().maximize(objective, Constraint(forced=(4,)))
-        assert forced.y.breakpoints == [4, 7]
-
-
-def test_an_objective_says_whether_a_value_is_missing() -> None:
-    Z = np.array([[1.0], [2.0]])
-    assert not TraceObjective(Z, gaps=True).gaps
-    assert TraceObjective(np.array([[1.0], [np.nan]]), gaps=True).gaps

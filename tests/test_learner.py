@@ -165,16 +165,15 @@ BAD_DATA = [
     (bad_breakpoints([0, 60]), r"recording 0: .* in 1..60 that end with 60"),
     (bad_breakpoints([20.5, 60.0]), "recording 0: 2 labels for 60 samples: give one label per"),
     (bad_breakpoints([]), "recording 0: labels must be a non-empty vector"),
-    (bad_breakpoints(np.eye(60)[:, :3]), r"got shape \(60, 3\); .*, y.argmax\(axis=1\) says which"),
-    (bad_breakpoints(np.zeros((60, 1))), r"got shape \(60, 1\); give its column, y.ravel\(\)"),
-    (lambda d: (d[0], FLAT), "none of the 8 recordings has a change"),
-    (lambda d: ([X[:1] for X in d[0]], [[1]] * 8), r"no.* change \(T from 1 to 1\)"),
+    (bad_breakpoints(np.eye(60)[:, :3]), r"got shape \(60, 3\): .*y.argmax\(axis=1\)"),
+    (bad_breakpoints(np.zeros((60, 1))), r"got shape \(60, 1\): .*y.ravel\(\)"),
+    (lambda d: (d[0], FLAT), "every recording is one single segment"),
     (lambda d: ([np.ones((60, 2))] * 8, d[1]), "every feature is constant in every recording"),
     (lambda d: ([], []), "no recordings were given"),
     (lambda d: (d[0], d[1][:5]), "8 recordings but 5 labellings"),
     (strings, "recording 1 has 'n/a' in row 5, column 2: not a number"),
     (lambda d: ([X[:, 0] for X in d[0]], d[1]), r"recording 0 has shape \(60,\).*X\[:, None\]"),
-    (lambda d: ([X[:0] for X in d[0]], d[1]), r"recording 0 is empty: shape \(0, 4\)"),
+    (lambda d: ([X[:0] for X in d[0]], d[1]), r"recording 0 is empty: .*\(0, 4\)"),
 ]
 
 

@@ -133,7 +133,7 @@ def test_the_number_of_clusters_has_to_come_from_somewhere(table) -> None:
         ({"together": ((0, -1),)}, "link of sample -1, and there are samples 0..3"),
         ({"together": ((0, 4),)}, "link of sample 4"),
         ({"apart": ((0, 9),)}, "link of sample 9"),
-        ({"together": ((0, 1), (1, 2))}, "sample 1 is twice"),
+        ({"together": ((0, 1), (1, 2))}, "in two groups"),
     ],
 )
 def test_links_of_samples_that_are_not_there_are_refused(links, message):

@@ -19,7 +19,7 @@ from structsvm import (
 )
 from structsvm.errors import DataError, OracleError, SettingsError
 from structsvm.oracles import SequentialOracle, all_segmentations
-from structsvm.partitions import Constraint, EquivalenceMatrix, MarginRates, Metric, Sample
+from structsvm.partitions import EquivalenceMatrix, MarginRates, Metric, Sample
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.margins import boundary_margins, hits
 from structsvm.partitions.oracle import TraceObjective
@@ -111,14 +111,6 @@ class TestMargins:
         assert M == ChangePoint().partition(Sample(X), metric, K)
         np.testing.assert_allclose(margins, expected, atol=1e-9)
 
-    def test_a_forced_change_is_sure(self):
-        X = np.random.default_rng(0).normal(size=(9, 2))
-        constraint = Constraint(forced=(4,))
-        M, margins = boundary_margins(
-            ChangePoint(), Sample(X), Metric(np.eye(2), 1.0), None, constraint
-        )
-        assert margins[M.breakpoints.index(4)] == np.inf
-
     def test_with_as_many_segments_as_samples_every_change_is_sure(self):
         M, margins = boundary_margins(
             ChangePoint(), Sample(np.arange(4.0)[:, None]), Metric(np.eye(1), 1.0), 4
@@ -162,11 +154,6 @@ class TestRates:
         assert "rate" in loaded.predict_segments(Xs[4:])[0][0]
         assert "rate" not in learner.predict_segments(Xs[4:])[0][0]
 
-    def test_a_negative_tolerance_is_refused(self, learned):
-        learner, Xs, ys = learned
-        with pytest.raises(SettingsError, match="tolerance must be"):
-            margin_rates(learner, Xs, ys, tolerance=-1)
-
     def test_tables_have_none(self, tables):
         learner, X = tables
         with pytest.raises(DataError, match="a table has none"):
@@ -191,16 +178,6 @@ class TestStability:
 
 
 class TestRules:
-    def test_known_labels_are_kept(self, learned):
-        learner, Xs, _ = learned
-        known = np.full(T, -1)
-        known[:6], known[6:12] = 0, 1
-        assert 6 in learner.predict_breakpoints(Xs[4:5], known=[known])[0]
-        assert (
-            learner.predict_breakpoints(Xs[4:6], known=[known, None])[1]
-            == (learner.predict_breakpoints(Xs[5:6])[0])
-        )
-
     def test_regions_count_changes(self, learned):
         learner, Xs, _ = learned
         known = PartialLabels(regions=[(0, 40, 0), (40, 60, 2)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from structsvm import ChangePoint, MetricLearner, MetricLearnerCV, NormalizedCut
+from structsvm import ChangePoint, MetricLearner, MetricLearnerCV
 from structsvm.errors import SettingsError
 
 
@@ -30,14 +30,6 @@ def test_settings_are_listed_and_set(learner):
 def test_a_problem_and_its_settings_at_once():
     learner = MetricLearner().set_params(problem=ChangePoint(min_length=2), problem__kappa=0.5)
     assert learner.problem == ChangePoint(min_length=2, kappa=0.5)
-
-
-def test_settings_within_settings():
-    learner = MetricLearner(NormalizedCut())
-    learner.set_params(problem__image__n_superpixels=50, problem__kappa=0.5)
-    assert learner.problem.image.n_superpixels == 50
-    assert learner.problem.kappa == 0.5
-    assert learner.get_params()["problem__image__n_superpixels"] == 50
 
 
 @pytest.mark.parametrize("name", ["problem__spam", "problem__kappa__spam"])

@@ -20,7 +20,6 @@ from structsvm import (
     MetricLearner,
     MetricLearnerCV,
     PartialLabels,
-    SettingsError,
     evaluate,
     load,
     save,
@@ -29,7 +28,6 @@ from structsvm.datasets import relevant_changes
 from structsvm.errors import CheckpointError
 from structsvm.features import Chain, HermiteMoments, Lags, MovingStatistics, StateScores
 from structsvm.io import Recording, RecordingFiles, arrays_and_labels
-from structsvm.learner.baselines import metrics_in
 from structsvm.learner.steps import read_training
 from structsvm.parallel import Dask, Processes, Serial
 from structsvm.solvers import CuttingPlane, Stopping
@@ -215,14 +213,6 @@ def test_they_are_evaluated_with_their_labels(in_memory):
     assert found.scores == evaluate(in_memory, XS[:2], YS[:2]).scores
 
 
-def test_baselines_that_are_metrics():
-    expected = MetricLearner().fit(XS, YS, baselines=["pca", "rca", "lda"])
-    learner = MetricLearner().fit(OnDemand(XS), YS, baselines=["pca", "rca", "lda"])
-    for name, metric in metrics_in(expected.baselines_).items():
-        assert np.array_equal(learner.baselines_[name].factor, metric.factor)
-        assert learner.baselines_[name].price == metric.price
-
-
 def test_the_model_file_holds_no_data(tmp_path):
     class Large(OnDemand):
         def __reduce__(self):
@@ -293,15 +283,6 @@ class TestRefusals:
         for backend in (Serial(), Dask(client), Processes(2)):
             with pytest.raises(DataError, match=r"recording 1 \(.*01.npz\) cannot be read: FileNo"):
                 MetricLearner(backend=backend).fit(read)
-
-    def test_what_cannot_be_sent(self, client):
-        class Open(OnDemand):
-            def __reduce__(self):
-                raise TypeError("an open file")
-
-        for backend in (Processes(2), Dask(client)):
-            with pytest.raises(SettingsError, match=r"cannot be sent to .* use backend='threads'"):
-                MetricLearner(backend=backend).fit(Open(XS), YS)
 
     def test_files_of_other_kinds(self, tmp_path):
         with pytest.raises(DataError, match=r"'a.csv' is not a kind .*RecordingFiles"):

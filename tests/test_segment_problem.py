@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from wrong_plugins import recordings
 
-from structsvm import ChangePoint, MetricLearner, PartialLabels, load, save
+from structsvm import ChangePoint, MetricLearner, load, save
 from structsvm.errors import DataError, OracleError, PluginError, SettingsError
 from structsvm.oracles import AllowedSegmentsOracle
 from structsvm.oracles.exhaustive import all_segmentations
@@ -165,16 +165,6 @@ def test_answers_are_those_of_enumeration(rule: Callable[[Any, Any, int], Any]) 
     assert refused > 0
 
 
-def test_no_segment_at_all_is_an_oracle_error() -> None:
-    nothing = AllowedSegmentsOracle(lambda starts, end, n: np.zeros(starts.size, dtype=bool))
-    with pytest.raises(
-        OracleError, match="of 5 samples has only segments that <lambda> allows: allow more"
-    ):
-        nothing.ask(TraceObjective(np.ones((5, 1)), shift=-1.0))
-    with pytest.raises(OracleError, match="no segmentation into 3 segments of 5 samples"):
-        AllowedSegmentsOracle(at_least(2)).ask(TraceObjective(np.ones((5, 1))), Constraint(3))
-
-
 def everything(starts: Any, end: Any, n_samples: int) -> Any:
     return np.ones(starts.shape, dtype=bool)
 
@@ -243,16 +233,6 @@ def test_labels_that_break_the_rule_are_named() -> None:
         DataError, match=r"recording 0: the segment 0\.\.14 is not one that MinDwell"
     ):
         MetricLearner(MinDwell(15)).fit(Xs, ys)
-
-
-def test_numbers_of_changes_are_learned_from_and_kept_along_with_lengths() -> None:
-    Xs, ys = recordings(3)
-    ys[2] = PartialLabels(regions=[(0, 30, 1)])
-    learner = MetricLearner(MinDwell(6), metric="diagonal").fit(Xs, ys)
-    region = Region(2, 20, 2)
-    for ends in learner.predict_breakpoints(Xs, known=[PartialLabels(regions=[region])] * 3):
-        assert np.diff([0, *ends]).min() >= 6
-        assert region.holds(np.array(ends))
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_bad_input_is_refused_by_name():
     X, y = table(3, 60)
     with pytest.raises(DataError, match="3 clusters: split='clusters' needs at least 4, two to"):
         search(split="clusters").fit(X, y)
-    with pytest.raises(DataError, match="all rows of the table have the same label"):
+    with pytest.raises(DataError, match="every table is one single cluster"):
         search(split="rows").fit(X, np.zeros(60, dtype=int))
     with pytest.raises(DataError, match="table 0 has 8 rows in 3 clusters, of which none can be"):
         search(split="rows").fit(X[:8], np.arange(8) % 3)

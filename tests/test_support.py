@@ -7,11 +7,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from enumerated import listed_risk, optimum
-from generic_examples import chain, every_labelling
 from recording_cases import recordings
 
-from structsvm import Clustering, MetricLearner, StructuredSVM, load, save
-from structsvm.errors import DataError, SettingsError
+from structsvm import Clustering, MetricLearner, load, save
+from structsvm.errors import SettingsError
 from structsvm.partitions import EquivalenceMatrix, KeptPartition
 from structsvm.problems import ChangePoint
 from structsvm.regularizers import Custom, Separable, SquaredNorm, Trace
@@ -157,9 +156,9 @@ def test_methods_without_multipliers_have_no_support():
 
 def test_a_solution_of_another_risk_is_refused():
     solution = learned(CuttingPlane(), metric="diagonal").solution_
-    with pytest.raises(SettingsError, match=r"weight has shape \(5,\).* and 11 weights"):
+    with pytest.raises(SettingsError, match=r"of another risk, with 5 weights"):
         MetricLearner().risk(Xs, YS).as_cvxpy(solution)
-    with pytest.raises(SettingsError, match=r"goes up to sample 4, where there are 2 samples"):
+    with pytest.raises(SettingsError, match=r"more than 4 samples: here are 5 and 2"):
         MetricLearner(metric="diagonal").risk(Xs[:2], YS[:2]).as_cvxpy(solution)
 
 
@@ -213,32 +212,7 @@ def test_clusters_are_kept_by_row():
     assert is_between(value.solve(solver="CLARABEL"), learner.solution_, 1e-6)
 
 
-def test_labellings_of_any_kind_are_kept_as_they_are():
-    problem = chain.Chain(n_states=2, n_features=2)
-    rng = np.random.default_rng(0)
-    ys = [np.array(y) for y in ([0, 0, 1], [1, 1, 0], [0, 1, 1])]
-    xs = [np.eye(2)[y] + 0.5 * rng.normal(size=(3, 2)) for y in ys]
-    svm = StructuredSVM(problem, lam=0.1, solver=CuttingPlane(TIGHT)).fit(xs, ys)
-    allowed = {tuple(y.tolist()) for y in every_labelling(3, 2)(None)}
-    assert all(tuple(found.labelling) in allowed for found in svm.solution_.support)
-    value = svm.risk(xs, ys).as_cvxpy(svm.solution_).solve(solver="CLARABEL")
-    assert is_between(value, svm.solution_, 1e-6)
-
-
-def test_a_copy_is_kept_of_what_a_problem_may_write_to():
-    risk = listed_risk(Free(2), SquaredNorm())
-    buffer = np.zeros(3)
-    kept = risk.problem.kept(buffer)
-    buffer += 1.0
-    assert not kept.any()
-
-
 class TestKeptPartition:
-    def test_a_relaxation_has_nothing_to_keep(self):
-        factor = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 2)))[0]
-        with pytest.raises(DataError, match="no cluster labels"):
-            KeptPartition.of(EquivalenceMatrix.from_factor(factor))
-
     @pytest.mark.parametrize(
         "labels", [[0, 0, 1, 2], [0, 1, 0, 1], [3], [0] * 400 + [1], list(range(300))]
     )

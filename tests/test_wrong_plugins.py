@@ -240,24 +240,17 @@ def test_the_right_problem_is_solved_and_asked_no_more_than_before(solver: Any) 
     assert len(asked) == solution.oracle_calls
 
 
-NO_WEIGHTS = r"sample_weight has shape \(9,\) for 6 samples in xs"
-
-
 @pytest.mark.parametrize(
     ("changed", "error", "complaint"),
     [
         ({"xs": [], "ys": []}, DataError, "ys has 0 labellings for 0 samples"),
         ({"ys": [0, 1]}, DataError, "ys has 2 labellings for 6 samples"),
-        ({"ys": [0] * 9}, DataError, "ys has 9 labellings for 6 samples"),
-        ({"sample_weight": np.ones(9)}, DataError, NO_WEIGHTS),
-        ({"sample_weight": np.ones(2)}, DataError, r"shape \(2,\) for 6 samples"),
-        ({"sample_weight": 1.0}, DataError, r"shape \(\) for 6 samples"),
-        ({"sample_weight": [1, 1, -1, 1, 1, 1]}, DataError, "of sample 2 is -1.0"),
-        ({"sample_weight": [1, 1, 1, np.nan, 1, 1]}, DataError, "of sample 3 is nan"),
-        ({"sample_weight": np.zeros(6)}, DataError, "of sample 0 is 0.0: .* not for all"),
+        ({"sample_weight": np.ones(9)}, DataError, "sample_weight is an array .*give 6 finite"),
+        ({"sample_weight": [1, 1, -1, 1, 1, 1]}, DataError, "sample_weight is .*give 6 finite"),
+        ({"sample_weight": [1, 1, 1, np.nan, 1, 1]}, DataError, "sample_weight is .*6 finite"),
+        ({"sample_weight": np.zeros(6)}, DataError, "sample_weight is .*but not for all"),
         ({"null": None}, SettingsError, r"null is .*None.* such as np\.zeros\(6\)"),
         ({"null": np.zeros(5)}, SettingsError, r"null is an array of float64 of shape \(5,\)"),
-        ({"null": 0.0}, SettingsError, "null is 0.0"),
         ({"start": np.full(6, np.inf)}, SettingsError, "start is .* 6 finite numbers"),
         ({"problem": Classes}, PluginError, "problem is .*: give an instance of a class"),
     ],
@@ -289,21 +282,10 @@ def test_constraints_that_are_no_list_are_named() -> None:
         SOLVERS[0].solve(risk(constraints=lambda w: w[0] >= 0))
 
 
-@pytest.mark.parametrize(
-    ("constraints", "complaint"),
-    [
-        (lambda w: [w[9] <= 1], r"constraints raised IndexError for a metric of shape \(6,\)"),
-        (lambda w: [w <= np.ones(3)], "constraints raised ValueError for a metric of shape"),
-        (
-            lambda w: [cp.sum(w) <= cp.Parameter(name="most")],
-            "constraints use most: parameters need",
-        ),
-    ],
-    ids=["index", "shape", "parameter"],
-)
-def test_constraints_that_fail_are_named(constraints: Any, complaint: str) -> None:
-    with pytest.raises(SettingsError, match=complaint):
-        SOLVERS[0].solve(risk(constraints=constraints))
+def test_constraints_with_an_open_parameter_are_named() -> None:
+    open_ = lambda w: [cp.sum(w) <= cp.Parameter(name="most")]  # noqa: E731
+    with pytest.raises(SettingsError, match="constraints use most: parameters need"):
+        SOLVERS[0].solve(risk(constraints=open_))
 
 
 @pytest.mark.parametrize(
@@ -512,11 +494,6 @@ def test_it_is_named_by_fit(name):
         MetricLearner(Ruled(name)).fit(XS, YS)
 
 
-def test_a_rule_about_the_end_alone_may_answer_once_for_all():
-    learner = MetricLearner(Ruled("the end alone"), metric="diagonal").fit(XS, YS)
-    assert all(end % 2 == 0 for end in learner.predict_breakpoints(XS[0]))
-
-
 # ---- definitions are called, or refused
 
 
@@ -665,17 +642,6 @@ def test_a_subclass_that_searches_anew_answers_many_questions_one_by_one():
     assert oracle.ask_all(questions) == [oracle.ask(question) for question in questions]
     assert oracle.price_path(np.eye(30), np.array([0.5]))[0] == oracle.ask(questions[0]).y
     assert type(oracle).maximize_all is not SequentialOracle.maximize_all
-
-
-@dataclass(frozen=True)
-class Seeded(Free_):
-    random_state: int = 0
-
-
-def test_the_seed_of_a_learner_is_that_of_a_problem_with_the_setting():
-    Xs, ys = short_recordings()
-    learner = MetricLearner(Seeded(), metric="diagonal", random_state=7).fit(Xs, ys)
-    assert learner.problem_.random_state == 7
 
 
 # ---- overrides that nothing would call

@@ -42,33 +42,29 @@ class Words:
     """
 
     whole: str
-    """What is partitioned."""
+    """A sample, which is partitioned."""
     part: str
-    """What it is partitioned into."""
+    """A cluster."""
     item: str
-    """What it consists of."""
+    """An item, of which samples consist."""
     finer: str = ""
-    """How to make it of more of these, if there is a way."""
+    """The way to more items of a sample, if there is one."""
     named: str = "state"
-    """What an item is, where labels are names that mean the same in all of them."""
+    """The class of an item, where labels are names that mean the same in all samples."""
     bearer: str = ""
-    """What then bears a name, if it is no item: superpixels do, and not pixels."""
+    """The thing that has a name, if it is no item: superpixels do, and not pixels."""
 
     @property
     def bearers(self) -> str:
-        """What bears the names of states, in the plural."""
         return f"{self.bearer or self.item}s"
 
     def items(self, n: int) -> str:
-        """Return a number of items in words: "1 row", "3 samples"."""
         return counted(n, self.item)
 
     def parts(self, n: int) -> str:
-        """So many of what one is partitioned into: "1 cluster", "3 segments"."""
         return counted(n, self.part)
 
     def wholes(self, n: int, adjective: str = "") -> str:
-        """Return a number of wholes in words: "1 table", "3 held-out recordings"."""
         return counted(n, f"{adjective} {self.whole}".strip())
 
 
@@ -99,13 +95,11 @@ class Origin(ABC):
     """A recording that can be read any number of times, with the same values each time."""
 
     shape: tuple[int, int]
-    """T and P."""
     has_gaps: bool
-    """Whether values are missing."""
     fingerprint: str
-    """What the values are known by."""
+    """A digest of the values."""
     constant: NDArray[np.bool_] | None
-    """Which features are constant, (P,); None if that has to be seen."""
+    """Which features are constant, (P,); None if that is not known."""
 
     @abstractmethod
     def read(self) -> Floats:
@@ -118,7 +112,7 @@ class Deferred:
 
     origin: Origin
     steps: tuple[Step, ...]
-    """What is done to what is read, in this order."""
+    """Functions that are applied to the values, in this order."""
     n_features: int
     """P, after all steps."""
     labels: Any = field(default=None, metadata={"fingerprint": False})
@@ -126,7 +120,6 @@ class Deferred:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """T and P."""
         return self.origin.shape[0], self.n_features
 
     @property
@@ -139,12 +132,12 @@ class Deferred:
         return None if self.steps else self.origin.constant
 
     def then(self, step: Step, n_features: int | None = None) -> Deferred:
-        """Return what a further step makes of it, with P' features; P by default."""
+        """The same with a further step, and P' features after it; P by default."""
         P = self.n_features if n_features is None else n_features
         return Deferred(self.origin, (*self.steps, step), P, self.labels)
 
     def at(self, rows: Ints) -> Deferred:
-        """Return what some of its rows are, by their numbers."""
+        """Some of its rows, by their numbers."""
         digest = hashlib.sha256(self.origin.fingerprint.encode())
         digest.update(np.ascontiguousarray(rows).data)
         shape, known_by = (rows.size, self.n_features), digest.hexdigest()[:16]
@@ -153,20 +146,15 @@ class Deferred:
 
     def read(self) -> Floats:
         """Read it, unless this process has kept it: (T, P), read-only."""
-        known = _kept.get(self)
-        if known is not None:
-            return known
-        X = self.make()
-        _kept.offer(self, X)
+        X = _kept.get(self)
+        if X is None:
+            X = self.origin.read()
+            with single_threaded():
+                for step in self.steps:
+                    X = step(X)
+            X = read_only(X)
+            _kept.offer(self, X)
         return X
-
-    def make(self) -> Floats:
-        """Read it and make of it what is needed, (T, P), read-only; nothing is kept."""
-        X = self.origin.read()
-        with single_threaded():
-            for step in self.steps:
-                X = step(X)
-        return read_only(X)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To other processes it travels as the place where it is read."""
@@ -179,7 +167,7 @@ class Deferred:
 
 @dataclass(frozen=True, eq=False)
 class _Rows(Origin):
-    """Some rows of what is read when it is needed, which is then read as a whole."""
+    """Some rows of an array that is read as a whole when it is needed."""
 
     whole: Deferred
     rows: Ints
@@ -193,7 +181,6 @@ Data = Floats | Deferred
 
 
 def in_memory(X: Data) -> Floats:
-    """An array itself, or what is read."""
     return X.read() if isinstance(X, Deferred) else X
 
 
@@ -276,7 +263,7 @@ def batches_of(sizes: Sequence[int], most: int | None = None) -> list[tuple[int,
 
 
 class _Kept:
-    """What was read, for as long as its owner lives: the first that have room, and the last one."""
+    """Arrays as long as their owner lives: the first that have room, and the last one read."""
 
     def __init__(self) -> None:
         self._arrays: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()

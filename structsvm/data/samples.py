@@ -548,10 +548,7 @@ def _no_measurement(
         )
     n, n_blocks = int(np.isnan(array).sum()), counted(len(blocks(array)), "block")
     way_out = "" if missing != "error" else ", or give missing='mask' (or 'interpolate')"
-    return (
-        f"{found}; {n} are missing in {n_blocks}: interpolate or drop missing values (NaN) first"
-        f"{way_out}"
-    )
+    return f"{found}: interpolate or drop missing values (NaN, {n} in {n_blocks}) first{way_out}"
 
 
 def _not_a_number(X: Any, names: Sequence[str] | None) -> str:

@@ -114,11 +114,6 @@ def alternate(
             if last is None:
                 raise
             break
-        except MasterError as error:
-            if last is None:
-                raise
-            logger.warning("round %d failed (%s): the last one is kept", number + 1, error)
-            break
         if rounds:
             _refuse_rise(rounds[-1].completed, solution.upper)
         start, interrupted = solution.w, solution.status is Status.INTERRUPTED

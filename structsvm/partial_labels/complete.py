@@ -109,19 +109,12 @@ class Known:
             begins = np.diff(M.labels[rows], prepend=-1) != 0
             begins[starts] = True
             return partition_loss(truth, EquivalenceMatrix.from_labels(begins.cumsum())) + wrong
-        rows_of, truths = self.part
-        total = sum(
-            partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows]))
-            for rows, truth in zip(rows_of, truths, strict=True)
-        )
-        if not rows_of:
-            total += sum(float(M.labels[i] == M.labels[j]) for i, j in self.constraint.apart)
-        return total + wrong
+        for rows, truth in zip(*self.part, strict=True):  # the labelled rows of a table
+            return partition_loss(truth, EquivalenceMatrix.from_labels(M.labels[rows])) + wrong
+        return float(sum(M.labels[i] == M.labels[j] for i, j in self.constraint.apart) + wrong)
 
     @cached_property
-    def _stretches(
-        self,
-    ) -> tuple[Ints, Ints, EquivalenceMatrix] | None:
+    def _stretches(self) -> tuple[Ints, Ints, EquivalenceMatrix] | None:
         """The rows of all stretches, where each begins among them, and their partitions as one.
 
         Clusters of different stretches have no row in common, so that the losses within stretches
@@ -193,10 +186,7 @@ def labels_of_each(ys: Any, samples: Sequence[Sample], words: Words) -> list[Any
         )
     ys = ys.to_numpy() if hasattr(ys, "to_numpy") else ys  # a column of a data frame
     single = isinstance(ys, PartialLabels) or (len(samples) == 1 and _is_single(ys, words))
-    try:
-        labels = [ys] if single else list(ys)
-    except TypeError:
-        raise DataError(f"expected a list of labellings, got {type(ys).__name__}") from None
+    labels = [ys] if single else list(ys)
     if len(labels) != len(samples):
         raise DataError(f"{words.wholes(len(samples))} but {counted(len(labels), 'labelling')}")
     if words in (GRAPHS, IMAGES):
@@ -230,11 +220,10 @@ def _read_partial(problem: PartitionProblem, sample: Sample, labels: PartialLabe
     nothing = constraint == Constraint()  # then the sample is left out
     if traits.given_k and constraint.n_clusters is None and not nothing:
         named = 0 if traits.contiguous or labels.codes is None else int(labels.codes.max()) + 1
-        part = traits.words.part
         if named < 2:
             raise DataError(
-                f"the problem says that the number of {part}s is known, and labels that name "
-                f"{named} of them do not give it: let the problem say that it is unknown, "
+                f"the problem says that the number of {traits.words.part}s is known, and labels in "
+                "part do not give it: let the problem say that it is unknown, "
                 "cluster_count='unknown', or give n_clusters with the partial labels"
             )
         constraint = replace(constraint, n_clusters=named)
@@ -244,8 +233,7 @@ def _read_partial(problem: PartitionProblem, sample: Sample, labels: PartialLabe
 def known_parts(
     samples: Sequence[Sample],
     labels: Sequence[Known],
-    part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, EquivalenceMatrix]]
-    | None = None,
+    part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]] | None = None,
 ) -> tuple[list[Sample], list[EquivalenceMatrix]]:
     """Everything whose partition is known, as samples of their own, which ``part`` makes."""
     found = []
@@ -319,7 +307,7 @@ def gain_over_nothing(
     labels: Sequence[Known],
 ) -> Floats:
     """By how much the loss of each sample is smaller than if no change were found, (N,)."""
-    losses = losses_of(problem, metric, samples, labels)
+    losses = _of_each("judging", _loss, samples, labels, (problem, metric))
     nothing = [
         known.loss(EquivalenceMatrix.from_labels(np.zeros(known.n_samples))) for known in labels
     ]
@@ -331,13 +319,6 @@ def complete_labels(
 ) -> list[EquivalenceMatrix]:
     """The best partitions that agree with what is known."""
     return _of_each("completing the labels", _completed, samples, labels, (problem, metric))
-
-
-def losses_of(
-    problem: PartitionProblem, metric: Metric, samples: Sequence[Sample], labels: Sequence[Known]
-) -> list[float]:
-    """How far what a metric finds is from what is known of each sample."""
-    return _of_each("judging", _loss, samples, labels, (problem, metric))
 
 
 def _of_each(

@@ -279,53 +279,42 @@ def _refuse_overlap(regions: Sequence[Region]) -> None:
 
 
 def _codes(labels: ArrayLike, name: str) -> Ints:
-    """Labels as numbers 0, 1, ..., the same for labels that are equal, and -1 where there is
-    none.
-    """
+    """Labels as numbers 0, 1, ..., and -1 where there is none."""
     values = label_values(labels)
     check_vector(values, name)
     missing = missing_labels(values) | unlabelled(values)
     codes = np.full(values.size, UNKNOWN, dtype=np.int64)
-    known = values[~missing]
-    if known.dtype.kind != "O":
-        codes[~missing] = np.unique(known, return_inverse=True)[1]
-        return codes
     try:
-        number = {label: k for k, label in enumerate(sorted(set(known.tolist())))}
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in known.tolist()})
-        raise DataError(f"{name} of several kinds do not compare: {', '.join(kinds)}") from None
-    codes[~missing] = [number[label] for label in known.tolist()]
+        codes[~missing] = np.unique(values[~missing], return_inverse=True)[1]
+    except TypeError as error:
+        raise DataError(f"{name} of several kinds do not compare: {error}") from None
     return codes
 
 
 def region_from(given: Any) -> Region:
     """A region from ``(start, end, changes)``."""
-    if isinstance(given, Region):
-        region = given
-    else:
-        try:
+    try:
+        if isinstance(given, Region):
+            region = given
+        else:
             start, end, changes = given
-            count = str(changes).strip().removesuffix("+")
-            first, last, number = (float(value) for value in (start, end, count))
-            if not (first.is_integer() and last.is_integer() and number.is_integer()):
+            text = str(changes).strip()
+            numbers = [float(value) for value in (start, end, text.removesuffix("+"))]
+            if not all(number.is_integer() for number in numbers):
                 raise ValueError(given)  # what would be cut off
-        except (TypeError, ValueError, OverflowError):
-            raise DataError(
-                f"a region is (start, end, changes), changes a number or '1+', got {given!r}"
-            ) from None
-        or_more = str(changes).strip().endswith("+")
-        region = Region(int(first), int(last), int(number), or_more)
+            first, last, count = map(int, numbers)
+            region = Region(first, last, count, text.endswith("+"))
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            f"a region is (start, end, changes), changes a number or '1+', got {given!r}"
+        ) from None
     if region.changes < 0 or (region.or_more and region.changes != 1):
         raise DataError(f"{region}: changes must be 0, 1, 2, ... or '1+'")
     return region
 
 
 def _pairs(links: Sequence[tuple[int, int]], name: str) -> Pairs:
-    try:
-        array = np.asarray(list(links))
-    except ValueError:
-        array = np.empty(1)
+    array = np.asarray(list(links))
     if array.size == 0:
         return ()
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":

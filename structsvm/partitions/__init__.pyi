@@ -14,10 +14,6 @@ from structsvm.partitions.losses import hausdorff as hausdorff
 from structsvm.partitions.losses import margin_f1 as margin_f1
 from structsvm.partitions.losses import partition_loss as partition_loss
 from structsvm.partitions.losses import rand_index as rand_index
-from structsvm.partitions.losses import state_matching_score as state_matching_score
-from structsvm.partitions.losses import (
-    weighted_adjusted_rand_index as weighted_adjusted_rand_index,
-)
 from structsvm.partitions.margins import MarginRates as MarginRates
 from structsvm.partitions.metric import Metric as Metric
 from structsvm.partitions.oracle import UNCONSTRAINED as UNCONSTRAINED

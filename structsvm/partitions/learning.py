@@ -58,13 +58,15 @@ class Objective(Contract):
     def weight_space(self) -> WeightSpace:
         """The cone of the weight, of which the metric is all or a part."""
 
-    @abstractmethod
+    @hook
     def split(self, w: Floats) -> tuple[Floats, float]:
         """``(B, beta)`` of a weight; a vector or a matrix, and the price of a cluster."""
+        return self.weight_space().to_metric(w), 0.0
 
-    @abstractmethod
+    @hook
     def start(self) -> Floats:
         """The weight of the untrained metric, ``B = I``."""
+        return self.weight_space().identity()
 
     @abstractmethod
     def regularizer(self, regularizer: Regularizer, lam: float) -> Regularizer:
@@ -92,14 +94,6 @@ class MetricObjective(Objective, Problem):
 
     Training samples ``x`` are :class:`LabelledSample`. The weight is ``B``, or ``(B, beta)`` where
     the number of clusters is not known and the price is learned.
-
-    Examples
-    --------
-    >>> from structsvm.partitions import MetricObjective
-    >>> from structsvm.problems import ChangePoint
-    >>> objective = ChangePoint().learning.objective("diagonal", 3)
-    >>> type(objective).__name__, objective.weight_space().dim
-    ('MetricObjective', 4)
     """
 
     needs: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -143,9 +137,6 @@ class MetricObjective(Objective, Problem):
         if self.prices_clusters:
             w[-1] = beta
         return w
-
-    def start(self) -> Floats:
-        return self.weight_space().identity()
 
     def null_weight(self) -> Floats:
         """``B = 0`` with a cluster priced as much as the loss rewards it."""
@@ -382,8 +373,7 @@ class Learning(Contract):
         if all(truth.n_clusters == 1 for truth in truths):
             words = self.problem.traits.words
             raise DataError(
-                f"each of the {words.wholes(len(truths))} is one single {words.part}: label at "
-                "least one that has two"
+                f"every {words.whole} is one single {words.part}: label at least one that has two"
             )
 
     @promises(np.ndarray)

@@ -118,14 +118,6 @@ class TraceObjective:
         """What each segment adds to ``Tr(A M)``, (T + 1, T + 1), in O(T^2 (r + K)).
 
         Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``, minus infinity for none.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from structsvm.partitions import TraceObjective
-        >>> scores = TraceObjective(np.array([[0.0], [2.0], [2.0]]), shift=-1.0).segment_scores()
-        >>> float(scores[0, 1] + scores[1, 3])
-        6.0
         """
         T, mean = self.n_samples, means(self.Z)
         signs = np.ones(mean.size) if self.signs is None else self.signs
@@ -374,19 +366,7 @@ UNCONSTRAINED = Constraint()
 
 @dataclass(frozen=True)
 class Argmax:
-    """The answer of an oracle to ``max_M Tr(A M)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles import SequentialOracle
-    >>> from structsvm.partitions import TraceObjective
-    >>> answer = SequentialOracle().ask(TraceObjective(np.array([[0.0], [2.0]]), shift=-1.0))
-    >>> type(answer).__name__
-    'Argmax'
-    >>> answer.y.n_clusters, answer.value, answer.upper_bound, answer.quality.name
-    (2, 2.0, 2.0, 'EXACT')
-    """
+    """The answer of an oracle to ``max_M Tr(A M)``."""
 
     y: EquivalenceMatrix
     """The maximiser found."""

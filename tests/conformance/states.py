@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from _state_scores import state_matching_score, weighted_adjusted_rand_index
 from numpy.typing import NDArray
 from tsseg_eval import metrics
 
 from structsvm import EquivalenceMatrix
-from structsvm.partitions import state_matching_score, weighted_adjusted_rand_index
 
 DRAWS = 2000
 
