@@ -67,7 +67,7 @@ PART_CANDIDATES = (
     _full("centred-fifth", 0.2, 1.0, 0.1, regularizer=CENTRED),
     _full("centred-whitened", 0.05, 10.0, 1.0, regularizer=CENTRED),
 )
-"""What is chosen from where rows or clusters of a table are held out, but for classifiers."""
+"""Metrics to choose from where rows or clusters of a table are held out."""
 
 KERNEL_CANDIDATES = (
     _full("kernel", 0.5, 1.0, 0.1),

@@ -350,8 +350,7 @@ class CutComparison(Comparison):
         """The paper's baseline "grid": one scale of appearance and one of position."""
         if name != "grid":
             return None
-        labels = [_node_labels(y, x) for y, x in zip(truths, samples, strict=True)]
-        factor = self._grid(samples, labels, weights)
+        factor = self._best_scales(samples, truths, weights)
         return self.problem.learning.calibrate(factor, samples, truths, weights).metric(factor)
 
     def baselines(
@@ -388,27 +387,25 @@ class CutComparison(Comparison):
         }
 
     @single_threaded()
-    def _grid(
+    def _best_scales(
         self, samples: Sequence[Sample], truths: Sequence[Any], weights: Floats | None
     ) -> Floats:
         """110 pairs of scales, 2^-5 to 2^4 and position also 0, by the mean loss of the graphs."""
+        pairs = [(x, _node_labels(y, x)) for x, y in zip(samples, truths, strict=True)]
         spatial = samples[0].side.spatial
         places = SPATIAL_SCALES if spatial.any() and not spatial.all() else np.ones(1)
-        best, least = None, np.inf
+        factors, means = [], []
         for appearance in stage("scales", APPEARANCE_SCALES.tolist()):
             for place in places:
                 scales = np.where(spatial, place, appearance) if places.size > 1 else appearance
-                factor = np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape)))
-                metric = Metric(factor, None)
+                metric = Metric(np.diag(np.sqrt(np.broadcast_to(scales, spatial.shape))), None)
                 losses = [
-                    partition_loss(truth, self.problem.partition(x, metric, truth.n_clusters))
-                    for x, truth in zip(samples, truths, strict=True)
+                    partition_loss(M, self.problem.partition(x, metric, M.n_clusters))
+                    for x, M in pairs
                 ]
-                mean = float(np.average(losses, weights=weights))
-                if mean < least:
-                    best, least = factor, mean
-        assert best is not None
-        return best
+                factors.append(metric.factor)
+                means.append(float(np.average(losses, weights=weights)))
+        return factors[int(np.argmin(means))]
 
 
 @dataclass(frozen=True)

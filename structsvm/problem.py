@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 OUTSIDE = 1e-9
-"""By how much of its size a weight that is given may be outside of its cone, through rounding."""
+"""Part of its size by which rounding may put a weight outside of its cone."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Separation:
     slack: float
     """Nonnegative: the maximum exceeds the value at ``y`` by at most this (0 if exact)."""
     quality: Quality
-    """What the answer certifies."""
+    """Certificate of the answer."""
     feature: Floats | None = None
     """``joint_feature(x, y)``, (d,), where who answers knows it already."""
     loss: float | None = None
@@ -97,7 +97,7 @@ class Problem(Contract):
     @property
     @hook
     def weight_names(self) -> tuple[str, ...]:
-        """What cvxpy calls the factors of the weight; the usual names if empty."""
+        """Names of the factors of the weight in cvxpy; the usual ones if empty."""
         return ()
 
     @hook
@@ -183,7 +183,7 @@ class Regularized:
 
 @dataclass(frozen=True, eq=False)
 class Outline(Regularized):
-    """What a solver has to know of a risk to say whether it can minimise it, before any work."""
+    """Properties of a risk by which a solver says, before any work, whether it can minimise it."""
 
     space: WeightSpace
     regularizer: Regularizer
@@ -377,4 +377,4 @@ class CompositeRisk(Regularized, Contract):
 
 
 Risk = RegularizedRisk | CompositeRisk
-"""What a solver minimises."""
+"""Objectives that solvers minimise."""

@@ -111,7 +111,7 @@ def masked(X, where=(7, 1)):
 BAD_RECORDINGS = {
     "masked": (masked(XS[1]), "recording 1 is masked in row 7, column 1"),
     "masked rows": (list(masked(XS[1])), "recording 1 is masked in row 7, column 1"),
-    "complex": (XS[1] + 1j * np.eye(T, 3), r"recording 1 has the complex .* row 0, column 0"),
+    "complex": (XS[1] + 1j * np.eye(T, 3), "recording 1 holds complex128 values"),
     "sparse": (sp.csr_array(XS[1]), r"recording 1 is a sparse matrix: give X.toarray\(\)"),
     "lazy": (pl.DataFrame(XS[1]).lazy(), r"recording 1 is a LazyFrame: .* X.collect\(\)"),
     "text": ("walk.csv", "recording 1 is 'walk.csv', a text: .*read_recordings"),
@@ -134,7 +134,7 @@ def test_masked_labels_and_weights_are_refused():
         MetricLearner().fit(XS, [masked(YS[0], 3), *YS[1:]])
     with pytest.raises(DataError, match="sample_weight is masked in row 2"):
         MetricLearner().fit(XS, YS, sample_weight=masked(np.ones(4), 2))
-    with pytest.raises(DataError, match="sample_weight has the complex number"):
+    with pytest.raises(DataError, match="sample_weight holds complex128 values"):
         MetricLearner().fit(XS, YS, sample_weight=np.ones(4) * 1j)
     with pytest.raises(DataError, match="labels are complex"):
         MetricLearner().fit(XS, [YS[0] + 1j, *YS[1:]])

@@ -40,11 +40,11 @@ from structsvm.support.tables import column_names, in_order_of_rows, refuse_othe
 FEWEST_ROWS = 10
 """In fewer rows a measurement may rise throughout by chance."""
 EVEN = 1e-6
-"""Of a step: steps that differ by less are the same."""
+"""Part of a step by which equal steps may differ."""
 YES, NO = ("true", "yes"), ("false", "no")
 """Words for 1 and 0."""
 MOST_MARKS = 0.1
-"""Of the samples: with more of them, ones that stand alone are no marks of changes."""
+"""Part of the samples up to which ones that stand alone may mark changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Rows:
     order: Ints | None = None
     """The number of each row in what was given; None where they came in this order."""
     given: Any = None
-    """The same with its rows as they came."""
+    """The sample with its rows as they came."""
     places: Ints | None = None
     """The numbers of these rows in a panel, as they were given."""
 
@@ -453,13 +453,13 @@ def is_group(Xs: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Reader:
-    """How every recording of a source is read and checked."""
+    """Reads and checks the recordings of a source."""
 
     source: Source = field(metadata={"fingerprint": False})
     words: Words
     missing: str | None
     names: tuple[str, ...] | None = None
-    """Of the features; None if they have none."""
+    """Names of the features; None if they have none."""
 
     def rows(self, item: Item, called: str) -> Rows:
         """A recording as it was found, in the order of time."""
@@ -548,7 +548,7 @@ def _read_later(
 
 
 def _first_look(part: tuple[_Reader, list[int]], _: None) -> list[tuple[Any, ...]]:
-    """Of each recording: fields of its :class:`_Place`, labels, times, and whether rows moved."""
+    """Read recordings: fields of their :class:`_Place`, labels, times, whether rows moved."""
     reader, numbers = part
     found: list[tuple[Any, ...]] = []
     for i in numbers:

@@ -267,8 +267,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._arrays: weakref.WeakKeyDictionary[Deferred, Floats] = weakref.WeakKeyDictionary()
-        self._lock = threading.RLock()  # a finalizer may run while it is held
-        self._bytes = 0
+        self._lock = threading.Lock()
         self._last = threading.local()
 
     def get(self, owner: Deferred) -> Floats | None:
@@ -280,18 +279,12 @@ class _Kept:
 
     def offer(self, owner: Deferred, X: Floats) -> None:
         """Keep it if there is room, and in any case until this thread reads another one."""
-        size = X.nbytes
         with self._lock:
-            if self._bytes + size <= limits.KEPT:
-                self._bytes += size
+            held = sum(one.nbytes for one in self._arrays.values())
+            if held + X.nbytes <= limits.KEPT:
                 self._arrays[owner] = X
-                weakref.finalize(owner, self._give_back, size).atexit = False
                 return
         self._last.array = weakref.WeakKeyDictionary({owner: X})
-
-    def _give_back(self, size: int) -> None:
-        with self._lock:
-            self._bytes -= size
 
 
 _kept = _Kept()

@@ -66,17 +66,11 @@ def refuse_hidden(X: Any, which: str, names: Any = None) -> None:
         array = np.asarray(X)
     except (TypeError, ValueError):
         return
-    if array.dtype.kind == "c":
-        there = array.imag != 0
-        if not there.any():
-            there = np.ones(array.shape, dtype=np.bool_)
-        if there.size:
-            raise DataError(
-                f"{which} has the complex number {array[there].flat[0]} in {_place(there, names)}: "
-                "give real features, such as X.real, X.imag or np.abs(X)"
-            )
-    if array.dtype.kind in "mM":
-        raise DataError(f"{which} holds {array.dtype} values, not numbers: leave out times")
+    if array.dtype.kind in "cmM":
+        raise DataError(
+            f"{which} holds {array.dtype} values, not real numbers: leave out times; of complex "
+            "numbers give X.real, X.imag or np.abs(X)"
+        )
 
 
 def label_values(y: Any) -> NDArray[Any]:
@@ -186,7 +180,7 @@ Counts = int | Sequence[int] | None
 """A number of clusters for every sample, one for each, or none given."""
 
 MISSING = ("error", "interpolate", "mask")
-"""What a problem may do about values that are missing."""
+"""Treatments of values that are missing."""
 
 CLEARLY = 1e-6
 """Part of the mean square from which on a variance is not rounding, whatever the length."""

@@ -67,7 +67,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Alternated:
-    """What an alternation ends with."""
+    """Result of an alternation."""
 
     solution: Solution
     """The solution of the last round; its certificate holds for the completed labels."""

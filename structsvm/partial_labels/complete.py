@@ -37,7 +37,7 @@ from structsvm.support.unchanged import nothing_written
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of the partition of one sample."""
+    """Knowledge of the partition of one sample."""
 
     n_samples: int
     constraint: Constraint
@@ -47,7 +47,7 @@ class Known:
 
     @classmethod
     def of(cls, truth: EquivalenceMatrix, contiguous: bool) -> Known:
-        """Everything is known."""
+        """Full knowledge of a partition."""
         constraint = Constraint(n_clusters=truth.n_clusters)
         return cls(truth.n_samples, constraint, truth, contiguous)
 
@@ -89,7 +89,7 @@ class Known:
         return max(len(self.constraint.forced) + counted, K - 1)
 
     def loss(self, M: EquivalenceMatrix) -> float:
-        """How far a partition is from what is known; 0 if it agrees.
+        """Distance of a partition from what is known; 0 if it agrees.
 
         The loss ``|M - M_i|_F^2`` within every stretch whose partition is known, 1 for each region
         with another number of changes, and the clusters too many or too few. Where no partition is
@@ -211,7 +211,7 @@ def _is_single(ys: Any, words: Words) -> bool:
 
 
 def _read_partial(problem: PartitionProblem, sample: Sample, labels: PartialLabels) -> Known:
-    """What labels in part say, which name as many clusters as there are where K has to be known."""
+    """Read labels in part, which name as many clusters as there are where K has to be known."""
     T, traits = sample.n_samples, problem.traits
     constraint = labels.constraint(T, traits.contiguous)
     if labels.is_complete:
@@ -235,7 +235,7 @@ def known_parts(
     labels: Sequence[Known],
     part: Callable[[Sample, Ints, EquivalenceMatrix], tuple[Sample, Any]] | None = None,
 ) -> tuple[list[Sample], list[EquivalenceMatrix]]:
-    """Everything whose partition is known, as samples of their own, which ``part`` makes."""
+    """Parts of samples whose partition is known, as samples that ``part`` makes, and partitions."""
     found = []
     for sample, known in zip(samples, labels, strict=True):
         for rows, truth in zip(*known.part, strict=True):
@@ -306,7 +306,7 @@ def gain_over_nothing(
     samples: Sequence[Sample],
     labels: Sequence[Known],
 ) -> Floats:
-    """By how much the loss of each sample is smaller than if no change were found, (N,)."""
+    """Difference of the loss of each sample from the loss of no change at all, (N,)."""
     losses = _of_each("judging", _loss, samples, labels, (problem, metric))
     nothing = [
         known.loss(EquivalenceMatrix.from_labels(np.zeros(known.n_samples))) for known in labels

@@ -23,7 +23,7 @@ from structsvm.support.checks import is_number, refuse_unlisted
 from structsvm.support.contract import Contract, raise_wrong
 
 Loss = Callable[[Projector, Projector], float]
-"""What predicting a partition, the second, costs when the first is true: 0 if they are equal, never
+"""Cost of predicting the second partition when the first is true: 0 if they are equal, and never
 negative."""
 
 
@@ -57,7 +57,7 @@ class Scoring:
     B: Floats
     """A diagonal (P,), or a matrix (P, P)."""
     in_metric: InMetric
-    """What puts samples in the metric: times ``L`` (P, r) with ``B = L L^T``."""
+    """Transforms samples (T, P) to ``X L``, where ``B = L L^T``."""
     truth_weight: float
     """``c``."""
     shift: float
@@ -82,9 +82,9 @@ class LabelledSample(Contract):
     """
 
     losses: ClassVar[tuple[Loss, ...]] = (partition_loss,)
-    """What :meth:`separate` can add to the score: a problem with another loss is refused."""
+    """Losses that :meth:`separate` can add to the score; a problem with another one is refused."""
     feature_maps: ClassVar[tuple[FeatureMap, ...]] = (SECOND_MOMENT,)
-    """What the score can be made of: a problem with another feature map is refused."""
+    """Feature maps of the score; a problem with another one is refused."""
 
     @property
     @abstractmethod
@@ -139,7 +139,7 @@ class SearchedSample(LabelledSample):
         return in_memory(self.data)
 
     def read(self) -> SearchedSample:
-        """The same with its samples in memory, for as long as it is needed."""
+        """A copy whose samples are in memory."""
         return replace(self, data=self.X) if isinstance(self.data, Deferred) else self
 
     @property
@@ -163,7 +163,7 @@ class SearchedSample(LabelledSample):
         return Separation(answer.y, max(0.0, answer.upper_bound - answer.value), answer.quality)
 
     def scored(self, scoring: Scoring) -> TraceObjective:
-        """What :meth:`separate` maximises."""
+        """The objective that :meth:`separate` maximises."""
         return TraceObjective(
             Z=scoring.in_metric(self.X),
             truth=self.M,
@@ -194,7 +194,7 @@ class Traits:
     """
 
     words: Words = RECORDINGS
-    """What samples and clusters are called in messages."""
+    """Nouns for samples and clusters in messages."""
     contiguous: bool = False
     """Whether clusters are segments of consecutive samples, so that there are breakpoints."""
     given_k: bool = False
@@ -208,7 +208,7 @@ class Traits:
     shrinkage: float | None = None
     """Shrinkage of the whitening that full metrics start from by default; None for none."""
     standardize: str | None = "recording"
-    """How features are standardised by default."""
+    """Standardisation of features by default."""
     lam: float = 0.1
     """Strength of the regularizer by default."""
     lams: tuple[float, ...] = (1.0, 0.2, 0.04, 0.008)

@@ -1,4 +1,4 @@
-"""How a problem is learned: its objective over metrics, checks of labels, units and the price."""
+"""Learning of a problem: its objective over metrics, checks of labels, units and the price."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PENALTY_RIDGE = 0.05
 
 
 class Objective(Contract):
-    """What a learner minimises over a metric of a kind, in the units of learning."""
+    """Objective of a learner over metrics of a kind, in the units of learning."""
 
     @abstractmethod
     def weight_space(self) -> WeightSpace:
@@ -340,7 +340,7 @@ class LearningUnits:
 
 @dataclass(frozen=True)
 class Learning(Contract):
-    """How a problem is learned; subclasses replace what is different."""
+    """Learning of a problem; subclasses replace what is different."""
 
     problem: Family
 
@@ -387,7 +387,7 @@ class Learning(Contract):
         truths: Sequence[EquivalenceMatrix],
         weights: Floats | None = None,
     ) -> Metric:
-        """What there is without learning: that metric with the price that suits the labels."""
+        """The metric without learning, with the price that suits the labels."""
         factor = self.untrained_factor(samples, weights)
         return self.calibrate(factor, samples, truths, weights).metric(factor)
 
@@ -432,7 +432,7 @@ class Learning(Contract):
 
     @promises(Objective)
     def objective(self, metric: str, n_features: int) -> Objective:
-        """What is minimised over a "full" or a "diagonal" metric of P features."""
+        """The objective over a "full" or a "diagonal" metric of P features."""
         return MetricObjective(self.problem, metric, n_features)
 
     @promises(Calibration)

@@ -13,7 +13,7 @@ from structsvm.support.arrays import Bools, Floats, Ints
 
 
 class Projector(Protocol):
-    """What a loss needs of an equivalence matrix, whatever form it is held in."""
+    """Interface of equivalence matrices, in whatever form, that losses need."""
 
     @property
     def n_samples(self) -> int:

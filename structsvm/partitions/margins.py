@@ -1,4 +1,4 @@
-"""How sure a change is: what the best segmentation without it costs more, and how often that errs.
+"""Margins of changes: the cost of the best segmentation without one, and how often margins err.
 
 The margin of a boundary t of the best segmentation M is
 
@@ -113,13 +113,13 @@ class MarginRates:
 
     intercept: float
     slope: float
-    """Of the logarithm of the margin; 0 or more."""
+    """Slope of the logarithm of the margin; 0 or more."""
     tolerance: int
-    """In samples."""
+    """Distance of a right change from a labelled one at most, in samples."""
     n_changes: int
     """Changes that were found in the held-out recordings."""
     n_right: int
-    """Those among them that were right."""
+    """Changes that were right."""
     n_recordings: int
 
     @classmethod

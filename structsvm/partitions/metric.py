@@ -67,7 +67,7 @@ class Metric:
         return self._in_metric(X)
 
     def transform_all(self, Xs: Stack) -> Stack:
-        """The same of many samples, which may change."""
+        """Transform many samples, which may be overwritten."""
         return self._in_metric.of_stack(Xs)
 
     @cached_property
@@ -92,7 +92,7 @@ class Calibration:
     losses: Floats
     """Mean of ``|M - M_i|_F^2`` over the training samples, (n,)."""
     criterion: Floats | None = None
-    """What the best penalty minimises, where that is not the loss, (n,)."""
+    """Values that the best penalty minimises, where these are not the losses, (n,)."""
     smoothing: int = SMOOTHING
     """Steps of the grid on either side over which the curve is averaged."""
     n_clusters: int | None = None
@@ -105,13 +105,13 @@ class Calibration:
 
     @classmethod
     def of_counts(cls, counts: Iterable[int | None]) -> Calibration:
-        """Of numbers of clusters that are known, without a price: the one that all samples have."""
+        """A calibration without a price: the number of clusters of all samples, if known."""
         known = set(counts)
         return cls(np.empty(0), np.empty(0), n_clusters=known.pop() if len(known) == 1 else None)
 
     @classmethod
     def of_one_cluster(cls, changes: Sequence[float], weights: Floats | None) -> Calibration:
-        """Of samples in which nothing varies: at any price all their true changes are missed."""
+        """A calibration where nothing varies, so that at any price all true changes are missed."""
         return cls(np.ones(1), np.full(1, np.average(changes, weights=weights)))
 
     @property

@@ -115,7 +115,7 @@ class TraceObjective:
         return total
 
     def segment_scores(self) -> Floats:
-        """What each segment adds to ``Tr(A M)``, (T + 1, T + 1), in O(T^2 (r + K)).
+        """Contribution of each segment to ``Tr(A M)``, (T + 1, T + 1), in O(T^2 (r + K)).
 
         Entry ``[s, t]`` is that of the samples ``s, ..., t - 1``, minus infinity for none.
         """
@@ -160,7 +160,7 @@ class TraceObjective:
 
 
 ConstraintKind = Literal["n_clusters", "boundaries", "regions", "links"]
-"""What a constraint may say; an oracle declares which of these it takes (:attr:`Oracle.takes`)."""
+"""Kinds of constraints, of which an oracle declares those that it takes (:attr:`Oracle.takes`)."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Region:
         return found >= self.changes if self.or_more else found == self.changes
 
     def count(self, boundaries: NDArray[np.int64]) -> int:
-        """How many of these boundaries are its changes."""
+        """Number of these boundaries that are its changes."""
         return int(np.count_nonzero((boundaries >= self.first) & (boundaries < self.end)))
 
 
@@ -248,7 +248,7 @@ class Constraint:
 
     @property
     def kinds(self) -> frozenset[ConstraintKind]:
-        """What it says something about; regions without a change are boundaries ruled out."""
+        """Kinds of what it says; regions without a change are boundaries ruled out."""
         found: dict[ConstraintKind, bool] = {
             "n_clusters": self.n_clusters is not None,
             "boundaries": bool(self.forced or self.forbidden)
@@ -334,7 +334,7 @@ class Constraint:
         return allowed, forced
 
     def violation(self, M: EquivalenceMatrix) -> str | None:
-        """What of this ``M`` does not keep, in words; of a relaxation the number alone."""
+        """Say what ``M`` does not keep, if anything; of a relaxation the number is checked."""
         if self.n_clusters not in (None, M.n_clusters):
             return f"it has {M.n_clusters} clusters where exactly {self.n_clusters} are asked for"
         if M.labels is None or not (self.has_boundaries or self.has_links):
@@ -375,7 +375,7 @@ class Argmax:
     upper_bound: float
     """No allowed partition has a larger value (infinite for a heuristic that knows none)."""
     quality: Quality
-    """What ``value`` and ``upper_bound`` certify."""
+    """Certificate of ``value`` and ``upper_bound``."""
 
 
 class Oracle(Contract):

@@ -1,4 +1,4 @@
-"""What a partition problem declares: its partitions and labels, and what it is compared with."""
+"""The contract of partition problems: partitions, labels, and what these are compared with."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from structsvm.support.contract import Contract, asked, hook, hooks_of, promises
 
 
 CONSENSUS = "consensus"
-"""What the consensus of a learned metric and classifiers is called beside them."""
+"""Name of the consensus of a learned metric and classifiers."""
 
 BLIND = frozenset({"equal-segments", "fixed-times", "one-part", "most-frequent"})
 """Baselines that do not look at samples: nothing pays that is not better than these."""
@@ -155,7 +155,7 @@ def _is_number(found: Any, *_: Any) -> str:
 
 @dataclass(frozen=True)
 class Comparison(Contract):
-    """How metrics of a problem are compared; subclasses replace what is different."""
+    """Comparison of metrics of a problem; subclasses replace what is different."""
 
     problem: Family
 
@@ -189,7 +189,7 @@ class Comparison(Contract):
         features: Any = None,
         parts: bool = False,
     ) -> Sequence[Candidate]:
-        """What model selection chooses from: by default the candidates that the traits name.
+        """Candidates of model selection: by default those that the traits name.
 
         Parameters are those of :meth:`baselines`; ``parts`` says whether rows, clusters or named
         states are held out rather than samples.
@@ -198,15 +198,15 @@ class Comparison(Contract):
 
     @promises(_is_number)
     def agreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
-        """What model selection maximises: minus the loss, unless that is easily fooled."""
+        """Score that model selection maximises: minus the loss, unless that is easily fooled."""
         return -loss_of(self.problem, truth, guess)
 
     def disagreement(self, truth: EquivalenceMatrix, guess: EquivalenceMatrix) -> float:
-        """How much less the agreement is than that of the truth itself."""
+        """Difference of the agreement from that of the truth itself."""
         return float(self.agreement(truth, truth) - self.agreement(truth, guess))
 
     def measure(self, truth: EquivalenceMatrix) -> str:
-        """What the disagreement is called."""
+        """Name of the disagreement."""
         return "loss" if self.agreement(truth, truth) == 0 else "disagreement"
 
     @promises(dict)
@@ -231,7 +231,7 @@ class Comparison(Contract):
 
 
 DOUBT = 0.1
-"""What rounding may cost a segmentation, as a part of the price of a change, before a warning."""
+"""Cost of rounding from which on there is a warning, as a part of the price of a change."""
 
 
 class PartitionProblem(Contract):
@@ -280,7 +280,7 @@ class PartitionProblem(Contract):
     @property
     @abstractmethod
     def traits(self) -> Traits:
-        """What is true of the family: words, whether clusters are segments, defaults."""
+        """Properties of the family: words, whether clusters are segments, defaults."""
 
     @promises(Oracle)
     @abstractmethod
@@ -302,7 +302,7 @@ class PartitionProblem(Contract):
     @property
     @hook
     def loss(self) -> Loss:
-        """What predicting one partition costs when another is true: ``|M - M_i|_F^2`` by default.
+        """Cost of predicting one partition when another is true: ``|M - M_i|_F^2`` by default.
 
         Another one needs a :meth:`training_sample` that declares it in ``losses``; so does another
         feature map. Prices, scores and selection use it, too.
@@ -334,7 +334,7 @@ class PartitionProblem(Contract):
     @property
     @hook
     def learning(self) -> Learning:
-        """How it is learned: what labels teach, units, the objective, the price."""
+        """Its learning: what labels teach, units, the objective, the price."""
         return Learning(self)
 
     # ---- prediction
@@ -388,7 +388,7 @@ class PartitionProblem(Contract):
     def decoding_objective(
         self, sample: Sample, metric: Metric, n_clusters: int | None = None
     ) -> TraceObjective:
-        """What :meth:`partition` maximises: minus the distortion in the metric, minus the price."""
+        """Objective of :meth:`partition`: minus the distortion in the metric, minus the price."""
         price = 0.0 if n_clusters is not None else metric.price
         assert price is not None
         Z = metric.transform(centred(sample.X))
@@ -399,7 +399,7 @@ class PartitionProblem(Contract):
     @property
     @hook
     def comparison(self) -> Comparison:
-        """What it is compared with and chosen from, and by which scores."""
+        """Its comparison: rivals, candidates and scores."""
         return Comparison(self)
 
 
@@ -418,7 +418,7 @@ def warn_of_rounding(answer: Argmax, objective: TraceObjective) -> None:
 def read_samples(
     problem: PartitionProblem, Xs: Any, names: Sequence[str] | None, n_features: int | None
 ) -> tuple[list[Sample], list[str] | None]:
-    """What ``read`` of a problem returns, once it is sure that learning can do with it."""
+    """Read samples, and check that learning can use what the problem returned."""
     with asked(problem, "read"):
         found: Any = problem.read(Xs, names, n_features)
     fits = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], list)
