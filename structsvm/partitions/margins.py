@@ -20,7 +20,7 @@ from structsvm.data.sample import Sample
 from structsvm.errors import DataError, OracleError
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.metric import Metric
-from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, ConstraintKind, Oracle, Quality
+from structsvm.partitions.oracle import UNCONSTRAINED, Constraint, Quality
 from structsvm.partitions.problem import PartitionProblem, warn_of_rounding
 from structsvm.support.arrays import Bools, Floats
 
@@ -40,12 +40,13 @@ def boundary_margins(
     tolerance: int = 0,
 ) -> tuple[EquivalenceMatrix, Floats]:
     """The best segmentation of a recording, and the margin of each of its changes."""
-    if not problem.traits.contiguous:
+    oracle, name = problem.decoder(sample), type(problem).__name__
+    is_usual = type(problem).partition is PartitionProblem.partition
+    if not (problem.traits.contiguous and is_usual and "boundaries" in oracle.takes):
         raise DataError(
-            f"margins are those of the boundaries of segments: {type(problem).__name__} makes "
-            f"{problem.traits.words.part}s without an order"
+            f"margins are those of boundaries of segments that maximise Tr(A M) and can be "
+            f"forbidden, which {name} and {type(oracle).__name__} do not find"
         )
-    oracle = asked_for_changes(problem, sample, "boundaries")
     objective = problem.decoding_objective(sample, metric, n_clusters)
     constraint = constraint.with_clusters(n_clusters)
     best = oracle.ask(objective, constraint)
@@ -67,22 +68,6 @@ def boundary_margins(
         except OracleError:  # no segmentation is left
             continue
     return best.y, margins / metric.price if metric.price else margins
-
-
-def asked_for_changes(problem: PartitionProblem, sample: Sample, kind: ConstraintKind) -> Oracle:
-    """The decoder of a sample, for questions about other segmentations than the best one."""
-    oracle, name = problem.decoder(sample), type(problem).__name__
-    if type(problem).partition is not PartitionProblem.partition:
-        raise DataError(
-            f"margins are those of maxima of Tr(A M), and {name}.partition predicts something else"
-        )
-    if kind not in oracle.takes:
-        raise DataError(
-            f"margins need an oracle that takes {kind}, and {type(oracle).__name__} of {name} "
-            f"declares takes = {sorted(oracle.takes)}: have maximize keep them, and add them to "
-            "takes"
-        )
-    return oracle
 
 
 def hits(found: EquivalenceMatrix, truth: EquivalenceMatrix, tolerance: int) -> Bools:
