@@ -116,7 +116,7 @@ BAD_RECORDINGS = {
     "lazy": (pl.DataFrame(XS[1]).lazy(), r"recording 1 is a LazyFrame: .* X.collect\(\)"),
     "text": ("walk.csv", "recording 1 is 'walk.csv', a text: .*read_recordings"),
     "mapping": ({"a": 1}, "recording 1 is a dict"),
-    "times": (XS[1].astype("M8[s]"), "recording 1 holds datetime64.* not numbers"),
+    "times": (XS[1].astype("M8[s]"), "recording 1 holds datetime64.* not real numbers"),
     "ragged": ([[1.0, 2.0], [3.0]], r"recording 1 is not a numeric array of shape \(T, P\)"),
     "huge": ([[10**400, 1, 1]] * T, "recording 1 has 1000.* in row 0"),
 }

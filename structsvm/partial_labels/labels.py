@@ -304,12 +304,12 @@ def region_from(given: Any) -> Region:
                 raise ValueError(given)  # what would be cut off
             first, last, count = map(int, numbers)
             region = Region(first, last, count, text.endswith("+"))
+        if region.changes < 0 or (region.or_more and region.changes != 1):
+            raise ValueError(given)
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            f"a region is (start, end, changes), changes a number or '1+', got {given!r}"
+            f"a region is (start, end, changes), changes 0, 1, 2, ... or '1+', got {given!r}"
         ) from None
-    if region.changes < 0 or (region.or_more and region.changes != 1):
-        raise DataError(f"{region}: changes must be 0, 1, 2, ... or '1+'")
     return region
 
 
@@ -317,11 +317,9 @@ def _pairs(links: Sequence[tuple[int, int]], name: str) -> Pairs:
     array = np.asarray(list(links))
     if array.size == 0:
         return ()
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise DataError(f"{name} must be pairs of row numbers, got {links!r}")
-    same = np.flatnonzero(array[:, 0] == array[:, 1])
-    if same.size:
-        raise DataError(f"{name} {tuple(array[same[0]].tolist())} links a row to itself")
+    are_pairs = array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind in "iu"
+    if not are_pairs or (array[:, 0] == array[:, 1]).any():
+        raise DataError(f"{name} must be pairs of different row numbers, got {links!r}")
     return tuple((int(i), int(j)) for i, j in array)
 
 

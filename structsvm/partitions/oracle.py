@@ -295,19 +295,17 @@ class Constraint:
         if clash:
             raise OracleError(f"boundary {clash[0]} is both forced and forbidden")
         for region in self.regions:
-            if not 0 <= region.start < region.end <= n_samples:
-                raise OracleError(f"{region} is not part of a recording of {n_samples} samples")
-            if region.changes < 0 or (region.or_more and region.changes > 1):
-                raise OracleError(f"{region}: count 0, exactly k, or at least 1")
-            if region.changes > region.end - region.first:
-                raise OracleError(f"{region}: so many changes have no room there")
-        n_forced, n_forbidden = len(set(self.forced)), len(set(self.forbidden))
-        if K is not None and K < n_forced + 1:
-            raise OracleError(f"{n_forced} forced boundaries make more than {K} segments")
-        if K is not None and n_samples - n_forbidden < K:
+            is_part = 0 <= region.start < region.end <= n_samples
+            most = 1 if region.or_more else region.end - region.first
+            if not (is_part and 0 <= region.changes <= min(most, region.end - region.first)):
+                raise OracleError(
+                    f"{region} has no room in a recording of {n_samples} samples, or counts other "
+                    "than 0, exactly k, or at least 1"
+                )
+        least, most = len(set(self.forced)) + 1, n_samples - len(set(self.forbidden))
+        if K is not None and not least <= K <= most:
             raise OracleError(
-                f"{n_forbidden} forbidden boundaries of {n_samples - 1} leave fewer than {K} "
-                "segments"
+                f"cannot make {K} segments: forced and forbidden boundaries leave {least} to {most}"
             )
 
     def _check_links(self, n_samples: int) -> None:
