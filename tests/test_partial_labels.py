@@ -155,7 +155,7 @@ def test_refuses_what_does_not_suit(given: dict, contiguous: bool, message: str)
         ({"regions": [(0, 1)]}, "start, end, changes"),
         ({"regions": [(0, 5, "2+")]}, "0, 1, 2, ... or"),
         ({"must_link": [(1, 1)]}, "pairs of different row numbers"),
-        ({"cannot_link": [(1, 2, 3)]}, "pairs of row numbers"),
+        ({"cannot_link": [(1, 2, 3)]}, "pairs of different row numbers"),
         ({"n_clusters": 0}, "integer >= 1"),
     ],
 )
