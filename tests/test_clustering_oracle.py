@@ -1,6 +1,5 @@
 """The clustering oracle: Hartigan moves, Ward's tree, and how often the optimum is found."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import naive
@@ -109,13 +108,6 @@ def test_moves_are_those_of_the_plain_twin(fixed: bool) -> None:
         gained = grouped.value(end) - grouped.value(start.labels)
         assert gained == pytest.approx(value - objective.value(start), abs=1e-9)
         assert not fixed or end.max() + 1 == start.n_clusters
-
-
-def test_moves_leave_their_start_alone() -> None:
-    objective = GroupedObjective.of(random_objective(7))
-    start = np.zeros(objective.n_samples, dtype=np.int64)
-    start.setflags(write=False)
-    assert improve(objective, start, False, np.arange(start.size), 0).tolist() == start.tolist()
 
 
 def test_ward_tree_is_that_of_scipy_and_of_the_plain_twin() -> None:
@@ -240,51 +232,6 @@ def test_further_starts_can_only_help() -> None:
         assert poor.maximize_from(objective, others, constraint).y.n_clusters == (
             constraint.n_clusters
         )
-
-
-def test_upper_bound_is_the_relaxation_or_infinite() -> None:
-    Z, truth = mixture(3, T=60)
-    objective = TraceObjective(Z, truth, 2.0)
-    constraint = Constraint(n_clusters=truth.n_clusters)
-    assert ClusteringOracle().maximize(objective, constraint).upper_bound < np.inf
-    unbounded = ClusteringOracle(relaxation=False).maximize(objective, constraint)
-    assert unbounded.upper_bound == np.inf
-
-
-def test_one_sample() -> None:
-    objective = TraceObjective(np.array([[3.0]]), EquivalenceMatrix.from_labels([0]), 2.0, -1.0)
-    for constraint in (Constraint(), Constraint(n_clusters=1)):
-        assert ClusteringOracle().maximize(objective, constraint).value == pytest.approx(6.0)
-
-
-def test_deterministic_and_safe_in_threads() -> None:
-    cases = []
-    for seed in range(8):
-        Z, truth = mixture(seed, T=150)
-        cases.append(TraceObjective(Z, truth, 2.0, -0.5))
-        cases.append(TraceObjective(Z, shift=-1.0))
-    before = [case.Z.copy() for case in cases]
-    oracle = ClusteringOracle(n_init=2)
-    alone = [oracle.maximize(case, Constraint(n_clusters=4)) for case in cases]
-    with ThreadPoolExecutor(4) as executor:
-        together = executor.map(lambda o: oracle.maximize(o, Constraint(n_clusters=4)), cases * 2)
-        for k, answer in enumerate(together):
-            assert answer.y == alone[k % len(cases)].y
-            assert answer.value == alone[k % len(cases)].value
-    assert all(np.array_equal(case.Z, Z) for case, Z in zip(cases, before, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("constraint", "message"),
-    [
-        (Constraint(n_clusters=5), "cannot make 5 clusters out of 4 samples"),
-        (Constraint(n_clusters=0), "cannot make 0 clusters"),
-        (Constraint(forced=(2,)), "does not take boundaries"),
-    ],
-)
-def test_impossible_constraints(constraint: Constraint, message: str) -> None:
-    with pytest.raises(OracleError, match=message):
-        ClusteringOracle().maximize(TraceObjective(np.ones((4, 1))), constraint)
 
 
 def test_settings_out_of_range() -> None:

@@ -26,11 +26,6 @@ def test_partitions_are_those_that_all_labellings_give(T: int) -> None:
 
 
 @pytest.mark.parametrize("T", range(1, 9))
-def test_number_of_partitions_is_the_bell_number(T: int) -> None:
-    assert all_partitions(T).shape == (BELL[T], T)
-
-
-@pytest.mark.parametrize("T", range(1, 9))
 def test_segmentations_are_the_contiguous_partitions(T: int) -> None:
     contiguous = [
         row
@@ -62,16 +57,6 @@ def test_maximum_over_dense_traces(contiguous: bool, K: int | None) -> None:
         assert K is None or answer.y.n_clusters == K
 
 
-def test_boundaries_are_kept() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        objective = TraceObjective(rng.standard_normal((7, 2)), shift=-0.5)
-        constraint = Constraint(forced=(3,), forbidden=(1, 5))
-        y = ExhaustiveOracle(contiguous=True).maximize(objective, constraint).y
-        assert 3 in y.breakpoints
-        assert not {1, 5} & set(y.breakpoints)
-
-
 def test_boundaries_leave_the_right_number_of_segmentations() -> None:
     """Four free positions, one of them used: the best of ``comb(4, 1)`` with K = 3."""
     constraint = Constraint(n_clusters=3, forced=(2,), forbidden=(4,))
@@ -98,13 +83,6 @@ def test_ties_go_to_the_first() -> None:
     assert ExhaustiveOracle().maximize(null).y.labels.tolist() == [0, 0, 0, 0]
     two = ExhaustiveOracle().maximize(null, Constraint(n_clusters=2)).y
     assert two.labels.tolist() == [0, 0, 0, 1]
-
-
-def test_one_sample() -> None:
-    for contiguous in (False, True):
-        answer = ExhaustiveOracle(contiguous).maximize(TraceObjective(np.ones((1, 2)), shift=-3.0))
-        assert answer.y.n_clusters == 1
-        assert answer.value == -1.0
 
 
 @pytest.mark.parametrize(

@@ -116,16 +116,6 @@ def test_a_careless_solver_leaves_a_valid_bound() -> None:
         assert careless <= spectral + 1e-11 * scale(objective)
 
 
-def test_solvers_agree() -> None:
-    for seed in (1, 2, 6, 11):
-        objective, constraint = case(seed)
-        bounds = [
-            SemidefiniteOracle(solver).relax(objective, constraint).upper_bound
-            for solver in ("SCS", "CLARABEL")
-        ]
-        assert bounds[0] == pytest.approx(bounds[1], abs=1e-5 * scale(objective))
-
-
 @pytest.mark.parametrize("K", [1, 6])
 def test_one_cluster_and_all_clusters_need_no_solver(K: int) -> None:
     Z = np.random.default_rng(0).standard_normal((6, 2))
@@ -142,32 +132,6 @@ def test_one_sample() -> None:
     assert SemidefiniteOracle().relax(TraceObjective(np.array([[2.0]]))).upper_bound == (
         pytest.approx(4.0)
     )
-
-
-def test_deterministic_and_leaves_its_input_alone() -> None:
-    objective, constraint = case(3)
-    before = objective.Z.copy()
-    first, second = (SemidefiniteOracle().maximize(objective, constraint) for _ in range(2))
-    assert (first.y, first.value, first.upper_bound) == (
-        second.y,
-        second.value,
-        second.upper_bound,
-    )
-    assert np.array_equal(objective.Z, before)
-
-
-@pytest.mark.parametrize(
-    ("constraint", "message"),
-    [
-        (Constraint(n_clusters=5), "cannot make 5 clusters out of 4 samples"),
-        (Constraint(n_clusters=0), "cannot make 0 clusters"),
-        (Constraint(forced=(1,)), "does not take boundaries"),
-    ],
-)
-def test_impossible_constraints(constraint: Constraint, message: str) -> None:
-    for method in (SemidefiniteOracle().maximize, SemidefiniteOracle().relax):
-        with pytest.raises(OracleError, match=message):
-            method(TraceObjective(np.ones((4, 1))), constraint)
 
 
 def test_bad_settings() -> None:

@@ -15,7 +15,9 @@ from structsvm.oracles._clusters.compression import (
     compress,
 )
 from structsvm.oracles._spectra.cut_operator import leading_eigenpairs
+from structsvm.oracles.clustering import ClusteringOracle
 from structsvm.oracles.exhaustive import ExhaustiveOracle
+from structsvm.oracles.semidefinite import SemidefiniteOracle
 from structsvm.oracles.spectral import SpectralOracle
 from structsvm.partitions.equivalence import EquivalenceMatrix
 from structsvm.partitions.oracle import Constraint, Quality, TraceObjective
@@ -218,14 +220,6 @@ def test_a_null_metric_has_its_answer() -> None:
     assert SpectralOracle().maximize(objective).y.n_clusters == 1
 
 
-@both
-def test_one_sample(centered: bool) -> None:
-    truth = EquivalenceMatrix.from_labels([0])
-    objective = TraceObjective(np.array([[3.0, 4.0]]), truth, truth_weight=2.0, shift=-30.0)
-    answer = SpectralOracle(centered).maximize(objective)
-    assert answer.value == pytest.approx(25.0 - 2.0 - 30.0)
-
-
 def test_the_mean_changes_nothing_in_the_centred_variant() -> None:
     rng = np.random.default_rng(4)
     X = rng.standard_normal((200, 4))
@@ -267,50 +261,6 @@ def test_lanczos_is_deterministic_and_warm_starts_are_cheaper() -> None:
     assert products < cold / 2
 
 
-def test_signs_are_fixed() -> None:
-    values, vectors = leading_eigenpairs(
-        aslinearoperator(np.diag(np.arange(100.0))), 5, np.ones(100)
-    )
-    assert np.allclose(values, [99, 98, 97, 96, 95])
-    assert (vectors[np.abs(vectors).argmax(axis=0), np.arange(5)] > 0.9).all()
-
-
-def test_deterministic_and_safe_in_threads() -> None:
-    rng = np.random.default_rng(9)
-    objectives = [
-        TraceObjective(
-            rng.standard_normal((300, 5)),
-            EquivalenceMatrix.from_labels(rng.integers(0, 4, 300)),
-            truth_weight=2.0,
-        )
-        for _ in range(12)
-    ]
-    before = [objective.Z.copy() for objective in objectives]
-    alone = [SpectralOracle().maximize(o, Constraint(n_clusters=8)) for o in objectives]
-    with ThreadPoolExecutor(4) as executor:
-        together = list(
-            executor.map(
-                lambda o: SpectralOracle().maximize(o, Constraint(n_clusters=8)), objectives * 3
-            )
-        )
-    for k, answer in enumerate(together):
-        assert np.array_equal(answer.y.factor(), alone[k % 12].y.factor())
-    assert all(np.array_equal(o.Z, Z) for o, Z in zip(objectives, before, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("constraint", "message"),
-    [
-        (Constraint(n_clusters=5), "cannot make 5 clusters out of 4 samples"),
-        (Constraint(n_clusters=0), "cannot make 0 clusters"),
-        (Constraint(forbidden=(2,)), "does not take boundaries"),
-    ],
-)
-def test_impossible_constraints(constraint: Constraint, message: str) -> None:
-    with pytest.raises(OracleError, match=message):
-        SpectralOracle().maximize(TraceObjective(np.ones((4, 1))), constraint)
-
-
 def test_a_metric_that_is_not_finite_is_refused() -> None:
     with pytest.raises(OracleError, match="not finite: look for NaN or inf in the metric"):
         compress(np.ones((4, 2)))[0].matrix(np.array([1.0, np.inf]))
@@ -330,3 +280,39 @@ def test_features_that_are_nearly_multiples_of_each_other_keep_an_orthonormal_ba
             found = SpectralOracle().ask(objective)
             best = ExhaustiveOracle().ask(objective)
             assert found.upper_bound >= best.value - 1e-9 * 2e4
+
+
+@pytest.mark.parametrize(
+    "oracle", [SpectralOracle(), ClusteringOracle(n_init=2), SemidefiniteOracle()], ids=str
+)
+class TestEveryOracle:
+    @pytest.mark.parametrize(
+        ("constraint", "message"),
+        [
+            (Constraint(n_clusters=5), "cannot make 5 clusters out of 4 samples"),
+            (Constraint(n_clusters=0), "cannot make 0 clusters"),
+            (Constraint(forbidden=(2,)), "does not take boundaries"),
+        ],
+    )
+    def test_impossible_constraints(self, oracle, constraint, message) -> None:
+        with pytest.raises(OracleError, match=message):
+            oracle.maximize(TraceObjective(np.ones((4, 1))), constraint)
+
+    def test_deterministic_and_safe_in_threads(self, oracle) -> None:
+        rng, T = np.random.default_rng(9), 12 if isinstance(oracle, SemidefiniteOracle) else 150
+        truth, three = EquivalenceMatrix.from_labels(np.arange(T) % 4), Constraint(n_clusters=3)
+        objectives = [
+            TraceObjective(rng.standard_normal((T, 3)), truth, truth_weight=2.0) for _ in range(4)
+        ]
+        before = [objective.Z.copy() for objective in objectives]
+        alone = [oracle.maximize(objective, three) for objective in objectives]
+        with ThreadPoolExecutor(4) as executor:
+            together = list(executor.map(lambda o: oracle.maximize(o, three), objectives * 2))
+        for answer, expected in zip(together, alone * 2, strict=True):
+            assert (answer.y, answer.value) == (expected.y, expected.value)
+        assert all(np.array_equal(o.Z, Z) for o, Z in zip(objectives, before, strict=True))
+
+    def test_one_sample(self, oracle) -> None:
+        truth = EquivalenceMatrix.from_labels([0])
+        objective = TraceObjective(np.array([[3.0, 4.0]]), truth, truth_weight=2.0, shift=-30.0)
+        assert oracle.maximize(objective).value == pytest.approx(25.0 - 2.0 - 30.0)

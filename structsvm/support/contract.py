@@ -21,10 +21,7 @@ def hook(method: Method) -> Method:
 
 
 def promises(what: type | Callable[..., str]) -> Callable[[Method], Method]:
-    """Mark a hook that returns something of a type, or what a check has no complaint about.
-
-    The check takes what was returned and the arguments, and says what to return instead.
-    """
+    """Mark a hook that returns something of a type, or what a check says nothing about."""
 
     def mark(method: Method) -> Method:
         method.__promise__ = what  # type: ignore[attr-defined]
@@ -34,8 +31,6 @@ def promises(what: type | Callable[..., str]) -> Callable[[Method], Method]:
 
 
 def _kept(name: str, method: Any, promise: type | Callable[..., str]) -> Any:
-    """A method that returns what its contract promises, or raises a PluginError."""
-
     @wraps(method)
     def _checked(plugin: Any, *args: Any, **kwargs: Any) -> Any:
         found = method(plugin, *args, **kwargs)
@@ -63,7 +58,6 @@ class asked:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """Raise what names all of them in place of an error that does not."""
         if error is None:
             return
         where = self._where if isinstance(self._where, str) else self._where()
@@ -86,7 +80,6 @@ class AtOnce:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        """Keep an error of this library, which is not raised yet; any other is."""
         if isinstance(error, StructSVMError) and not isinstance(error.__cause__, MemoryError):
             self._fault = error
         return isinstance(error, StructSVMError | MemoryError)
@@ -153,7 +146,6 @@ class ContractMeta(ABCMeta):
                 _require_called(cls, name)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Make an instance, unless something is missing."""
         missing = missing_definitions(cls)
         if missing is not None:
             raise PluginError(missing)
@@ -161,11 +153,7 @@ class ContractMeta(ABCMeta):
 
 
 class Contract(metaclass=ContractMeta):
-    """Base of the abstract classes that plugins implement.
-
-    A class with a method that nothing would call is refused when it is defined, one that lacks a
-    method when an instance is made of it.
-    """
+    """Base of the abstract classes that plugins implement."""
 
     needs: ClassVar[Mapping[str, str]] = {}
     """Definitions of a subclass that nothing calls unless it replaces another of this class, too:

@@ -40,7 +40,6 @@ class Interrupts:
         self._waiting = self._released = self._raised = False
 
     def __enter__(self) -> Self:
-        """Take the place of the handler."""
         if threading.current_thread() is threading.main_thread():
             handler = getsignal(SIGINT)
             if callable(handler):
@@ -58,7 +57,6 @@ class Interrupts:
             self._previous(SIGINT, None)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """The handler."""
         if not self._released:
             self._waiting = True
             return

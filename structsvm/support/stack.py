@@ -34,7 +34,6 @@ class Stack:
         return cls(X, np.array([0, len(X)]))
 
     def __len__(self) -> int:
-        """Return the number of arrays, N."""
         return self.first.size - 1
 
     def at(self, which: Sequence[int]) -> Stack:
@@ -45,11 +44,9 @@ class Stack:
         return Stack.of([arrays[i] for i in which])
 
     def array(self, i: int) -> Floats:
-        """A view of one of them."""
         return self.rows[self.first[i] : self.first[i + 1]]
 
     def arrays(self) -> list[Floats]:
-        """Views of all of them."""
         first = self.first.tolist()
         return [self.rows[a:b] for a, b in pairwise(first)]
 
