@@ -153,7 +153,7 @@ def test_features_of_other_names_and_of_one_name(learner):
     found = twice.transform(recorded(NEW[0], None, "aab"))
     assert np.array_equal(found, twice.transform(NEW[0]))
     for columns, names in (([2, 0, 1], "baa"), ([0, 2], "ab")):
-        with pytest.raises(DataError, match="'a' twice"):
+        with pytest.raises(DataError, match="are called 'a': give each its own name"):
             twice.transform(recorded(NEW[0][:, columns], None, names))
 
 

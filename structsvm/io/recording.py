@@ -108,13 +108,17 @@ class Recording:
         wanted = tuple(features)
         if wanted == self.features:
             return self
+        if twice := repeated_in(self.features) or repeated_in(wanted):
+            raise DataError(
+                f"{self.where} has other features than {owner}, or in another order, and two of "
+                f"them are called {twice[0]!r}: give each its own name"
+            )
         missing = [name for name in wanted if name not in self.features]
         extra = [name for name in self.features if name not in wanted]
-        twice = repeated_in(wanted) or repeated_in(self.features)
-        if missing or extra or twice:
+        if missing or extra:
             raise DataError(
                 f"{self.where} has other features than {owner}: lacks {listed(missing)} and has "
-                f"{listed(extra)} besides{f', and {twice[0]!r} twice' if twice else ''}"
+                f"{listed(extra)} besides"
             )
         return self.choosing(wanted)
 
