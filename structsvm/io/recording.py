@@ -113,8 +113,9 @@ class Recording:
                 f"{self.where} has other features than {owner}, or in another order, and two of "
                 f"them are called {twice[0]!r}: give each its own name"
             )
-        missing = [name for name in wanted if name not in self.features]
-        extra = [name for name in self.features if name not in wanted]
+        here, there = set(self.features), set(wanted)
+        missing = [name for name in wanted if name not in here]
+        extra = [name for name in self.features if name not in there]
         if missing or extra:
             raise DataError(
                 f"{self.where} has other features than {owner}: lacks {listed(missing)} and has "
