@@ -44,6 +44,7 @@ FLAT = 1e-3  # the energy of a filter that counts as none; grey levels are from 
 LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 RATE = 16_000  # samples of sound to a second, whatever the rate of the file
 WINDOW, HOP = 2048, 512  # of a spectrum, and from one to the next: 128 and 32 ms
+HANN = np.hanning(WINDOW + 1)[:-1].astype(np.float32)
 MELS, COEFFICIENTS = 40, 13
 FAINT = 1e-5  # the power in a band that counts as silence, about that of the last bit of 16
 PITCHES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
@@ -271,7 +272,7 @@ class _Pictures:
 def describe_second(samples: Samples) -> Floats:
     """The features :data:`SOUND` of at least :data:`WINDOW` samples in [-1, 1]."""
     frames = np.lib.stride_tricks.sliding_window_view(samples, WINDOW)[::HOP]
-    spectra = rfft(frames * _window(), axis=1)
+    spectra = rfft(frames * HANN, axis=1)
     power = (spectra.real**2 + spectra.imag**2).astype(np.float64)
     bands = 10 * np.log10(np.maximum(power @ _mel_filters().T, FAINT))
     cepstra = dct(bands, axis=1, norm="ortho")[:, :COEFFICIENTS]
@@ -279,13 +280,6 @@ def describe_second(samples: Samples) -> Floats:
     loudest = pitches.max(axis=1, keepdims=True)
     chroma = np.divide(pitches, loudest, out=np.zeros_like(pitches), where=loudest > FAINT)
     return np.concatenate([cepstra.mean(axis=0), cepstra.std(axis=0), chroma.mean(axis=0)])
-
-
-@cache
-def _window() -> Samples:
-    from scipy.signal import get_window  # which takes long to import
-
-    return np.asarray(get_window("hann", WINDOW), dtype=np.float32)
 
 
 @cache
