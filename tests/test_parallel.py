@@ -223,11 +223,6 @@ def test_answers_come_in_the_order_of_the_parts(backend: object) -> None:
         assert spread("multiplying", operator.mul, [], 10) == []
 
 
-def test_an_error_comes_out_as_it_is() -> None:
-    with working_on(Threads(2)), pytest.raises(DataError, match="part 1"):
-        spread("failing", _fail, [0, 1], None)
-
-
 def test_workers_are_for_the_block_alone() -> None:
     with working_on(Threads(2)), working_on(Serial()):
         pass
@@ -235,9 +230,3 @@ def test_workers_are_for_the_block_alone() -> None:
     with watching(lambda words, part: heard.append((words, part))):
         spread("adding", operator.add, [1, 2], 3)
     assert heard == [("adding", 0.0), ("adding", 0.5)]
-
-
-def _fail(part: int, _: object) -> int:
-    if part:
-        raise DataError(f"part {part} cannot be read")
-    return part

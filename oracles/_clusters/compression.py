@@ -45,7 +45,7 @@ class CompressedData:
 
     @property
     def n_rows(self) -> int:
-        """m, at most ``min(T, P + K + 1)``."""
+        """At most ``min(T, P + K + 1)``."""
         return int(self.X.shape[0])
 
     @property
@@ -75,7 +75,6 @@ class CompressedProjector:
 
     @property
     def n_clusters(self) -> int:
-        """``Tr M``."""
         return int(self.V.shape[1]) + self.n_null
 
     @property
@@ -83,12 +82,10 @@ class CompressedProjector:
         return self.data.n_samples
 
     def gram(self) -> Floats:
-        """``X^T M X``, (P, P)."""
         projected = self.V.T @ self.data.X
         return np.asarray(projected.T @ projected)
 
     def gram_diagonal(self) -> Floats:
-        """The diagonal of ``X^T M X``, (P,)."""
         projected = self.V.T @ self.data.X
         return np.asarray(np.einsum("kp,kp->p", projected, projected))
 
@@ -115,11 +112,9 @@ class _LabelSpace:
         return cls(truth, reflection, reflection)
 
     def project(self, X: Floats) -> Floats:
-        """``W^T X``."""
         return np.asarray(self.rotation.T @ self.U.project(X))
 
     def expand(self, coordinates: Floats) -> Floats:
-        """``W`` times ``coordinates``."""
         turned = self.rotation @ coordinates
         return np.asarray((turned / np.sqrt(self.U.sizes)[:, None])[self.U.labels])
 

@@ -18,8 +18,8 @@ from structsvm.support.compiled import compiled, inner
 from structsvm.support.quiet import without_warnings
 
 MOST = 300_000
-"""Samples times features times clusters up to which a run is one compiled call, some tenths of a
-second at worst; beyond, scikit-learn's multiplies matrices, and a signal interrupts it."""
+"""Samples times features times clusters up to which a run is one compiled call; beyond,
+scikit-learn's multiplies matrices, and a signal interrupts it."""
 ITERATIONS = 300
 """Of Lloyd, at most; as in scikit-learn, like the tolerance."""
 TOLERANCE = 1e-4

@@ -37,10 +37,9 @@ _blas: Any = None
 def single_threaded() -> Iterator[None]:
     """Run the block with one thread in BLAS and in OpenMP, then restore what the user had set.
 
-    The BLAS setting belongs to the process: blocks that overlap in time share one limit, the first
-    to enter sets it and the last to leave restores what the first one found. The OpenMP setting
-    belongs to the calling thread. Inside another block of the same thread there is nothing to set,
-    unless a library that brings a thread pool was loaded in between.
+    The BLAS setting belongs to the process: blocks that overlap in time share one limit, which the
+    last to leave restores. The OpenMP setting belongs to the calling thread. Inside another block
+    there is nothing to set, unless a library with a thread pool was loaded in between.
 
     Examples
     --------

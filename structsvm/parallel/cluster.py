@@ -21,7 +21,7 @@ from structsvm.parallel.base import (
 from structsvm.support.quiet import without_warnings
 
 WAIT = 30.0
-"""Seconds for which a cluster without any worker is waited for: an adaptive one begins so."""
+"""Seconds for which a cluster without workers is waited for: an adaptive one begins so."""
 
 
 @dataclass(frozen=True)
