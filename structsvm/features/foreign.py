@@ -78,7 +78,7 @@ class Rows(_Wrapper):
     ----------
     transformer : estimator with fit and transform
         Such as ``StandardScaler()``, ``PCA(5)`` or ``Nystroem()``; one that needs labels is
-        refused, because it would make features of recordings it has learned from.
+        refused.
 
     Examples
     --------
@@ -159,8 +159,8 @@ class Series(_Wrapper):
 class OfWindows(_Wrapper):
     """A transformer of collections of series, given a window about each sample.
 
-    For those that describe a series by a row of features, as those of tsfresh and Catch22 in sktime
-    and aeon do, of collections (windows, columns, samples). It is fitted to all training windows.
+    For those that describe a series by a row of features, such as tsfresh and Catch22 in sktime and
+    aeon, of collections (windows, columns, samples). It is fitted to all training windows.
 
     Parameters
     ----------
@@ -174,15 +174,9 @@ class OfWindows(_Wrapper):
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.preprocessing import FunctionTransformer
     >>> from structsvm.features import OfWindows
-    >>> from sklearn.base import BaseEstimator
-    >>> class Ranges(BaseEstimator):
-    ...     def fit(self, X, y=None):
-    ...         return self
-    ...
-    ...     def transform(self, X):
-    ...         return np.ptp(X, axis=2)
-    >>> stage = OfWindows(Ranges(), width=3)
+    >>> stage = OfWindows(FunctionTransformer(np.ptp, kw_args={"axis": 2}), width=3)
     >>> stage.fit_transform([np.array([[0.0], [1.0], [5.0], [5.0]])])[0].ravel().tolist()
     [5.0, 5.0, 4.0, 4.0]
     """

@@ -137,9 +137,9 @@ class StateScores(NamedScores):
     Parameters
     ----------
     estimator : "logistic", "boosting" or a classifier of scikit-learn, optional
-        It needs ``predict_proba`` and is cloned. "boosting", the default, is
-        ``HistGradientBoostingClassifier(max_leaf_nodes=16, max_features=0.2)``; "logistic" is
-        ``LogisticRegression(C=0.05)``, which takes a tenth of the time.
+        It needs ``predict_proba``. "boosting", the default, is
+        ``HistGradientBoostingClassifier(max_leaf_nodes=16, max_features=0.2)``; "logistic",
+        ``LogisticRegression(C=0.05)``, takes a tenth of the time.
     lags : sequence of int
         The context of a sample that the classifier sees, as in :class:`Lags`.
     n_folds : int

@@ -135,15 +135,6 @@ class FeatureGraph:
         T = self.n_samples
         return T * (T - 1) // 2 if self.edges is None else int(self.edges.shape[1])
 
-    @property
-    def n_components(self) -> int:
-        """The number of connected components, of which an isolated node is one."""
-        if self.edges is None:
-            return 1
-        T, E = self.n_samples, self.n_edges
-        pattern = sp.coo_array((np.ones(E), tuple(self.edges)), shape=(T, T))
-        return int(connected_components(pattern, directed=False)[0])
-
     def with_features(self, X: Floats, names: Sequence[str]) -> FeatureGraph:
         """Return the same graph with features (T, P') that were made of its own.
 
@@ -172,7 +163,10 @@ class FeatureGraph:
 
     def warn_of_free_cuts(self, name: str) -> None:
         """DataWarning when a cut of this graph has nothing to do with the metric."""
-        components = self.n_components
+        T, components = self.n_samples, 1
+        if self.edges is not None:
+            pattern = sp.coo_array((np.ones(self.n_edges), tuple(self.edges)), shape=(T, T))
+            components = connected_components(pattern, directed=False)[0]
         if components > 1:
             warn(
                 f"{name} has {components} connected components: cutting between them costs nothing "
@@ -181,10 +175,9 @@ class FeatureGraph:
                 DataWarning,
             )
         varies = np.ptp(self.X, axis=0) > (ALIKE if self.in_units else 0.0)
-        if self.n_samples > 1 and not varies[~self.spatial].any():
+        if T > 1 and not varies[~self.spatial].any() and not (self.spatial.all() and varies.any()):
             by = "position" if varies.any() else "the edges"
-            if not (self.spatial.all() and varies.any()):
-                warn(f"{name}: all nodes look the same: the cut is one by {by} alone", DataWarning)
+            warn(f"{name}: all nodes look the same: the cut is one by {by} alone", DataWarning)
 
 
 def unique_edges(pairs: Ints) -> Ints:

@@ -245,8 +245,7 @@ class _Kit:
         try:
             return FitState.of(settings, data)
         except OracleError as error:
-            said = f"{self.name}: the decoder failed on the samples given: {error}"
-            raise PluginError(said) from error
+            raise PluginError(f"{self.name}: the decoder failed: {error}") from error
 
     def check_labels(self, data: TrainingSet) -> None:
         """Partitions become the labels that they are made of, and what is none is refused."""
@@ -299,8 +298,8 @@ class _Kit:
             best, worse = agreement(truth, truth), agreement(truth, other)
             self.require(
                 best > worse if _partition(truth) != other else best == worse,
-                f"agreement is {best!r} with the truth itself and {worse!r} with one single "
-                "cluster: larger must be better, as for minus the loss",
+                f"agreement is {best!r} with the truth and {worse!r} with one single cluster: "
+                "larger must be better, as for minus the loss",
             )
 
     def check_weights(self, data: TrainingSet) -> None:
