@@ -25,7 +25,8 @@ SPACES: tuple[WeightSpace, ...] = (Nonnegative(3), PSD(2), Free(3))
 ROUNDING = 1e-7
 ACCURACY = 1e-5
 """What cvxpy may be off, for the size of a value."""
-CLASSES, FEATURES = 3, 2
+GROUPS = 3
+SAMPLES, CLASSES, FEATURES = 12, 3, 2
 
 Require = Callable[[Any, str], None]
 """Takes whether a promise is kept, and what is said if it is not."""
@@ -43,9 +44,7 @@ def _required(kind: type, plugin: Any) -> Require:
     return require
 
 
-def check_regularizer(
-    regularizer: Regularizer, spaces: Sequence[WeightSpace] = SPACES, seed: int = 0
-) -> None:
+def check_regularizer(regularizer: Regularizer, spaces: Sequence[WeightSpace] = SPACES) -> None:
     """Check that a regularizer is convex and that its formulas agree.
 
     Parameters
@@ -53,7 +52,6 @@ def check_regularizer(
     regularizer : Regularizer
     spaces : sequence of WeightSpace
         Cones that it is for.
-    seed : int
 
     Raises
     ------
@@ -68,7 +66,7 @@ def check_regularizer(
     """
     require = _required(Regularizer, regularizer)
     for space in spaces:
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
         ws = [space.project(scale * rng.standard_normal(space.dim)) for scale in SCALES]
         values = [_value(require, regularizer, space, w) for w in ws]
         for (v, at_v), (w, at_w) in pairwise(zip(ws, values, strict=True)):
@@ -136,9 +134,7 @@ def _check_minimum(
         )
 
 
-def check_master(
-    master: Master, space: WeightSpace | None = None, n_groups: int = 3, seed: int = 0
-) -> None:
+def check_master(master: Master, space: WeightSpace | None = None) -> None:
     """Check that a master minimises restricted problems, against cvxpy.
 
     Parameters
@@ -146,9 +142,6 @@ def check_master(
     master : Master
     space : WeightSpace, optional
         The cone of the weight; the nonnegative orthant by default.
-    n_groups : int
-        Number of hinge losses.
-    seed : int
 
     Raises
     ------
@@ -162,13 +155,13 @@ def check_master(
     >>> check_master(NewtonMaster())
     """
     require = _required(Master, master)
-    space, rng = space or Nonnegative(4), np.random.default_rng(seed)
+    space, rng = space or Nonnegative(4), np.random.default_rng(0)
     risk = _Restricted(space, SquaredNorm(0.5))
-    cuts = WorkingSet(n_groups, space.dim)
+    cuts = WorkingSet(GROUPS, space.dim)
     for n_cuts in (1, 2, 4):
         cuts.add(
             Cut(group, float(rng.uniform(0.2, 2.0)), rng.standard_normal(space.dim))
-            for group in range(n_groups)
+            for group in range(GROUPS)
             for _ in range(n_cuts)
         )
         _check_restricted(require, master, risk, cuts)
@@ -242,14 +235,8 @@ class _Classes(Problem):
         return Separation(worst, 0.0, Quality.EXACT)
 
 
-def check_solver(solver: Solver, n_samples: int = 12, seed: int = 0) -> None:
+def check_solver(solver: Solver) -> None:
     """Check that a solver of convex risks keeps its bounds, on a risk whose labellings are listed.
-
-    Parameters
-    ----------
-    solver : Solver
-    n_samples : int
-    seed : int
 
     Raises
     ------
@@ -265,17 +252,17 @@ def check_solver(solver: Solver, n_samples: int = 12, seed: int = 0) -> None:
     import cvxpy as cp
 
     require = _required(Solver, solver)
-    rng = np.random.default_rng(seed)
-    ys = np.arange(n_samples) % CLASSES
+    rng = np.random.default_rng(0)
+    ys = np.arange(SAMPLES) % CLASSES
     xs = [rng.standard_normal(FEATURES) + np.eye(CLASSES)[y, :FEATURES] for y in ys]
-    shares, null = np.full(n_samples, 1.0 / n_samples), np.zeros(CLASSES * FEATURES)
+    shares, null = np.full(SAMPLES, 1.0 / SAMPLES), np.zeros(CLASSES * FEATURES)
     risk = RegularizedRisk(_Classes(), xs, ys.tolist(), SquaredNorm(0.1), shares, null)
     features = np.array([[risk.problem.joint_feature(x, z) for z in range(CLASSES)] for x in xs])
-    slopes = features - features[np.arange(n_samples), ys][:, None]
+    slopes = features - features[np.arange(SAMPLES), ys][:, None]
     losses = (np.arange(CLASSES) != ys[:, None]).astype(float)
     B, w, cone = risk.space.variable()
     hinges = [cp.max(loss + slope @ w) for loss, slope in zip(losses, slopes, strict=True)]
-    total = risk.regularizer.as_cvxpy(B, w, risk.space) + cp.sum(hinges) / n_samples
+    total = risk.regularizer.as_cvxpy(B, w, risk.space) + cp.sum(hinges) / SAMPLES
     least = cp.Problem(cp.Minimize(total), cone).solve(solver="CLARABEL")
 
     def objective(w: Floats) -> float:

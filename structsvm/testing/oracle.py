@@ -29,8 +29,8 @@ from structsvm.support.plain import shown
 Family = Callable[[int], Iterable[ArrayLike]]
 """T to one vector of labels for each partition of T samples that an oracle searches."""
 
-MOST = 8
-"""Items of the largest question."""
+INSTANCES, MOST = 80, 8
+"""Questions, and items of the largest."""
 
 TOLERANCE = 1e-9
 """Rounding allowed, as a fraction of the size of the objective."""
@@ -42,8 +42,6 @@ def check_oracle(
     contiguous: bool = False,
     family: Family | None = None,
     unknown_k: bool = True,
-    n_instances: int = 80,
-    seed: int = 0,
 ) -> None:
     """Check that an oracle satisfies its contract, on many small questions.
 
@@ -63,10 +61,6 @@ def check_oracle(
         samples that it searches. Where there is none, the oracle has to raise OracleError.
     unknown_k : bool
         Whether it answers without a number of clusters.
-    n_instances : int
-        Number of questions.
-    seed : int
-        Seed of the questions.
 
     Raises
     ------
@@ -77,8 +71,7 @@ def check_oracle(
     --------
     >>> from structsvm.oracles import ExhaustiveOracle
     >>> from structsvm.testing import check_oracle
-    >>> oracle = ExhaustiveOracle(contiguous=True)
-    >>> check_oracle(oracle, contiguous=True, n_instances=4)
+    >>> check_oracle(ExhaustiveOracle(contiguous=True), contiguous=True)
     """
     if not isinstance(oracle, Oracle):
         raise PluginError(f"{shown(oracle)} is no Oracle: give an instance of a class of yours")
@@ -86,9 +79,9 @@ def check_oracle(
     partitions = cache(
         lambda T: [EquivalenceMatrix.from_labels(np.asarray(row, np.int64)) for row in rows(T)]
     )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     questions = []
-    for number in range(n_instances):
+    for number in range(INSTANCES):
         T = int(rng.integers(1, MOST + 1 if contiguous else 7))
         question = small_question(rng, number, oracle, partitions(T), T, contiguous)
         if question.constraint.n_clusters is None and not unknown_k:

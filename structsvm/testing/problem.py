@@ -103,7 +103,6 @@ def check_problem(
     *,
     labellings: Labellings | None = None,
     exact_inference: bool = True,
-    seed: int = 0,
 ) -> Report:
     """Check that the scores, losses and inference of a problem are consistent.
 
@@ -129,8 +128,6 @@ def check_problem(
         For a Problem: takes a sample to all its labellings, so that small samples are best.
     exact_inference : bool
         For a Problem: whether ``predict`` finds the maximum, rather than something good.
-    seed : int
-        Seed of the weights.
 
     Returns
     -------
@@ -153,14 +150,14 @@ def check_problem(
     'Report'
     """
     if isinstance(problem, PartitionProblem):
-        return _check_partition_problem(problem, Xs, ys, seed)
+        return _check_partition_problem(problem, Xs, ys)
     given: Any = problem
     if not isinstance(given, Problem):
         way_out = f": make an instance, {given.__name__}()" if isinstance(given, type) else ""
         raise PluginError(f"{given!r} is neither a Problem nor a PartitionProblem{way_out}")
     if len(Xs) == 0 or len(Xs) != len(ys):
         raise PluginError(f"give as many labels as samples, got {len(ys)} for {len(Xs)}")
-    weights = random_weights(problem, np.random.default_rng(seed))
+    weights = random_weights(problem, np.random.default_rng(0))
     for i, (x, y) in enumerate(zip(Xs, ys, strict=True)):
         family = None if labellings is None else list(labellings(x))
         known = [(one, "one of labellings(x)") for one in family or ()]
@@ -176,10 +173,10 @@ def check_problem(
 
 
 def _check_partition_problem(
-    problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any], seed: int
+    problem: PartitionProblem, Xs: Sequence[Any], ys: Sequence[Any]
 ) -> Report:
     """It is read and prepared by what ``fit`` runs, which refuses what hooks must not return."""
-    kit = _Kit(problem, np.random.default_rng(seed))
+    kit = _Kit(problem, np.random.default_rng(0))
     parameters = getattr(type(problem), "__dataclass_params__", None)
     kit.require(
         parameters is not None and parameters.frozen,
