@@ -124,8 +124,7 @@ class ProgramRun(CutRun):
                     cuts.append(self._lifted(a, cut))
                     self._qualities[a] = pool.quality
         known.add(cuts)
-        found = self.evaluate(self._start, groups, known.group_values(self._start))
-        return cuts + found.cuts()
+        return cuts + self.evaluate(self._start, groups, known.group_values(self._start)).cuts()
 
     def restricted(self, master: Master, cuts: WorkingSet, request: Request) -> MasterSolution:
         """The problem with the cuts as constraints, solved."""

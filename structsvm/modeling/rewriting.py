@@ -139,10 +139,7 @@ class Complex:
             self.imag = upper - upper.T if n > 1 else cp.Constant(np.zeros(shape))
         elif variable.attributes["imag"]:
             self.real = cp.Constant(np.zeros(shape))
-
-    @property
-    def parts(self) -> list[cp.Variable]:
-        return [*self.real.variables(), *self.imag.variables()]
+        self.parts: list[cp.Variable] = [*self.real.variables(), *self.imag.variables()]
 
     def split(self) -> None:
         """Give the real variables the value of the complex one, if it has one."""
@@ -198,7 +195,8 @@ class Rewritten:
             groups = atom.groups(slack)
             heights = heights_of(atom, max(groups) + 1)
             self.held.append(Held(atom, arguments, heights, groups))
-            standing[id(atom)] = _expression(atom, heights)
+            whole = cp.sum(heights) if atom.sums_terms else cp.reshape(heights, atom.shape, "F")
+            standing[id(atom)] = whole
         inside = replaced(problem.objective.args[0], standing)
         self.objective: cp.Expression = inside if self.sign > 0 else -inside
         self.constraints: list[cp.Constraint] = [
@@ -331,13 +329,12 @@ class Rewritten:
         """The arguments of each atom as ``matrix @ w + offset``."""
         if self._maps is None or any(a.parameters() for h in self.held for a in h.arguments):
             self.put(np.zeros(self.dim))
-            self._maps = [self._map(held.arguments) for held in self.held]
+            ends = np.cumsum([v.size for v in self.variables])
+            places = {v.id: end - v.size for v, end in zip(self.variables, ends, strict=True)}
+            self._maps = [self._map(held.arguments, places) for held in self.held]
         return self._maps
 
-    def _map(self, arguments: Sequence[cp.Expression]) -> Map:
-        places, at = {}, 0
-        for v in self.variables:
-            places[v.id], at = at, at + v.size
+    def _map(self, arguments: Sequence[cp.Expression], places: Mapping[int, int]) -> Map:
         rows, columns, entries, offsets, first = [], [], [], [], 0
         for arg in arguments:
             for v, gradient in arg.grad.items():
@@ -367,7 +364,12 @@ def _mender(
     of_constraints = [{v.id for v in c.variables()} for c in rewritten.constraints]
     if not any(ids & {h.id for h in heights} and ids & free for ids in of_constraints):
         return None
-    fixed = [(v, _parameter(v)) for v in (*rewritten.variables, *heights) if v.id not in free]
+    fixed = []
+    for v in (*rewritten.variables, *heights):
+        if v.id not in free:  # the rules of cvxpy take the parameter for the variable
+            attributes = v.attributes.items()
+            signs: dict[str, Any] = {k: a for k, a in attributes if k not in OF_VALUES and a}
+            fixed.append((v, cp.Parameter(v.shape, **signs)))
     standing: dict[int, Any] = {id(v): parameter for v, parameter in fixed}
     kept = [
         replaced(constraint, standing)
@@ -375,16 +377,6 @@ def _mender(
         if ids & free
     ]
     return cp.Problem(cp.Minimize(replaced(rewritten.objective, standing)), kept), fixed
-
-
-def _parameter(variable: cp.Variable) -> cp.Parameter:
-    """A parameter that the rules of cvxpy take for the variable."""
-    signs: dict[str, Any] = {
-        name: value
-        for name, value in variable.attributes.items()
-        if value is not None and value is not False and name not in OF_VALUES
-    }
-    return cp.Parameter(variable.shape, **signs)
 
 
 def atoms_of(problem: cp.Problem) -> list[OracleAtom]:
@@ -418,17 +410,6 @@ def heights_of(atom: OracleAtom, n: int) -> cp.Variable:
     if atom.is_nonneg():
         return cp.Variable(n, nonneg=True)
     return cp.Variable(n, nonpos=True) if atom.is_nonpos() else cp.Variable(n)
-
-
-def _expression(atom: OracleAtom, heights: cp.Variable) -> cp.Expression:
-    found: cp.Expression
-    if atom.sums_terms:
-        found = cp.sum(heights)
-    elif atom.shape == ():
-        found = heights[0]
-    else:
-        found = cp.reshape(heights, atom.shape, order="F")
-    return found
 
 
 def column(value: Any) -> Floats:

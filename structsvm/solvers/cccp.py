@@ -9,14 +9,13 @@ import numpy as np
 
 from structsvm.errors import LearningError, SettingsError
 from structsvm.problem import Outline
-from structsvm.regularizers import Quadratic, SquaredNorm
+from structsvm.regularizers import SquaredNorm
 from structsvm.solution import Status
 from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smooth_composite
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.run import Descent
 from structsvm.support.arrays import Floats
 from structsvm.support.checks import is_number
-from structsvm.weights import WeightSpace
 
 logger = logging.getLogger("structsvm")
 
@@ -141,8 +140,11 @@ class _Rounds:
         """The weight that minimises the model, and bounds of its value there, Omega included."""
         run, inner = self.run, self.settings.inner
         risk = run.risk
-        near = _proximal(run.omega, self.mu, self.w, risk.space)
-        # What the completed square leaves out of Omega and the proximal term.
+        # Omega + mu / 2 |. - w|^2 up to a constant, the square completed.
+        curvature = float(run.omega.curvature[0])
+        pull = curvature * run.omega.center + self.mu * self.w - run.omega.linear
+        weight = curvature + self.mu
+        near = SquaredNorm(weight, risk.space.to_metric(pull / weight))
         shift = risk.penalty(self.w) - near.value(self.w, risk.space)
         stopping = replace(run.within_budget(inner.stopping), tol=self.precision)
         answer = replace(inner, stopping=stopping).solve(risk.model(self.w, near))
@@ -157,11 +159,3 @@ class _Rounds:
         self.mu *= 4
         spent = self.mu > STRONGEST * self.settings.proximal
         return Step("step rejected", stationary=spent)
-
-
-def _proximal(omega: Quadratic, mu: float, w: Floats, space: WeightSpace) -> SquaredNorm:
-    """``Omega + mu / 2 |. - w|^2`` up to a constant, the square completed."""
-    curvature = float(omega.curvature[0])
-    weight = curvature + mu
-    center = (curvature * omega.center + mu * w - omega.linear) / weight
-    return SquaredNorm(weight, space.to_metric(center))
