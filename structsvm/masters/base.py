@@ -33,7 +33,7 @@ class Proximal:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What a solver asks of its master, apart from the problem."""
+    """Accuracy, proximal term and start that a solver asks its master for."""
 
     tol: float = 1e-7
     """Duality gap of the restricted problem to aim at, relative to its value."""
@@ -99,7 +99,7 @@ def clean_multipliers(multipliers: Floats, cuts: WorkingSet) -> Floats:
 
 
 def checked(answer: MasterSolution, risk: Regularized, cuts: WorkingSet) -> MasterSolution:
-    """An answer made to keep the promises of :class:`MasterSolution`; MasterError if it cannot."""
+    """Project and clip an answer, or raise MasterError if it has wrong shapes or is not finite."""
     w, alpha = np.asarray(answer.w), np.asarray(answer.multipliers)
     if w.shape != (risk.space.dim,) or alpha.shape != (len(cuts),):
         raise MasterError(

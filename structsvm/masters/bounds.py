@@ -81,7 +81,7 @@ def plane_bound(
     upper: float,
     size: Floats | None = None,
 ) -> tuple[float, str]:
-    """The same from ``offset + <slope, w>``, any average of lower bounds of the hinge losses."""
+    """Lower bound of ``min F`` from a lower bound ``offset + <slope, w>`` of the hinge losses."""
     if size is not None:
         slope = slope - _most(ROUNDING * size, slope, risk.space, risk.quadratic)
         offset -= ROUNDING * (abs(offset) + (upper if math.isfinite(upper) else 0.0))

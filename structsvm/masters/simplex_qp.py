@@ -157,7 +157,7 @@ def _ranges(starts: Ints, C: int, f: int) -> list[tuple[int, int]]:
 def _condensed(
     these: tuple[int, int], columns: tuple[Floats, Floats, Ints, Ints, Floats, Floats]
 ) -> tuple[Floats, Floats, Floats]:
-    """Of some groups: total weights, weighted sums of rows, and the sum of ``Cov_g``."""
+    """Total weights, weighted sums of rows, and the sum of ``Cov_g``, of some groups."""
     F, weights, groups, starts, cap, spread = columns
     begin, end = these
     rows = slice(starts[begin], starts[end] if end < starts.size else len(F))

@@ -80,12 +80,12 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Part(ABC):
-    """What a worker holds: oracles of neighbouring terms of one atom."""
+    """Oracles of neighbouring terms of one atom, which a worker holds."""
 
     atom: int
     """The number of the atom in its problem."""
     terms: range
-    """Which terms of the atom these are."""
+    """Numbers of the terms in the atom."""
 
     @abstractmethod
     def answer(self, point: Floats, parameters: tuple[Any, ...]) -> Planes:
@@ -98,7 +98,7 @@ after which no oracle is called."""
 
 
 def ask(part: Part, question: Question) -> tuple[Planes, float] | None:
-    """What the oracles of a part find, and the seconds that took; None after the deadline."""
+    """Planes of a part, and the seconds that its oracles took; None after the deadline."""
     arguments, parameters, deadline = question
     if time.time() > deadline:
         return None
@@ -111,13 +111,13 @@ class OracleAtom(Atom):
     """A convex function whose values and planes only oracles know, and so no solver of cvxpy."""
 
     pool: Pool
-    """What is known of it so far, shared by its copies."""
+    """Planes found so far, shared by the copies of the atom."""
     planes: tuple[Plane, ...] = ()
     """The planes that held the last solution, with their multipliers; empty before there is one."""
     called: str
     """What messages call it."""
     n_terms: int
-    """How many functions it is made of."""
+    """Number of functions in the atom."""
     parameters_of_oracle: tuple[cp.Parameter, ...] = ()
     sums_terms = False
     """Whether the value is the sum of the terms, and not all of them."""
@@ -126,7 +126,7 @@ class OracleAtom(Atom):
 
     @abstractmethod
     def parts(self, atom: int) -> Sequence[Part]:
-        """What workers are given, when this is the atom of that number."""
+        """Parts of the atom for workers, when it has that number in its problem."""
 
     def groups(self, slack: str) -> list[int]:
         """The group of each term, from 0: its own, or one for all of a sum."""
@@ -138,7 +138,7 @@ class OracleAtom(Atom):
         return []
 
     def copy(self, args: Any = None, id_objects: Any = None) -> Self:
-        """The same functions, perhaps of other arguments; what is known is shared."""
+        """Copy the atom, perhaps with other arguments; known planes are shared."""
         if id_objects is not None and id(self) in id_objects:
             return id_objects[id(self)]  # type: ignore[no-any-return]
         other = type(self).__new__(type(self))
@@ -168,7 +168,7 @@ class OracleAtom(Atom):
         return False
 
     def _answer(self, values: Sequence[Any]) -> Planes:
-        """What all oracles find, called one after another."""
+        """Planes of all oracles, called one after another."""
         point = np.concatenate([np.asarray(v, dtype=float).ravel(order="F") for v in values])
         parameters = tuple(p.value for p in self.parameters_of_oracle)
         return Planes.joined([part.answer(point, parameters) for part in self.parts(0)])
@@ -332,7 +332,7 @@ class OraclePart(Part):
     has_one_value: bool
     """Whether it returns a number and one slope, and not a vector and several."""
     shapes: Sequence[tuple[int, ...]]
-    """Of the arguments."""
+    """Shapes of the arguments."""
     sign: str | None
     monotonicity: str | None
 
@@ -378,7 +378,7 @@ class OraclePart(Part):
         )
 
     def _called(self, point: Floats, parameters: tuple[Any, ...]) -> Any:
-        """What the oracle returns, given arrays that nobody writes to, and numbers for scalars."""
+        """Call the oracle with read-only arrays, and with numbers for scalars."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
         arguments = [
             read_only(piece.reshape(shape, order="F")) if shape else float(piece[0])

@@ -66,13 +66,13 @@ class ProgramRun(CutRun):
         self.certificate = Certificate(floor=-np.inf)
         self.certificate.null = np.nan
         self.solver: Restricted | None = None
-        """Of the last restricted problem."""
+        """Solver of the last restricted problem."""
         self.master_seconds = self.oracle_seconds = 0.0
         self.cuts: WorkingSet | None = None
         self.exact = True
         """Whether no oracle has given an upper bound above its value."""
         self.best_value = self.best_scale = self.best_violation = np.nan
-        """At the best point: the objective, the size of its terms, and the largest violation."""
+        """Objective, size of its terms and largest violation at the best point."""
         self._maps = rewritten.maps()
         self._firsts = np.cumsum([0, *rewritten.sizes]).tolist()
         self._active: tuple[ActiveCut, ...] = ()
@@ -80,7 +80,7 @@ class ProgramRun(CutRun):
         self._qualities = [Quality.EXACT] * len(self.held)
         """The weakest answer that each atom's planes are of, also those of runs before."""
         self._guessed = np.zeros(rewritten.n_groups, dtype=bool)
-        """Of which groups the last answers are those of heuristics."""
+        """Whether the last answers about each group are those of heuristics."""
         self._now = self._first = rewritten.full_scale(0.0)
         """The size of all terms at the last point, and the first that was not zero."""
         self._is_minimum = True

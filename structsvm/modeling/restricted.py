@@ -110,7 +110,7 @@ class Restriction:
         return found
 
     def multipliers(self, cuts: WorkingSet, of_rows: Floats) -> Floats:
-        """Those of the cuts, in the units of the user, from those of the rows."""
+        """Multipliers of the cuts, in the units of the user, from those of the rows."""
         return np.asarray(of_rows * (self.units.objective / self.units.heights[cuts.groups]))
 
     def give_duals(self, constraints: Sequence[cp.Constraint]) -> None:
@@ -138,7 +138,7 @@ def _scaled(constraint: Any, original: cp.Constraint, unit: Any) -> cp.Constrain
 
 
 def _own_entries(variable: cp.Variable) -> tuple[Ints, Ints]:
-    """Which entries are there once, column by column, and which of these each entry is."""
+    """Independent entries of a variable, column by column, and the place of every entry in them."""
     entries = np.arange(variable.size)
     if variable.ndim == 2 and variable.is_symmetric() and not variable.is_scalar():
         P = variable.shape[0]
@@ -176,7 +176,7 @@ class Box:
         self.start, self.width, self.rounds, self.n_cuts = start, 0.0, 0, -1
 
     def grown(self, n_cuts: int) -> tuple[Floats, Floats]:
-        """Its corners for another round."""
+        """Corners of the box for another round."""
         if self.width == 0.0:
             self.width = FIRST_BOX * max(1.0, float(np.abs(self.start).max(initial=0.0)))
         elif n_cuts == self.n_cuts or self.rounds == PATIENCE:
@@ -191,7 +191,7 @@ class Box:
 
 
 class Conic(Restricted):
-    """By Clarabel: canonicalised once, the cuts appended as rows, the bound checked.
+    """Clarabel, with one canonical form, cuts appended as rows, and checked bounds.
 
     ``min f(x)`` over cones is the standard form, in which ``R x <= r`` are the rows that change.
     """
@@ -245,7 +245,7 @@ class Conic(Restricted):
                 self.restriction.problem.unpack_results(self._raw, self._chain, self._inverse)
 
     def nearest(self, cuts: WorkingSet, center: Floats, level: float) -> Floats | None:
-        """None where there is curvature: a share of the way is as good there."""
+        """Return None where the objective has curvature: a share of the way is as good there."""
         P, c, units = self._data.get("P"), self._data["c"], self.restriction.units
         if P is not None and P.nnz > 0:
             return None
@@ -349,7 +349,7 @@ class Conic(Restricted):
         return x, np.maximum(z[self._at : end], 0.0), proved_bound(data, self._offset, x, z)
 
     def _has_a_point(self, rows: Any, right: Floats) -> bool:
-        """Whether there is one after all, where an objective of large numbers hid it.
+        """Whether the problem has a point after all, hidden by an objective of large numbers.
 
         Without the objective, and without the rows that some variable satisfies by growing, because
         it is nowhere else: the heights of atoms that no constraint has.
@@ -365,7 +365,7 @@ class Conic(Restricted):
 
 
 class ByName(Restricted):
-    """By any solver that cvxpy has, which is believed: its bound is a claim."""
+    """Any solver that cvxpy has; its bound is believed."""
 
     def __init__(
         self, restriction: Restriction, solver: str | None, options: Mapping[str, Any]
@@ -436,13 +436,13 @@ class Form(Regularized):
     space: WeightSpace
     constant: float
     shares: Floats
-    """How much the height of each group counts, (n_groups,), more than 0."""
+    """Weight of the height of each group in the objective, (n_groups,), positive."""
     basis: Any
     """Sparse, (dim of w, dim of v), with orthonormal columns."""
 
 
 class FastMaster(Restricted):
-    """By Newton's method; Clarabel if it fails."""
+    """Newton's method; Clarabel if it fails."""
 
     def __init__(self, restriction: Restriction, form: Form, box: Box) -> None:
         self.restriction, self.rewritten, self.form = restriction, restriction.rewritten, form
@@ -562,7 +562,7 @@ def _value(rewritten: Rewritten, at: Floats) -> float:
 
 
 def _gradient(rewritten: Rewritten) -> Floats:
-    """Its gradient at zero."""
+    """Gradient of the objective at zero."""
     _value(rewritten, np.zeros(rewritten.dim + rewritten.n_groups))
     found = {v.id: g for v, g in rewritten.objective.grad.items() if g is not None}
     parts = [*rewritten.variables, *(held.heights for held in rewritten.held)]

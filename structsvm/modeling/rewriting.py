@@ -33,7 +33,7 @@ class Scale(NamedTuple):
     """
 
     w: Floats
-    """The same for all entries of a variable, (dim,)."""
+    """One number for all entries of a variable, (dim,)."""
     heights: Floats
     """(n_groups,)."""
     objective: Any
@@ -83,7 +83,7 @@ def size_of(node: Any, sizes: Mapping[int, Any]) -> Any:
 
 
 def size_of_constraint(constraint: cp.Constraint, sizes: Mapping[int, Any]) -> Any:
-    """Of each entry of an inequality or an equality; the largest of a cone."""
+    """Size of each entry of an inequality or an equality; the largest one of a cone."""
     found = [size_of(arg, sizes) for arg in constraint.args]
     if isinstance(constraint, Inequality | Equality):
         return np.maximum(found[0], found[1])
@@ -91,7 +91,7 @@ def size_of_constraint(constraint: cp.Constraint, sizes: Mapping[int, Any]) -> A
 
 
 def violation(constraint: cp.Constraint, size: Any) -> float:
-    """By how much the values of its variables break a constraint, relative to its size."""
+    """Violation of a constraint at the values of its variables, relative to its size."""
     amount = np.abs(np.asarray(constraint.violation()))
     if np.shape(size) != amount.shape:
         size, amount = np.max(size, initial=0.0), np.max(amount, initial=0.0)
@@ -120,7 +120,7 @@ class Held:
     arguments: list[cp.Expression]
     """Affine."""
     heights: cp.Variable
-    """Of its groups, above the planes."""
+    """Heights of the groups, above the planes."""
     groups: list[int]
     """The group of each term, from 0."""
 
@@ -203,7 +203,7 @@ class Rewritten:
             *(replaced(constraint, standing) for constraint in problem.constraints),
             *self._domain,
         ]
-        """Those of the user first, in their order."""
+        """Constraints of the user first, in their order."""
         self.variables: list[cp.Variable] = [
             *(v for v in problem.variables() if not v.is_complex()),
             *(v for split in self.complexes for v in split.parts),
@@ -299,7 +299,7 @@ class Rewritten:
         return self.tidy(np.concatenate([column(v.value) for v in self.variables]))
 
     def full_scale(self, value: float) -> Scale:
-        """The same size of everything."""
+        """Scale with one size for everything."""
         n, m = self.n_groups, len(self.constraints)
         return Scale(np.full(self.dim, value), np.full(n, value), value, (value,) * m)
 
@@ -387,7 +387,7 @@ def atoms_of(problem: cp.Problem) -> list[OracleAtom]:
 
 
 def oracle_atoms(node: Any) -> Iterator[OracleAtom]:
-    """Those in a tree, those inside of others first."""
+    """Oracle atoms in a tree, those inside of others first."""
     for arg in getattr(node, "args", []):
         yield from oracle_atoms(arg)
     if isinstance(node, OracleAtom):

@@ -15,7 +15,6 @@ from structsvm.solvers.base import AnyRun, Solver, Step, StepDone, Stopping, smo
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.run import Descent
 from structsvm.support.arrays import Floats
-from structsvm.support.checks import is_number
 
 logger = logging.getLogger("structsvm")
 
@@ -72,7 +71,7 @@ class CCCP(Solver):
     )
 
     def __post_init__(self) -> None:
-        if not (is_number(self.proximal) and self.proximal > 0):
+        if not self.proximal > 0:
             raise SettingsError(f"proximal must be > 0, got {self.proximal}")
 
     def check(self, risk: Outline) -> None:
@@ -103,7 +102,7 @@ class _Rounds:
         self.settings, self.run = settings, run
         self.mu, self.precision = settings.proximal, settings.inner.stopping.tol
         self.is_solved = True
-        """Whether the last model was, to the accuracy that was asked for."""
+        """Whether the last model was solved to the accuracy that was asked for."""
         self.w = run.risk.start
         self.objective, self.gradient = run.evaluate(self.w)
         self.scale = max(abs(self.objective), 1e-300)

@@ -40,7 +40,7 @@ logger = logging.getLogger("structsvm")
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """What a file holds."""
+    """Content of a file: the state of a solver, and what it has cost."""
 
     arrays: Arrays
     """The solver's own state."""

@@ -18,7 +18,7 @@ from structsvm.regularizers import Quadratic
 from structsvm.solvers.base import AnyRun, CutRun, Solver, Step, StepDone, Stopping, require_convex
 from structsvm.solvers.planes import PlaneCache, Planes, together
 from structsvm.support.arrays import Bools, Floats, Ints
-from structsvm.support.checks import is_number, refuse_below, refuse_unlisted
+from structsvm.support.checks import refuse_below, refuse_unlisted
 
 WORKING_SET_BYTES = 2**30
 PRECISE = 1e-10
@@ -102,11 +102,9 @@ class CuttingPlane(Solver):
     def __post_init__(self) -> None:
         object.__setattr__(self, "master", master_from(self.master))
         refuse_unlisted("slack", self.slack, ("n", "one"))
-        if not (is_number(self.damping) and 0 <= self.damping < 1):
+        if not 0 <= self.damping < 1:
             raise SettingsError(f"damping must be in [0, 1), got {self.damping}")
-        if self.proximal is not None and not (
-            is_number(self.proximal) and 0 <= self.proximal < np.inf
-        ):
+        if self.proximal is not None and not 0 <= self.proximal < np.inf:
             raise SettingsError(f"proximal must be at least 0 or None, got {self.proximal}")
         refuse_below(1, "max_idle", self.max_idle)
         refuse_below(0, "cached_planes", self.cached_planes)

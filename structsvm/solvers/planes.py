@@ -29,13 +29,13 @@ class Planes(NamedTuple):
     w: Floats
     """The weight at which the oracles were called, (d,)."""
     groups: Ints
-    """Which group each plane is of, (n,)."""
+    """Group of each plane, (n,)."""
     slopes: Floats
     """``sum_i omega_i (phi(x_i, y) - phi(x_i, y_i))``, (n, d)."""
     intercepts: Floats
     """``sum_i omega_i loss(y_i, y)``, (n,)."""
     values: Floats
-    """At ``w``; nonnegative, (n,)."""
+    """Values of the planes at ``w``, nonnegative, (n,)."""
     slacks: Floats
     """The hinge losses exceed the values by at most this; 0 of heuristic answers, (n,)."""
     quality: Quality
@@ -43,9 +43,9 @@ class Planes(NamedTuple):
     size: float
     """The sum of the magnitudes of what the values are sums of: what rounding is relative to."""
     calls: int
-    """Of oracles."""
+    """Number of calls of oracles."""
     labellings: list[Labellings]
-    """Those that each plane is of, n of them."""
+    """Labellings that each plane comes from, n of them."""
     at_most: float = 0.0
     """The sum of the hinge losses is at most this, if the slacks of heuristic answers are true."""
     caught: int | None = None
@@ -238,15 +238,15 @@ class Memory:
 
     def __init__(self) -> None:
         self.best: Planes | None = None
-        """At the best weight of the run before, without its cuts."""
+        """Losses at the best weight of the run before."""
         self.state: Mapping[str, NDArray[Any]] | None = None
         """The state of the solver, from which the next run starts."""
         self.qualities: frozenset[Quality] = frozenset()
-        """Of the answers that this state comes from."""
+        """Qualities of the answers that this state comes from."""
         self.caught: str | None = None
-        """Which oracle claimed more than it could keep, if one did."""
+        """Description of an oracle that claimed more than it could keep."""
         self.seen: dict[bytes, Planes] = {}
-        """At weights from which every run starts, without their cuts."""
+        """Losses at the weights from which every run starts."""
         self._owner: tuple[tuple[Any, ...], type, dict[str, Any]] | None = None
 
     def of(self, risk: RegularizedRisk, solver: Any) -> Memory:

@@ -43,12 +43,12 @@ LEAST_SECONDS = 1e-9
 
 
 class AnyRun:
-    """What the loop of all solvers asks of a run, whatever it minimises."""
+    """Base of runs: members that the loop of all solvers uses, whatever is minimised."""
 
     certificate: Certificate
     stopping: Stopping
     parts: Sequence[Any]
-    """What the workers of a backend are given."""
+    """Parts of the data, which the workers of a backend hold."""
     session: Session
     oracle_calls: int = 0
 
@@ -65,7 +65,7 @@ class AnyRun:
 
     @hook
     def saved_after(self, step: Step) -> Saved:
-        """What a file is to hold after a step."""
+        """Return the content of a file after a step."""
         return Saved(dict(step.state()), self.oracle_calls, step.stalled)
 
     @hook
@@ -79,23 +79,23 @@ class AnyRun:
 
 
 class CutRun(AnyRun, ABC):
-    """What the cutting-plane method asks besides: of a risk, or of a program of cvxpy."""
+    """Base of runs for the cutting-plane method: of a risk, or of a program of cvxpy."""
 
     outline: Outline
     n_samples: int
-    """How many functions the oracles know."""
+    """Number of functions that oracles know."""
     dim: int
     form: Quadratic | None = None
     """Omega, where masters other than conic ones apply."""
     saved: Mapping[str, NDArray[Any]] | None = None
-    """What an interrupted run goes on from; None to begin."""
+    """State of an interrupted run, to go on from; None to begin."""
     state: Mapping[str, NDArray[Any]] | None = None
     """Where a solver begins: what was saved, or the end of another run on the same samples."""
 
     @property
     @abstractmethod
     def center(self) -> Floats | None:
-        """What iterations may stay near; None where there is nothing good enough."""
+        """Weight to stay near; None where no weight is good enough."""
 
     @abstractmethod
     def groups(self, slack: str) -> Ints:
@@ -155,7 +155,7 @@ class Run(CutRun):
         self.parts = blocks_of(risk)
         self.session = SerialSession(self.parts)
         self._best_cuts: tuple[tuple[ActiveCut, ...], int, tuple[Any, ...] | None] | None = None
-        """What the lower bound follows from: the cuts, of how many groups, and duals."""
+        """Cuts that prove the lower bound, the number of their groups, and duals."""
         self._starts: list[Floats] = []
         """The start of the risk, and two weights on the way back from it to the null weight."""
         if risk.start is not None:
@@ -422,7 +422,7 @@ def _identity(kept: Any) -> Hashable:
 
 
 class Descent(AnyRun):
-    """What the iterations of a solver of composite risks work with.
+    """The minimisation of a composite risk.
 
     Evaluations are kept, and written to a checkpoint: a run that goes on from one takes the same
     steps again without evaluating anything twice, so that it ends in the same weight.
@@ -441,7 +441,7 @@ class Descent(AnyRun):
 
     @property
     def has_answer(self) -> bool:
-        """Whether there is more than the start, which is no answer."""
+        """Whether another weight than the start has been evaluated."""
         return len(self.certificate.entries) > 1
 
     def evaluate(self, w: Floats) -> tuple[float, Floats]:

@@ -218,7 +218,7 @@ class Block:
     sample_weight: Floats
     keeps_truths: bool
     checks_first: bool = True
-    """Whether promises are checked with the first sample: not where nobody else's code answers."""
+    """Whether the first answer is checked for all promises; not of a model of our own."""
     keeps_labellings: bool = True
     _checked: set[int] = field(default_factory=set, init=False, repr=False)
     _truths: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
@@ -236,7 +236,7 @@ class Block:
         return [check_first_answer(self.problem, self.xs[0], self.ys[0], 0, w)]
 
     def row(self, j: int, answer: Separation, dim: int) -> Row:
-        """What the plane of an answer about the ``j``-th sample is made of."""
+        """Checked columns from which the plane of the ``j``-th sample is computed."""
         sample, problem = self.samples[j], self.problem
         check_separation(problem, answer, sample)
         if answer.feature is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.errors import SettingsError
 from structsvm.solution import HistoryEntry, Status
-from structsvm.support.checks import is_number, refuse_below
+from structsvm.support.checks import refuse_below
 
 
 class RunOverError(Exception):
@@ -23,7 +23,7 @@ class RunOverError(Exception):
 
 
 class BudgetSpentError(RunOverError):
-    """Ends them within a step."""
+    """Ends the iterations of a run within a step."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Stopping:
 
     def __post_init__(self) -> None:
         for name in ("tol", "max_seconds"):
-            if not (is_number(getattr(self, name)) and getattr(self, name) > 0):
+            if not getattr(self, name) > 0:
                 raise SettingsError(f"{name} must be > 0, got {getattr(self, name)}")
         refuse_below(1, "max_iter", self.max_iter)
         if self.max_calls is not None:
@@ -90,7 +90,7 @@ class Stopping:
 
 @dataclass(frozen=True)
 class Step:
-    """What an iteration has to say of itself.
+    """Report of an iteration.
 
     Examples
     --------
