@@ -239,11 +239,14 @@ def strongly_convex(risk: Outline, solver: str) -> Quadratic:
 
 def smooth_composite(risk: Outline, solver: str) -> Quadratic:
     """Omega as a quadratic, whose gradient is known, of an objective that is not convex."""
-    if risk.is_convex or risk.quadratic is None:
+    if risk.is_convex:
         raise SettingsError(
-            f"{solver} is for objectives that are not convex, with the regularizer SquaredNorm or "
-            f"Trace, and not for {risk.regularizer} with an objective that is "
-            f"{'' if risk.is_convex else 'not '}convex: use CuttingPlane (solver='cutting-plane') "
-            "for convex ones"
+            f"{solver} is for objectives that are not convex, and this one is: "
+            "use CuttingPlane (solver='cutting-plane'), which certifies its answer"
+        )
+    if risk.quadratic is None:
+        raise SettingsError(
+            f"{solver} needs the gradient of the regularizer: use SquaredNorm or Trace, "
+            f"got {risk.regularizer}"
         )
     return risk.quadratic
