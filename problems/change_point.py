@@ -156,10 +156,9 @@ class ChangePoint(SegmentProblem):
         Treatment of missing values: NaN, NA of a data frame, and masked values of an array.
         "error" says where they are, "interpolate" replaces them linearly in time. "mask" leaves
         them out: the mean of a feature in a segment is that of the values it has there. The answer
-        is exact, and its time grows with the square of T. "mask" needs ``metric="diagonal"``,
-        because a full metric mixes features, and allows the features
-        :class:`~structsvm.features.Lags` and :class:`~structsvm.features.Columns` only. Classifiers
-        to compare with learn from interpolated values.
+        is exact, and its time grows with the square of T. "mask" needs ``metric="diagonal"`` and
+        allows the features :class:`~structsvm.features.Lags` and
+        :class:`~structsvm.features.Columns` only.
 
     Examples
     --------

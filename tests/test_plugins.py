@@ -38,7 +38,6 @@ from structsvm.partitions import (
     Oracle,
     PartitionProblem,
     Quality,
-    Traits,
 )
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
@@ -183,19 +182,6 @@ class OneOrTwo(Oracle):
         found = [EquivalenceMatrix.from_labels(row.astype(int)) for row in rows]
         best = max(found, key=objective.value)
         return Argmax(best, objective.value(best), np.inf, Quality.HEURISTIC)
-
-
-@dataclass(frozen=True)
-class TwoSides(Segments):
-    """Tables of which any rows may be on one side."""
-
-    traits = Traits()
-
-    def decoder(self, sample):
-        return OneOrTwo()
-
-    def encode(self, y, sample):
-        return EquivalenceMatrix.from_labels(y)
 
 
 def test_what_is_no_oracle_is_refused(installed) -> None:

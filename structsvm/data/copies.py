@@ -65,12 +65,8 @@ def _near(items: Sequence[Any], places: Ints) -> list[tuple[int, int]]:
         # No two values of near copies differ by more, nor do the means of blocks of them.
         radius = NEAR * max(float(X.std(axis=0) @ columns) for X in arrays) * starts.size**0.5
         for a, b in cKDTree(marks).query_pairs(radius):
-            if _are_near(items[alike[a]], items[alike[b]]):
+            X, Y = items[alike[a]], items[alike[b]]
+            apart = np.abs(X - Y) > NEAR * np.nanstd(X, axis=0)  # False where values are missing
+            if not apart.any() and (np.isnan(X) == np.isnan(Y)).all():
                 found.append((int(places[alike[a]]), int(places[alike[b]])))
     return found
-
-
-def _are_near(X: Floats, Y: Floats) -> bool:
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(X - Y) > NEAR * np.nanstd(X, axis=0)
-    return bool((np.isnan(X) == np.isnan(Y)).all() and not apart.any())
