@@ -12,7 +12,6 @@ from structsvm.oracles.sequential import SHORT
 from structsvm.partitions import TraceObjective
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Calibration, Metric, calibrate, penalty_grid
-from structsvm.partitions.oracle import decode_between
 
 ORACLE, PROBLEM = SequentialOracle(), ChangePoint()
 
@@ -160,18 +159,6 @@ def test_recordings_of_several_oracles_are_calibrated_together() -> None:
     mixed = calibrate([ORACLE, ORACLE, whatever, SequentialOracle()], Zs, truths)
     same = calibrate([ORACLE] * 4, Zs, truths)
     np.testing.assert_allclose(mixed.losses, same.losses, rtol=0, atol=1e-12)
-
-
-def test_two_equal_partitions_are_shared_by_the_prices_between_them() -> None:
-    asked: list[float] = []
-
-    def decode(price: float) -> EquivalenceMatrix:
-        asked.append(price)
-        return EquivalenceMatrix.from_breakpoints([4] if price > 40 else [2, 4])
-
-    found = decode_between(decode, np.arange(100.0))
-    assert [M.n_clusters for M in found] == [2] * 41 + [1] * 59
-    assert len(asked) == len(set(asked)) < 12
 
 
 def _any_length(starts: np.ndarray, end: int, n_samples: int) -> np.ndarray:

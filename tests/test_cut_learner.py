@@ -14,7 +14,7 @@ from structsvm.errors import DataError, DataWarning, SettingsError
 from structsvm.graphs import FeatureGraph, GraphOfImage, from_adjacency
 from structsvm.io import images_and_labels, read_images
 from structsvm.learner.baselines import metrics_in
-from structsvm.learner.steps import decode_with, encode, prepare
+from structsvm.learner.steps import decode_with, encode
 from structsvm.parallel import Processes, Threads
 from structsvm.partitions.losses import partition_loss
 from structsvm.solvers.base import Stopping
@@ -142,24 +142,6 @@ def test_disconnected_graphs_are_told(rng):
         )
     with pytest.warns(DataWarning, match="costs nothing in any metric"):
         assert learner.predict_partitions([apart])[0].n_clusters == 2
-
-
-def test_more_clusters_than_nodes(painter, pictures):
-    with pytest.raises(
-        DataError,
-        match=r"it cannot have 500 clusters \(of an image: raise n_superpixels of GraphOfImage",
-    ):
-        painter.predict(pictures[0][0], 500)
-    node = prepare(painter, pictures[0][0])[0].X[:1]
-    one = FeatureGraph(node, features=tuple(painter.feature_names_in_))
-    with pytest.raises(DataError, match="graph 0 has 1 node: it cannot have 2 clusters"):
-        painter.predict(one)
-    assert painter.predict(one, 1).tolist() == [0]
-    for wrong in (0, 2.0, True):
-        with pytest.raises(DataError, match="graph 0"):
-            painter.predict(pictures[0][0], wrong)
-    with pytest.raises(DataError, match="2 graphs but 3 numbers"):
-        painter.predict(pictures[0][:2], [2, 2, 2])
 
 
 def test_graphs_that_teach_nothing(rng):

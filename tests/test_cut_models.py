@@ -1,7 +1,5 @@
 """Models of cuts: saved, loaded, evaluated and drawn."""
 
-import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +15,9 @@ from structsvm import MetricLearner, NormalizedCut, evaluate, load, save
 from structsvm.baselines import metrics as tuned_metrics
 from structsvm.data.sample import Sample
 from structsvm.errors import DataError, SettingsError
-from structsvm.evaluation.evaluate import Evaluation
 from structsvm.graphs import FeatureGraph, GraphOfImage, node_labels
 from structsvm.graphs.graph import region_rand
-from structsvm.learner.steps import decode_with, encode, prepare
-from structsvm.partitions.equivalence import EquivalenceMatrix
+from structsvm.learner.steps import decode_with
 from structsvm.partitions.losses import partition_loss
 from structsvm.partitions.metric import Metric
 from structsvm.plotting import (
@@ -83,32 +79,6 @@ def test_evaluation(learner, graphs):
     assert str(few.verdict).startswith("Too few to tell: 2 independent graphs")
     same = evaluate(learner, Xs, ys, "true")
     assert same.to_dict() == plain
-
-
-def test_one_single_cluster_is_no_cut_to_fall_for(learner, graphs):
-    """It has a loss of K - 1 = 1, less than most cuts into two: its index is 0."""
-    Xs, ys = prepare(learner, graphs[0][6:]), graphs[1][6:]
-    truths = encode(learner, Xs, ys)
-    one = [EquivalenceMatrix.from_labels(np.zeros(g.n_samples, dtype=int)) for g in Xs]
-    rng = np.random.default_rng(0)
-    poor = []
-    for truth in truths:  # a third of the nodes in the wrong cluster
-        labels = np.array(truth.M.labels)
-        wrong = rng.choice(labels.size, labels.size // 3, replace=False)
-        labels[wrong] = 1 - labels[wrong]
-        poor.append(EquivalenceMatrix.from_labels(labels))
-    guesses = {"learned": poor, "untrained": one}
-    names = [str(i) for i in range(len(Xs))]
-    found = Evaluation.of(truths, guesses, names, learner.problem_)
-    assert found.scores["untrained"]["loss"] < found.scores["learned"]["loss"]
-    assert found.verdict.pays
-    told = Evaluation.of(truths, guesses, names, NormalizedCut())
-    assert told.verdict.harms
-    assert learner.score(Xs, ys) == pytest.approx(
-        np.mean(
-            [region_rand(t, g) for t, g in zip(truths, learner.predict_partitions(Xs), strict=True)]
-        )
-    )
 
 
 def _known(learner):
@@ -232,27 +202,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Image.fromarray(image).save(folder / "test" / "img" / f"{i}.png")
         Image.fromarray((100 * labels).astype(np.uint8)).save(folder / "test" / "mask" / f"{i}.png")
     return folder
-
-
-def test_a_jaccard_distance_says_of_how_many_images_it_is(
-    model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from structsvm.cli import main
-
-    monkeypatch.chdir(model)
-    monkeypatch.setenv("COLUMNS", "200")
-    assert main(["evaluate", "m.structsvm", "test"]) == 0
-    printed = capsys.readouterr().out
-    assert "mean scores of 3 images" in printed
-    assert "Jaccard distance, of 2 images" in printed
-    assert main(["evaluate", "m.structsvm", "test", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["counts"]["jaccard"] == 2
-    each = [image["learned"]["jaccard"] for image in told["images"]]
-    assert each[2] is None
-    assert told["learned"]["jaccard"] == pytest.approx(np.mean(each[:2]))
-    assert main(["evaluate", "m.structsvm", "test/img/0.png", "--labels", "test/mask"]) == 0
-    assert re.search("  Jaccard distance  ", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("draw", [plot_clusters, plot_segmentation])

@@ -21,7 +21,6 @@ from structsvm import (
 from structsvm.features import StateScores
 from structsvm.io import Recording
 from structsvm.learner.steps import encode
-from structsvm.plotting import report_page
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::structsvm.errors.VerdictWarning", "ignore:the model was learned from"
@@ -213,32 +212,6 @@ def test_recordings_of_nobody_are_not_of_one(unknown):
 def test_groups_that_are_none(groups, message):
     with pytest.raises(DataError, match=message):
         folds(XS, YS, groups)
-
-
-def test_an_evaluation_counts_groups_and_not_their_recordings():
-    """Copies join groups, and several recordings of a group say as much as their mean."""
-    learner = clone(PLAIN).fit(XS[:3], YS[:3], baselines=["rca"])
-    rng = np.random.default_rng(1)
-    more = [X + rng.normal(scale=3.0, size=X.shape) for X in XS for _ in range(2)]
-    labels = [y for y in YS for _ in range(2)]
-    groups = [f"p{i // 2}" for i in range(12)]
-    alone, found = evaluate(learner, more, labels), evaluate(learner, more, labels, groups=groups)
-    losses = [
-        np.array([row.scores[name]["disagreement"] for row in found.samples])
-        for name in ("untrained", "learned")
-    ]
-    gains = np.subtract(*losses).reshape(6, 2).mean(axis=1)
-    assert found.verdict.untrained.mean == pytest.approx(gains.mean())
-    assert found.verdict.untrained.se == pytest.approx(gains.std(ddof=1) / np.sqrt(6))
-    assert found.scores == alone.scores
-    assert (alone.verdict.untrained.units, found.verdict.untrained.units) == (12, 6)
-    assert "On 12 held-out recordings in 6 groups" in str(found.verdict)
-    by_name = dict(enumerate(more)), dict(enumerate(labels))
-    turned = dict(reversed(list(enumerate(groups))))
-    assert str(evaluate(learner, *by_name, groups=turned).verdict) == str(found.verdict)
-    copied = evaluate(learner, [*more[:11], more[0]], labels, groups=groups)
-    assert copied.verdict.untrained.units == 5
-    assert "in 6 groups" in report_page(learner, more, labels, groups=groups)
 
 
 # ---- names of settings

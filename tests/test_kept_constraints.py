@@ -168,17 +168,6 @@ class TestLearning:
         with pytest.raises((OracleError, PluginError), match="no answer to so many"):
             MetricLearner(metric="diagonal").fit(XS, YS)
 
-    def test_what_is_too_much_for_the_memory_is_done_one_at_a_time(self, monkeypatch, method):
-        whole = getattr(SequentialOracle, method)
-
-        def alone(oracle, asked, *rest):
-            return whole(oracle, asked, *rest) if len(asked) == 1 else full(oracle)
-
-        monkeypatch.setattr(SequentialOracle, method, alone)
-        found = MetricLearner(metric="diagonal").fit(XS, YS)
-        np.testing.assert_array_equal(found.metric_.factor, LEARNER.metric_.factor)
-        assert found.metric_.price == pytest.approx(LEARNER.metric_.price)
-
 
 class TestPrediction:
     def test_an_answer_too_few_is_told(self, monkeypatch):

@@ -189,7 +189,7 @@ def test_bad_data_is_refused_with_its_place(data, spoil, message):
         (61, "recording 0 has 60 samples: it cannot have 61 segments"),
         (0, "cannot have 0 segments"),
         ([2] * 7, "8 recordings but 7 numbers of segments"),
-        ([2.5] * 8, "recording 0 must be an integer, got 2.5"),
+        ([2.5] * 8, "it cannot have 2.5 segments"),
     ],
 )
 def test_impossible_numbers_of_segments(data, learner, asked, message):

@@ -49,18 +49,6 @@ def test_segmentation_scores_are_those_of_ruptures(rng):
         assert rand_index(M, N) == pytest.approx(rpt.randindex(M.breakpoints, N.breakpoints))
 
 
-def test_covering_by_its_definition(rng):
-    for a, b, M, N in random_pairs(rng):
-        total = 0.0
-        for k in set(a):
-            A = set(np.flatnonzero(a == k))
-            total += len(A) * max(
-                len(A & B) / len(A | B) for B in (set(np.flatnonzero(b == m)) for m in set(b))
-            )
-        assert covering(M, N) == pytest.approx(total / len(a))
-    assert covering(M, M) == 1.0
-
-
 def segments(*ends):
     return EquivalenceMatrix.from_breakpoints(ends)
 

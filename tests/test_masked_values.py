@@ -12,7 +12,6 @@ from structsvm import (
     DataError,
     EquivalenceMatrix,
     MetricLearner,
-    PartialLabels,
     SettingsError,
     evaluate,
     load,
@@ -179,17 +178,6 @@ class TestLearning:
         if standardize == "training":
             stacked = np.vstack([x.X for x in scaled])
             assert np.nanstd(stacked, axis=0) == pytest.approx(1.0)
-
-    def test_labels_in_part_and_constraints_at_prediction(self):
-        Xs, ys = recordings()
-        ys[1] = np.where(np.arange(ys[1].size) < 25, ys[1], -1)
-        ys[2] = PartialLabels(regions=[(0, len(Xs[2]), 2)])
-        learner = MetricLearner(MASK, metric="diagonal").fit(Xs, ys)
-        (ends,) = learner.predict_breakpoints(
-            Xs[:1], known=[PartialLabels(regions=[(0, 30, 1)])], min_length=5
-        )
-        assert np.diff([0, *ends]).min() >= 5
-        assert sum(end < 30 for end in ends) == 1
 
     def test_lags_keep_what_is_missing_and_other_features_are_refused(self):
         Xs, ys = recordings()

@@ -11,7 +11,6 @@ from sklearn.base import clone
 import structsvm.masters.bounds
 from structsvm import (
     ChangePoint,
-    Clustering,
     DataError,
     EquivalenceMatrix,
     MetricLearner,
@@ -48,19 +47,6 @@ class TestOffsets:
         assert right.lower <= found.solution_.upper + error
         agreed = zip(found.predict([X + offset for X in Xs]), EXACT.predict(Xs), strict=True)
         assert all(np.array_equal(a, b) for a, b in agreed)
-
-    @pytest.mark.filterwarnings("ignore:the bounds cross")  # what rounds finds less than there is
-    @pytest.mark.parametrize("oracle", ["relaxed", "rounded"])
-    def test_tables_with_an_offset_are_learned_like_others(self, data, oracle):
-        X, y = data[0][0][:, :2], data[1][0]
-        problem = Clustering(oracle=oracle)
-        solver = CuttingPlane(Stopping(tol=1e-4, max_iter=40))
-        learner = MetricLearner(problem, standardize=None, solver=solver)
-        a, b = (learner.fit([X + offset], [y]).solution_ for offset in (0.0, 1e6))
-        assert a.lower == pytest.approx(b.lower, rel=1e-3)
-        assert a.upper == pytest.approx(b.upper, rel=1e-3)
-        if oracle == "relaxed":
-            assert max(a.lower, b.lower) <= min(a.upper, b.upper) + 1e-6
 
     def test_the_conic_path_sees_the_same_problem(self, data):
         Xs, ys = data

@@ -29,15 +29,10 @@ from structsvm import (
 )
 from structsvm.cli import main
 from structsvm.errors import PluginError
-from structsvm.oracles import SequentialOracle, all_partitions
+from structsvm.oracles import SequentialOracle
 from structsvm.partitions import (
-    UNCONSTRAINED,
-    Argmax,
-    EquivalenceMatrix,
     Metric,
-    Oracle,
     PartitionProblem,
-    Quality,
 )
 from structsvm.partitions.learning import Learning
 from structsvm.partitions.plugins import (
@@ -169,19 +164,6 @@ def test_prices_and_scores_are_those_of_the_loss_of_the_problem():
         assert loss == pytest.approx(np.mean(losses))
         assert problem.comparison.scores(truths[0], guesses[0], 0)["loss"] == losses[0]
         assert problem.comparison.agreement(truths[0], guesses[0]) == -losses[0]
-
-
-@dataclass(frozen=True)
-class OneOrTwo(Oracle):
-    """The best of all partitions into one or two clusters, which it does not vouch for."""
-
-    takes = frozenset()
-
-    def maximize(self, objective, constraint=UNCONSTRAINED):
-        rows = [row for row in all_partitions(objective.n_samples) if row.max() < 2]
-        found = [EquivalenceMatrix.from_labels(row.astype(int)) for row in rows]
-        best = max(found, key=objective.value)
-        return Argmax(best, objective.value(best), np.inf, Quality.HEURISTIC)
 
 
 def test_what_is_no_oracle_is_refused(installed) -> None:

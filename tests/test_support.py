@@ -93,23 +93,6 @@ def test_the_bound_follows_from_the_support_alone(method):
     assert bound == pytest.approx(learner.solution_.lower, rel=1e-6)
 
 
-def test_variables_have_names_and_duals_are_multipliers():
-    learner = learned(CuttingPlane(TIGHT), metric="diagonal")
-    program = learner.risk(Xs, YS).as_cvxpy(learner.solution_)
-    assert {n: v.shape for n, v in program.var_dict.items()} == {
-        "B": (4,),
-        "beta": (1,),
-        "slacks": (5,),
-    }
-    program.solve(solver="CLARABEL")
-    w = np.concatenate([program.var_dict["B"].value, program.var_dict["beta"].value])
-    np.testing.assert_allclose(w, learner.solution_.w, atol=0.05)
-    multipliers = [found.multiplier for found in learner.solution_.support]
-    *_, labellings = program.constraints
-    slope = np.array(multipliers) - labellings.dual_value
-    assert abs(slope.sum()) <= 0.05 * sum(multipliers)
-
-
 @pytest.mark.parametrize(
     ("space", "omega"),
     [

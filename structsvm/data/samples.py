@@ -404,10 +404,11 @@ def asked_counts(asked: Counts | str, truths: Sequence[Any] | None) -> Counts:
     """A number of clusters for all, or for each that of its truth if "true" was asked for."""
     if not isinstance(asked, str):
         return asked
-    if asked != "true":
-        raise SettingsError(f"n_clusters must be an integer, 'true' or None, got {asked!r}")
-    if truths is None:
-        raise SettingsError("n_clusters='true' needs the true labels")
+    if asked != "true" or truths is None:
+        raise SettingsError(
+            f"n_clusters must be an integer, None or 'true', which needs the true labels, got "
+            f"{asked!r}"
+        )
     return [truth.n_clusters for truth in truths]
 
 
@@ -423,14 +424,10 @@ def cluster_counts(
         found = counted(len(counts), "number")
         raise DataError(f"{words.wholes(len(sizes))} but {found} of {words.part}s")
     for i, (T, K) in enumerate(zip(sizes, counts, strict=True)):
-        if not is_whole(K):
-            raise DataError(
-                f"number of {words.part}s for {words.whole} {i} must be an integer, got {K!r}"
-            )
-        if not 1 <= K <= T:
+        if not (is_whole(K) and 1 <= K <= T):
             finer = f" ({words.finer})" if words.finer else ""
             raise DataError(
-                f"{words.whole} {i} has {words.items(T)}: it cannot have {words.parts(K)}{finer}"
+                f"{words.whole} {i} has {words.items(T)}: it cannot have {K!r} {words.part}s{finer}"
             )
     return [int(K) for K in counts]
 
