@@ -400,14 +400,14 @@ class Source:
             return f"{words.whole} {i} ({self.held[i]})"
         return f"{words.whole} {i}" + ("" if self.keys is None else f" ({self.keys[i]!r})")
 
-    def read(self, i: int, words: Words) -> tuple[Item, Any]:
-        """The recording, and the size of its file and when that was written; errors name it."""
+    def read(self, i: int, words: Words) -> tuple[Any, Any, tuple[str, ...] | None, Any]:
+        """The recording, labels and names that came with it, and the size and time of its file."""
         try:
             found = self.held[i if self.keys is None else self.keys[i]]
             if not self.are_files:
-                return _taken_apart(found), None
-            item, status = _taken_apart(_of_file(Path(found))), os.stat(found)
-            return item, (status.st_size, status.st_mtime_ns)
+                return *_taken_apart(found), None
+            parts, status = _taken_apart(_of_file(Path(found))), os.stat(found)
+            return *parts, (status.st_size, status.st_mtime_ns)
         except StructSVMError as error:
             raise DataError(f"{self.called(i, words)}: {error}") from error
         except Exception as error:
@@ -461,25 +461,25 @@ class _Reader:
     names: tuple[str, ...] | None = None
     """Names of the features; None if they have none."""
 
-    def rows(self, item: Item, called: str) -> Rows:
+    def rows(self, X: Any, called: str) -> Rows:
         """A recording as it was found, in the order of time."""
-        held = as_frame(item.X)
-        return rows_in_time(held, called) if self.words is RECORDINGS else Rows(held, given=held)
+        X = as_frame(X)
+        return rows_in_time(X, called) if self.words is RECORDINGS else Rows(X, given=X)
 
     def read(self, i: int) -> tuple[Floats, Any, Any, Rows]:
         """A recording; the labels that came with it, its stamp and its rows."""
-        (item, stamp), called = self.source.read(i, self.words), self.called(i)
-        names = None if self.names is None else list(self.names)
-        rows = self.rows(item, called)
+        found, y, columns, stamp = self.source.read(i, self.words)
+        called, names = self.called(i), None if self.names is None else list(self.names)
+        rows = self.rows(found, called)
         (held,) = without_counting([rows.X], names)
         if is_recording(held):
             X = held.X if names is None else held.with_features(names, "the others").X
             labels = held.y
         else:
-            X, labels = held, rows.labels(item.y, called)
-            columns = item.features if held is item.X else names_of(held)
-            if columns is not None and names is not None:
-                refuse_other_columns(called, list(map(str, columns)), names)
+            X, labels = held, rows.labels(y, called)
+            there = columns if held is found else names_of(held)
+            if there is not None and names is not None:
+                refuse_other_columns(called, list(map(str, there)), names)
         X = np.array(as_floats(X, called, names, self.missing))  # a source may reuse its array
         return X, labels, stamp, rows
 
@@ -520,10 +520,9 @@ def _read_later(
     names = None if feature_names is None else checked_names(feature_names)
     reader = _Reader(source, words, missing)
     if names is None:
-        first = source.read(0, words)[0]
+        first, _, columns, _ = source.read(0, words)
         found = names_of(without_counting([reader.rows(first, "").X], None)[0])
-        found = list(first.features or ()) if found is None else found
-        names = [str(name) for name in found] or None
+        names = [str(name) for name in (columns or () if found is None else found)] or None
     reader = replace(reader, names=None if names is None else tuple(names))
     numbers = np.array_split(np.arange(len(source)), min(len(source), PARTS))
     parts = spread("reading", _first_look, [(reader, some.tolist()) for some in numbers], None)
@@ -562,33 +561,22 @@ def _first_look(part: tuple[_Reader, list[int]], _: None) -> list[tuple[Any, ...
     return found
 
 
-@dataclass(frozen=True)
-class Item:
-    """A recording as it was found: nothing of it is checked."""
-
-    X: Any
-    y: Any = None
-    """Its labels, if they came with it."""
-    features: tuple[str, ...] | None = None
-    """The names of its columns."""
-
-
-def _taken_apart(found: Any) -> Item:
-    """A recording in any of its forms, and the labels that came with it."""
+def _taken_apart(found: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
+    """A recording in any of its forms, the labels that came with it, and names of its columns."""
     if is_recording(found):
-        return Item(found, found.y, tuple(found.features))
+        return found, found.y, tuple(found.features)
     if isinstance(found, tuple) and len(found) == 2:
         X, y = found
-        return Item(_array(X), y, _columns(X))
+        return _array(X), y, _columns(X)
     columns = _columns(found)
     if columns is not None or not callable(getattr(found, "keys", None)) or "X" not in found:
-        return Item(_array(found), None, columns)
+        return _array(found), None, columns
     arrays = {name: found[name] for name in found.keys()}  # noqa: SIM118 (groups)
     y, names = arrays.get("y", arrays.get("bkps")), arrays.get("features")
     if names is not None:  # which HDF5 holds as bytes
         texts = np.asarray(names).tolist()
         columns = tuple(x.decode() if isinstance(x, bytes) else str(x) for x in texts)
-    return Item(_array(arrays["X"]), None if y is None else np.asarray(y), columns)
+    return _array(arrays["X"]), None if y is None else np.asarray(y), columns
 
 
 def _array(X: Any) -> Any:
