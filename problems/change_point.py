@@ -102,7 +102,11 @@ class SegmentComparison(Comparison):
 
         names = self.problem.traits.candidates
         found = candidates_of_recordings(samples, labels, features, names)
-        return candidates_for_new_states(found) if parts else found
+        found = candidates_for_new_states(found) if parts else found
+        if getattr(self.problem, "missing", "error") != "mask":
+            return found
+        stages = [candidate.settings.get("features") for candidate in found]
+        return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]
 
 
 def segmentation(y: Any, n_samples: int) -> EquivalenceMatrix:
@@ -232,10 +236,6 @@ class ChangePoint(SegmentProblem):
     def learning(self) -> Learning:
         return ChangeLearning(self)
 
-    @property
-    def comparison(self) -> Comparison:
-        return MaskedComparison(self) if self.missing == "mask" else super().comparison
-
 
 class ChangeLearning(Learning):
     """Learning of recordings with changes."""
@@ -256,21 +256,6 @@ class ChangeLearning(Learning):
                 "measurements, give the states or the change points instead",
                 DataWarning,
             )
-
-
-class MaskedComparison(SegmentComparison):
-    """Comparisons of recordings in which values are missing."""
-
-    def candidates(
-        self,
-        samples: Sequence[Sample],
-        labels: Sequence[Any],
-        features: Any = None,
-        parts: bool = False,
-    ) -> Sequence[Candidate]:
-        found = super().candidates(samples, labels, features, parts)
-        stages = [candidate.settings.get("features") for candidate in found]
-        return [c for c, s in zip(found, stages, strict=True) if s is None or s.takes_gaps]
 
 
 @cache
