@@ -98,9 +98,10 @@ def label_values(y: Any) -> NDArray[Any]:
 def check_vector(values: NDArray[Any], name: str = "labels") -> None:
     """Refuse labels that are no vector, or an empty one, and say how some of them become one."""
     if values.ndim != 1 or not values.size:
+        way_out = "; of one column give y.ravel(), of one for each state y.argmax(axis=1)"
         raise DataError(
-            f"{name} must be a non-empty vector, got shape {values.shape}: of a single column give "
-            "y.ravel(), of a column for each state y.argmax(axis=1)"
+            f"{name} must be a non-empty vector, got shape {values.shape}"
+            f"{way_out if values.ndim > 1 else ''}"
         )
 
 
@@ -365,12 +366,13 @@ def check_weights(sample_weight: Any, n: int, words: Words = RECORDINGS) -> Floa
             f"{words.wholes(n)} but sample_weight of shape {weights.shape}: give one for each"
         )
     wrong = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
-    if wrong.size or not weights.any():
-        i = wrong[0] if wrong.size else 0
+    if wrong.size:
         raise DataError(
-            f"sample_weight of {words.whole} {i} is {weights[i]}: give finite numbers, 0 for those "
-            "to leave out, but not for all"
+            f"sample_weight of {words.whole} {wrong[0]} is {weights[wrong[0]]}: give a finite "
+            "number, 0 to leave it out"
         )
+    if not weights.any():
+        raise DataError(f"every sample_weight is 0: no {words.whole} is left to learn from")
     return np.asarray(weights / weights.max())
 
 
@@ -534,8 +536,8 @@ def _no_measurement(
     found = f"has {array[row, column]} in {cell(row, column, names)}"
     if not np.isnan(array[row, column]):
         return (
-            f"{found}: give a number there, or NaN where nothing was measured; beyond {LARGEST:g} "
-            "squares overflow"
+            f"{found}: give a number there, or NaN where nothing was measured, and scale data that "
+            f"reach {LARGEST:g}, beyond which squares overflow"
         )
     n, n_blocks = int(np.isnan(array).sum()), counted(len(blocks(array)), "block")
     way_out = "" if missing != "error" else ", or give missing='mask' (or 'interpolate')"
