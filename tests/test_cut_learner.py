@@ -156,7 +156,7 @@ def test_graphs_that_teach_nothing(rng):
         MetricLearner(NormalizedCut()).fit(graphs, [np.arange(40)] * 3)
     blank = FeatureGraph(np.ones((40, 2)))
     with (
-        pytest.warns(DataWarning, match="same features"),
+        pytest.warns(DataWarning, match="all nodes look the same"),
         pytest.raises(DataError, match="every feature is constant"),
     ):
         MetricLearner(NormalizedCut()).fit([blank], [labels[0]])
