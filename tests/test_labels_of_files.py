@@ -9,7 +9,6 @@ import pytest
 from pyarrow import parquet
 
 from structsvm import DataError, MetricLearner
-from structsvm.baselines import BoundaryClassifier, EqualSegments, FrameClassifier, RowClassifier
 from structsvm.errors import DataWarning
 from structsvm.features import StateScores, windows
 from structsvm.features.scores import read_boundaries
@@ -175,20 +174,6 @@ class TestIndex:
         known = y.where(np.arange(60) < 50, -1)
         found = learner.predict([X], known=[known.iloc[shuffled]])[0]
         assert np.flatnonzero(np.diff(found))[:2].tolist() == [19, 39]
-
-    @pytest.mark.parametrize(
-        "kind", [FrameClassifier, BoundaryClassifier, EqualSegments, RowClassifier, StateScores]
-    )
-    def test_as_those_who_learn_from_them_beside_a_metric_do(self, kind):
-        X = self.frame(self.DAYS)
-        y = pd.Series(np.array(["a", "b", "c"])[self.Y], index=self.DAYS)
-        shuffled = y.sample(frac=1.0, random_state=0)
-        one, other = kind().fit([X] * 4, [y] * 4), kind().fit([X] * 4, [shuffled] * 4)
-        method = "predict_proba" if kind is StateScores else "predict"
-        found = (getattr(each, method)([X.to_numpy()])[0] for each in (one, other))
-        np.testing.assert_array_equal(*found)
-        with pytest.raises(DataError, match="the index of the labels of frame 3 is not that of"):
-            kind().fit([X] * 4, [y] * 3 + [y.shift(1, freq="h")])
 
     @pytest.mark.parametrize(
         ("rows", "labels"),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
 
 from structsvm import Clustering, MetricLearner, evaluate
 from structsvm.datasets import relevant_changes
@@ -65,15 +64,6 @@ def test_a_learner(learner):
     assert "sk-top-container" in html
     assert "<th>weight</th>" in html
     assert repr(learner) == repr(clone(learner))
-
-
-def test_before_learning_there_are_parameters():
-    learner = MetricLearner(metric="diagonal")
-    assert str(learner) == repr(learner) == "MetricLearner(metric='diagonal')"
-    assert "<th>weight</th>" not in learner._repr_mimebundle_()["text/html"]
-    for ask in (learner.summary, learner.to_frame):
-        with pytest.raises(NotFittedError):
-            ask()
 
 
 def test_names_are_only_shown():

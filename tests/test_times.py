@@ -1,7 +1,6 @@
 """The time of samples is kept, in every picture, and samples stay the unit."""
 
-import locale
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -64,21 +63,6 @@ def test_words_are_no_times(tmp_path):
         recording = read(tmp_path, [f"step {t}" for t in range(200)])
     assert recording.time is None
     assert recording.features == ("row",)
-
-
-def test_months_have_english_names_whatever_the_language_of_the_program(tmp_path):
-    """And more than one abbreviation, as June and Sept."""
-    usual = locale.setlocale(locale.LC_TIME)
-    days = pd.date_range("2024-04-02", periods=200)
-    times = days.strftime("%b %d, %Y").str.replace("Jun", "June").str.replace("Sep", "Sept")
-    try:
-        with suppress(locale.Error):  # where it is installed
-            locale.setlocale(locale.LC_TIME, "de_DE.UTF-8")
-        time = read(tmp_path, times).time
-    finally:
-        locale.setlocale(locale.LC_TIME, usual)
-    np.testing.assert_array_equal(time.values, days.to_numpy())
-    assert time.text(60) == "June 01, 2024"
 
 
 def test_irregular_sampling_is_stated(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -48,8 +47,6 @@ PREDICTIONS = ("_segments", "_clusters")
 UNSEEN = (".", "~$")
 """Beginnings of the names of hidden files, and of open workbooks."""
 INDEX = "index.csv"  # a table of contents rather than a recording, when other files lie beside it
-
-logger = logging.getLogger("structsvm")
 
 
 # ---- recordings in ``.npz`` files: arrays that need no pickle
@@ -235,12 +232,7 @@ def read_recordings(paths: Paths, **options: Any) -> list[Recording]:
     [('anna', (3, 1)), ('ben', (3, 1))]
     """
     found, given = find_recordings(paths), FileOptions(**options)
-    for path in found.skipped:
-        logger.info("skipped %s", path)
-    recordings = read_files(found, given)
-    for words in formats_in_words(recordings):
-        logger.info("%s", words)
-    return cleaned(recordings, given)
+    return cleaned(read_files(found, given), given)
 
 
 def read_files(

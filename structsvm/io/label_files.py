@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path, PurePosixPath
@@ -270,23 +270,22 @@ def _of_label_studio(file: LabelFile) -> Iterator[Row]:
             )
         yield Row(None, None, "", name)
         seen: set[str] = set()
-        finished = [a for a in task.get("annotations", ()) if not a.get("was_cancelled")]
-        for number, one in enumerate(finished, 1):
+        for number, one in enumerate(task.get("annotations", ()), 1):
             by = one.get("completed_by")
             if isinstance(by, Mapping):
                 by = by.get("email") or by.get("id")
             who = f"annotation {number}" if by is None else str(by)
             who = who if who not in seen else f"{who}, annotation {number}"
-            seen.add(who)
-            yield from _of_result(file.path, one["result"], name, who, is_guess=False)
+            if not one.get("was_cancelled"):
+                seen.add(who)
+                yield from _of_result(file.path, one["result"], name, who)
         for one in task.get("predictions") or ():
             who = str(one.get("model_version") or "model")
-            yield from _of_result(file.path, one["result"], name, who, is_guess=True)
+            for row in _of_result(file.path, one["result"], name, who):
+                yield replace(row, is_guess=True)
 
 
-def _of_result(
-    path: Path, result: Sequence[Any], name: str, who: str, *, is_guess: bool
-) -> Iterator[Row]:
+def _of_result(path: Path, result: Sequence[Any], name: str, who: str) -> Iterator[Row]:
     """Return the stretches of an annotation, without choices and the like."""
     for one in result:
         kind, value = one.get("type"), one["value"]
@@ -297,7 +296,7 @@ def _of_result(
                     f"{listed(list(map(str, value[kind])))}: a sample has one label"
                 )
             whose = {"tier": str(one.get("from_name", "")), "annotator": who}
-            yield Row(value["start"], value["end"], str(value[kind][0]), name, whose, is_guess)
+            yield Row(value["start"], value["end"], str(value[kind][0]), name, whose)
 
 
 def _task_names(tasks: Sequence[Any]) -> list[str]:
