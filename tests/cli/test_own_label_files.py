@@ -140,7 +140,7 @@ def test_samples_in_no_stretch_have_the_label_that_is_typed(run, refused, tmp_pa
     code, _, err = run(LINE, *data, "--set", "files.outside=rest")
     assert code == 0, err
     assert "unlabelled" not in err
-    assert f"and {len(table)} segments in all" in err
+    assert f"segments ({len(table)} in all)" in err
     code, _, err = run("evaluate labelled.structsvm", *data)  # which remembers it
     assert code == 0, err
 
