@@ -72,17 +72,9 @@ def _described(plugin: Plugin) -> Any:
 
 def run_new(args: argparse.Namespace, terminal: Terminal) -> int:
     """Write the files of a new problem, and say what to do next."""
-    if args.name in problem_names():
-        raise SettingsError(f"a problem {args.name!r} is installed: choose another name")
-    folder = args.output or Path(f"structsvm-{args.name}")
-    written = new_problem(args.name, folder)
-    terminal.report({"files": [str(path) for path in written]}, *map(str, written))
-    terminal.note(f"install and test it:\n  pip install -e '{folder}[test]' && pytest {folder}")
-    return 0
-
-
-def new_problem(name: str, folder: Path) -> list[Path]:
-    """Write a distribution with one problem into a new folder."""
+    name, folder = args.name, args.output or Path(f"structsvm-{args.name}")
+    if name in problem_names():
+        raise SettingsError(f"a problem {name!r} is installed: choose another name")
     if not NAME.fullmatch(name):
         raise SettingsError(f"a name is lower-case words joined by dashes, got {name!r}")
     reason = unwritable(folder)
@@ -101,5 +93,7 @@ def new_problem(name: str, folder: Path) -> list[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         text = files("structsvm.cli").joinpath("template", template).read_text(encoding="utf-8")
         write_atomically(target, Template(text).substitute(words).encode())
-        written.append(target)
-    return written
+        written.append(str(target))
+    terminal.report({"files": written}, *written)
+    terminal.note(f"install and test it:\n  pip install -e '{folder}[test]' && pytest {folder}")
+    return 0

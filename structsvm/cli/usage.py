@@ -437,13 +437,13 @@ Without files it looks at the model alone; labelled files may be those it was le
     Command(
         "problems",
         "list the kinds of problem that are installed",
-        "  structsvm problems\n  structsvm problems --json",
+        "  structsvm problems --json",
         module="plugins",
     ),
     Command(
         "oracles",
         "list the separation oracles that are installed",
-        "  structsvm oracles\n  structsvm oracles --json",
+        "  structsvm oracles --json",
         module="plugins",
     ),
     Command(

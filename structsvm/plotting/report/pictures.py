@@ -171,8 +171,12 @@ def _knots(time: TimeAxis | None) -> dict[str, Any] | None:
     values = time.values.astype("datetime64[us]").astype(np.int64) / 1e3 if is_date else time.values
     step = abs(float(values[-1]) - float(values[0])) / max(T - 1, 1)
     line = np.linspace(float(values[0]), float(values[-1]), T)
-    is_even = np.abs(values - line).max() <= 1e-3 * step
-    at = np.unique(np.linspace(0, T - 1, 2 if is_even else min(T, KNOTS)).astype(int))
+    at = np.unique([0, T - 1])
+    if np.abs(values - line).max() > 1e-3 * step:
+        steps = np.diff(values)
+        odd = np.argsort(-np.abs(steps - np.median(steps)), kind="stable")[: KNOTS // 3]
+        even = np.linspace(0, T - 1, min(T, KNOTS)).astype(int)
+        at = np.unique(np.concatenate([even, odd, odd + 1]))  # the sides of gaps are exact
     known = [float(values[t]) for t in at]
     return {"name": time.title, "date": is_date, "at": at.tolist(), "values": known}
 
