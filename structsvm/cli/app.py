@@ -119,6 +119,5 @@ class _Notes(logging.Handler):
         self._terminal = terminal
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show one."""
         show = self._terminal.warn if record.levelno >= logging.WARNING else self._terminal.note
         show(record.getMessage())

@@ -116,9 +116,3 @@ def test_every_command_is_on_the_page_and_has_an_example():
         assert re.search(rf"^## .*`{name}`", page, re.MULTILINE), f"no heading names {name}"
         assert any(line.startswith(f"structsvm {name}") for line in lines)
         assert "structsvm " in (command.epilog or ""), f"the help of {name} has no example"
-
-
-def test_every_option_says_what_it_does():
-    for name, command in commands().items():
-        for action in command._actions:
-            assert action.help, f"{name} {action.option_strings or action.dest} has no help"

@@ -44,27 +44,6 @@ class TestLists:
         assert "warning: problem 'theirs' (their:Thing) cannot be loaded: ImportError: no m" in err
 
 
-class TestSettings:
-    @pytest.mark.parametrize(
-        ("setting", "message"),
-        [
-            ("spam=1", "problem: ChangePoint has no setting 'spam', it has segment_count, penalty"),
-            ("kappa=much", "kappa must be from 1e-12 to 1, got 'much'"),
-            ("kappa=2", "kappa must be from 1e-12 to 1, got 2"),
-            ("penalty=free", "penalty must be one of ('learned', 'fixed'), got 'free'"),
-        ],
-    )
-    def test_what_cannot_be_is_refused(self, refused, tmp_path, setting, message):
-        said = refused(f"fit change-point train --set problem.{setting} -o", tmp_path / "m")
-        assert message in said
-
-    @pytest.mark.parametrize("setting", ["kappa", "=1"])
-    def test_what_is_no_setting_is_wrong_usage(self, run, tmp_path, setting):
-        code, _, err = run(f"fit change-point train --set {setting} -o", tmp_path / "m")
-        assert code == 2
-        assert f"expected NAME=VALUE, got '{setting}'" in err
-
-
 class TestNew:
     def test_the_files_are_listed(self, run, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)

@@ -22,7 +22,6 @@ from structsvm.datasets import relevant_changes
 from structsvm.io import arrays_and_labels, read_images, write_recording
 from structsvm.io.files import find_recordings
 from structsvm.learner.files import load, save
-from structsvm.oracles import SequentialOracle
 
 
 class TestPredict:
@@ -41,15 +40,6 @@ class TestPredict:
         assert [r["name"] for r in found] == [r.name for r in TEST]
         assert all(r["n_clusters"] == len(r["breakpoints"]) == 3 for r in found)
         assert all(r["breakpoints"][-1] == 200 for r in found)
-
-    def test_a_file_for_each(self, run, tmp_path):
-        run("predict m.structsvm test -o", tmp_path / "out")
-        files = sorted((tmp_path / "out").iterdir())
-        assert [f.name for f in files] == [f"{r.name}_segments.csv" for r in TEST]
-        with files[0].open(encoding="utf-8", newline="") as file:
-            segments = [int(row["segment"]) for row in csv.DictReader(file)]
-        expected = load("m.structsvm").predict([TEST[0].X])[0]
-        np.testing.assert_array_equal(segments, expected)
 
     def test_labels_are_not_needed_and_columns_go_by_name(self, run, tmp_path):
         features = TEST[0].features[::-1]
@@ -181,20 +171,6 @@ class TestShowAndPlot:
             "a recording has no gap to show: --show one of components, features"
         )
 
-    def test_plot_without_matplotlib(self, refused, tmp_path, monkeypatch):
-        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-        said = refused("plot m.structsvm -o", tmp_path / "f.png")
-        assert said == "plotting needs matplotlib: pip install 'structsvm-partitioning[plot]'"
-
-
-def test_a_page_on_other_recordings(run, folder):
-    code, out, err = run("report m.structsvm test -o report.html")
-    assert (code, out) == (0, "")
-    assert "the page is in report.html" in err
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "<h1>What m is worth</h1>" in page
-    assert "synthetic_03" in page
-
 
 def test_what_cannot_be(refused):
     assert "must end with one of .html" in refused("report m.structsvm test -o report.pdf")
@@ -252,17 +228,6 @@ def test_margins_are_a_column_and_are_those_of_python(run, tmp_path):
     ]
     _, out, _ = run("predict m.structsvm test --margins --quiet")
     assert "(margins " in out
-
-
-def test_margins_take_one_decision_for_each_recording_and_each_change(run, monkeypatch):
-    asked, ask = [], SequentialOracle.ask
-    monkeypatch.setattr(
-        SequentialOracle, "ask", lambda self, *given: asked.append(1) or ask(self, *given)
-    )
-    monkeypatch.setattr(SequentialOracle, "ask_all", lambda self, given: pytest.fail("asked twice"))
-    _, out, _ = run("predict m.structsvm test --margins --json --quiet")
-    found = json.loads(out)["recordings"]
-    assert len(asked) == sum(len(each["breakpoints"]) for each in found)
 
 
 def test_links_are_kept(run, tmp_path):

@@ -76,13 +76,6 @@ def test_predict_prints_sizes_and_writes_labels(run, tables):
     assert rows[0]["class"] == "species 0"
 
 
-def test_plot_draws_the_table(run, tables):
-    run("plot m.structsvm test.csv --set files.label_column=class --n-clusters true -o table.png")
-    run("plot m.structsvm -o weights.png")
-    assert (tables / "table.png").stat().st_size > 10_000
-    assert (tables / "weights.png").stat().st_size > 5_000
-
-
 def test_the_number_of_clusters_that_nobody_gave_is_said(tables, capsys):
     """It was that of the learned price, without a word."""
     line = [

@@ -130,15 +130,6 @@ def test_help_and_wrong_usage_need_no_library(line):
     assert done.returncode == 0, done.stderr
 
 
-def test_commands_have_few_options():
-    (commands,) = (a for a in build_parser()._actions if a.dest == "command")
-    most = {"fit": 24, "predict": 15, "compare": 16, "try": 15}
-    for name, parser in commands.choices.items():
-        found = [action for action in parser._actions if action.option_strings[1:] != ["--help"]]
-        n = sum(bool(action.option_strings) for action in found)
-        assert n <= most.get(name, 12), name
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
