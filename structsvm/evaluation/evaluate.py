@@ -288,13 +288,14 @@ def score_titles(evaluation: Evaluation) -> dict[str, str]:
 
 def perfect_in_words(titles: Mapping[str, str]) -> str:
     """A sentence on the perfect values of these scores; "" if none is known."""
-    known = [score for name, score in SCORES.items() if name in titles]
-    said = {
-        value: ", ".join(score.title for score in known if score.perfect == value)
-        for value in (0, 1)
-    }
-    listed = "; ".join(f"{value} for {names}" for value, names in said.items() if names)
-    return f"Perfect: {listed}." if listed else ""
+    said = []
+    for value in (0, 1):
+        names = [s.title for name, s in SCORES.items() if name in titles and s.perfect == value]
+        if names:
+            *others, last = names
+            listed = f"{', '.join(others)} and {last}" if others else last
+            said.append(f"{value} for {listed}")
+    return f"Perfect: {'; '.join(said)}." if said else ""
 
 
 def meanings_in_words(titles: Mapping[str, str], words: Words) -> str:
