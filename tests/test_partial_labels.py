@@ -111,12 +111,15 @@ def test_names_the_two_that_clash(labels: PartialLabels, named: tuple[str, str])
     [
         (
             PartialLabels(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)]),
-            ("cannot-link (0, 2)", "must-link (0, 1)", "must-link (1, 2)"),
+            ("cannot-link (0, 2)", "rows 0, 1, 2 are together"),
         ),
-        (PartialLabels([0, 1, -1, -1], must_link=[(0, 1)]), ("rows 0 and 1", "must-link (0, 1)")),
+        (
+            PartialLabels([0, 1, -1, -1], must_link=[(0, 1)]),
+            ("rows 0 and 1", "rows 0, 1 are together"),
+        ),
         (
             PartialLabels(chunks=[5, -1, 5, 2], cannot_link=[(2, 0)]),
-            ("cannot-link (2, 0)", "rows 0 and 2, which are in one chunk"),
+            ("cannot-link (2, 0)", "rows 0, 2 are together"),
         ),
         (PartialLabels(["a", "b", "c", None], n_clusters=2), ("n_clusters=2", "3 clusters")),
     ],

@@ -106,8 +106,6 @@ def as_frame(X: Any) -> Any:
         return X.to_pandas()
     if hasattr(X, "to_frame") and getattr(X, "ndim", 1) == 1 and _holds_numbers(X):
         return X.to_frame()
-    if hasattr(X, "data_vars") and all(len(one.dims) == 1 for one in X.data_vars.values()):
-        return X.to_dataframe()
     return X
 
 

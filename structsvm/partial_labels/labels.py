@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
 
 from structsvm.data.samples import (
     UNKNOWN,
@@ -29,7 +29,7 @@ from structsvm.support.plain import counted
 Pairs = tuple[tuple[int, int], ...]
 
 Link = tuple[int, int, str]
-"""Two rows that have to be in one cluster, or in two, and what says so."""
+"""Two rows that have to be in two clusters, and the label that says so."""
 
 Count = tuple[int, int, int, int, str]
 """``(start, end, low, high, name)``: ``low <= c(end) - c(start) <= high``, where ``c(t)``
@@ -160,17 +160,15 @@ class PartialLabels:
         outside = [row for pair in links for row in pair if not 0 <= row < T]
         if outside:
             raise DataError(f"row {outside[0]} of a link is not one of {T} rows")
-        together = [(i, j, f"must-link ({i}, {j})") for i, j in self.must_link]
+        together = list(self.must_link)
         apart = [(i, j, f"cannot-link ({i}, {j})") for i, j in self.cannot_link]
         named = []
         codes: Any
-        for codes, what in ((self.chunks, "are in one chunk"), (self.codes, "have the same label")):
+        for codes in (self.chunks, self.codes):
             for code in [] if codes is None else np.unique(codes[codes != UNKNOWN]):
                 rows = np.flatnonzero(codes == code).tolist()
                 named += rows[:1] if codes is self.codes else []
-                together += [
-                    (i, j, f"rows {i} and {j}, which {what}") for i, j in itertools.pairwise(rows)
-                ]
+                together += itertools.pairwise(rows)
         apart += [
             (i, j, f"rows {i} and {j}, which have different labels")
             for i, j in itertools.combinations(named, 2)
@@ -372,22 +370,19 @@ def _cycle(last: dict[int, tuple[int, int, int, str]]) -> list[tuple[int, int, i
     return []
 
 
-def _groups(n_samples: int, together: Sequence[Link], apart: Sequence[Link]) -> list[list[int]]:
+def _groups(
+    n_samples: int, together: Sequence[tuple[int, int]], apart: Sequence[Link]
+) -> list[list[int]]:
     """The groups of rows that have to be in one cluster, in order."""
-    i, j = np.array([link[:2] for link in together], dtype=np.int64).reshape(-1, 2).T
+    i, j = np.array(together, dtype=np.int64).reshape(-1, 2).T
     linked = sp.csr_array((np.ones(i.size), (i, j)), shape=(n_samples, n_samples))
     n_groups, group = connected_components(linked, directed=False)
     for first, second, name in apart:
         if group[first] == group[second]:
-            # By the fewest links from one to the other.
-            before = breadth_first_order(linked, first, directed=False)[1]
-            said = {frozenset(link[:2]): link[2] for link in reversed(together)}
-            path = [second]
-            while path[-1] != first:
-                path.append(int(before[path[-1]]))
-            names = [said[frozenset(pair)] for pair in itertools.pairwise(reversed(path))]
+            rows = np.flatnonzero(group == group[first]).tolist()
             raise DataError(
-                "labels that contradict each other: " + " and ".join([name, *dict.fromkeys(names)])
+                f"labels that contradict each other: {name}, and those by which rows "
+                f"{', '.join(map(str, rows[:10]))}{' ...' if len(rows) > 10 else ''} are together"
             )
     members: list[list[int]] = [[] for _ in range(n_groups)]
     for row, number in enumerate(group.tolist()):

@@ -115,17 +115,7 @@ class LabelledSample(Contract):
 
 @dataclass(frozen=True, eq=False)
 class SearchedSample(LabelledSample):
-    """The samples ``X`` (T, P) as they are, and an oracle over their partitions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from structsvm.oracles import SequentialOracle
-    >>> from structsvm.partitions import EquivalenceMatrix, SearchedSample
-    >>> X, M = np.array([[0.0], [0.0], [3.0]]), EquivalenceMatrix.from_breakpoints([2, 3])
-    >>> SearchedSample(X, M, SequentialOracle()).gram(M).tolist()
-    [[9.0]]
-    """
+    """The samples ``X`` (T, P) as they are, and an oracle over their partitions."""
 
     data: Data
     """``X``, in memory or not."""
