@@ -10,10 +10,7 @@ from typing import Any
 from structsvm.support.arrays import Floats
 from structsvm.support.plain import counted
 
-__all__ = [
-    *("History", "HistoryEntry", "Quality", "Solution", "Status", "SupportLabelling"),
-    "relative_gap",
-]
+__all__ = ["History", "HistoryEntry", "Solution", "SupportLabelling", "relative_gap"]
 
 
 class Quality(Enum):

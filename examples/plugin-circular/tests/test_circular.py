@@ -7,8 +7,7 @@ from structsvm_circular import Circular, CircularOracle
 from structsvm import MetricLearner, evaluate
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles import all_partitions
-from structsvm.partitions import Constraint, Sample, TraceObjective
-from structsvm.partitions.plugins import oracle_class, problem_class
+from structsvm.partitions import Constraint, Sample, TraceObjective, plugins
 from structsvm.testing import check_oracle, check_problem
 
 
@@ -43,8 +42,8 @@ def test_the_problem_keeps_its_contract():
 
 
 def test_their_names_lead_here():
-    assert problem_class("circular") is Circular
-    assert oracle_class("circular") is CircularOracle
+    assert plugins.problem_class("circular") is Circular
+    assert plugins.oracle_class("circular") is CircularOracle
 
 
 @pytest.mark.parametrize("K", [None, 3])

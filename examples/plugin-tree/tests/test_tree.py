@@ -9,8 +9,7 @@ from structsvm_tree.problem import Edges
 from structsvm import MetricLearner, PartialLabels, evaluate
 from structsvm.errors import DataError, OracleError
 from structsvm.oracles import all_partitions
-from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective
-from structsvm.partitions.plugins import oracle_class, problem_class
+from structsvm.partitions import Constraint, EquivalenceMatrix, TraceObjective, plugins
 from structsvm.testing import check_problem
 
 
@@ -86,8 +85,8 @@ def test_the_problem_keeps_its_contract():
 
 
 def test_their_names_lead_here():
-    assert problem_class("tree") is TreeParts
-    assert oracle_class("tree") is TreeOracle
+    assert plugins.problem_class("tree") is TreeParts
+    assert plugins.oracle_class("tree") is TreeOracle
 
 
 def test_a_tree_with_too_many_connected_parts_is_refused():
