@@ -268,6 +268,15 @@ class TestKinds:
         with pytest.warns(DataWarning, match="1 value interpolated"):
             assert read_recording(path, missing="interpolate").X[1, 0] == 2.0
 
+    def test_further_sheets_are_named(self, tmp_path):
+        frame = pd.DataFrame(ROWS, columns=["a", "b", "label"])
+        with pd.ExcelWriter(tmp_path / "one.xlsx", engine="openpyxl") as writer:
+            for sheet in ("data", "notes"):
+                frame.to_excel(writer, sheet_name=sheet, index=False)
+        with pytest.warns(DataWarning, match="'notes' the first is read; save the others"):
+            (found,) = read_recordings(tmp_path)
+        np.testing.assert_array_equal(found.X, X)
+
     def test_dates_are_no_feature(self, tmp_path):
         days = pd.to_datetime(["2020-01-01", "2020-01-02"])
         frame = pd.DataFrame({"day": days, "a": [1.0, 2.0], "label": [0, 1]})

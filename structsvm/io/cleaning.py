@@ -31,6 +31,7 @@ NOT_BETWEEN = (
 BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 LETTERS = 2
 """Names up to this length are symbols, such as syllables a and A of a song, and no words."""
+ROWS_OF_A_RECORDING = 5  # rows that the recordings of a long table have at least, on average
 FEWEST_ROWS = 10  # in fewer rows a measurement may rise throughout by chance
 IDENTIFIERS = {
     "id", "ids", "uid", "uuid", "subject", "person", "patient", "participant", "user", "animal",
@@ -81,11 +82,12 @@ def _without_gaps(recording: Recording, missing: str, in_order: bool) -> Recordi
         4,
         "; ",
     )
+    if endless:
+        row, _, column = endless[0]
+        raise DataError(f"{name}: {X[row, column]} in {places}; leave it blank, or its row out")
     n = int(np.isnan(X).sum())
     gaps = f"{'a missing value' if n == 1 else 'missing values'} in {places}"
-    if endless:
-        gaps = f"{X[endless[0][0], endless[0][2]]} in {places}"
-    if missing == "error" or endless:
+    if missing == "error":
         raise DataError(f"{name}: {gaps}; {BETWEEN if in_order else NOT_BETWEEN}")
     if missing == "mask":
         warn(f"{name}: {counted(n, 'value')} masked: {gaps}", DataWarning)
@@ -166,10 +168,26 @@ def without_odd_columns(
         return list(recordings)
     recordings = list(without_counting(recordings, None))
     arrays = [recording.X for recording in recordings if len(recording.X) >= FEWEST_ROWS]
+    names = recordings[0].features if arrays else ()
+    if _are_values(names):
+        warn(
+            f"{recordings[0].where}: its columns are called {listed(names, 3)}, which looks like a "
+            "row of values: if it has no header, write one, or a sample is lost",
+            DataWarning,
+        )
+    again = _long_table(arrays[0], names) if len(arrays) == 1 else ()
+    if again:
+        number, time = again
+        warn(
+            f"column {time!r} begins again wherever column {number!r} changes, and both are "
+            f"features now: if every {number!r} is a recording of its own, give "
+            f"recording_column={number!r} and time_column={time!r}",
+            DataWarning,
+        )
     doubtful = [
         name
-        for j, name in enumerate(recordings[0].features if arrays else ())
-        if all(_is_doubtful(name, X[:, j]) for X in arrays)
+        for j, name in enumerate(names)
+        if name not in again and all(_is_doubtful(name, X[:, j]) for X in arrays)
     ]
     if doubtful:
         first = doubtful[0]
@@ -193,3 +211,27 @@ def _is_doubtful(name: str, column: Floats) -> bool:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     words = re.findall(r"[a-z]+", spaced.lower())
     return not IDENTIFIERS.isdisjoint(words) or name.removesuffix(AGAIN) in PREDICTED
+
+
+def _long_table(X: Floats, features: Sequence[str]) -> tuple[str, ...]:
+    """Return a column that numbers stretches of rows, and one that begins again in each."""
+    for j, number in enumerate(features):
+        starts = np.flatnonzero(np.diff(X[:, j])) + 1
+        few = 0 < ROWS_OF_A_RECORDING * starts.size <= len(X) - ROWS_OF_A_RECORDING
+        once = np.unique(X[:, j]).size == starts.size + 1
+        if few and once and (X[:, j] == np.round(X[:, j])).all():
+            for k, time in enumerate(features):
+                if np.array_equal(np.flatnonzero(np.diff(X[:, k]) <= 0) + 1, starts):
+                    return number, time
+    return ()
+
+
+def _are_values(names: Sequence[str]) -> bool:
+    """Return whether names are numbers, and none that count."""
+    try:
+        values = np.array([name.replace(",", ".") for name in names], dtype=np.float64)
+    except ValueError:
+        return False
+    if values.size < 2:
+        return bool((values != np.round(values)).any())
+    return bool((np.diff(values) <= 0).any())

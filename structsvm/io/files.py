@@ -463,9 +463,10 @@ def _search(folder: Path, apart: Set[Path]) -> tuple[list[Path], list[Path]]:
     if len(chosen) > 1:
         chosen = [path for path in chosen if path.name.lower() != INDEX]
     if not chosen:
+        there = some_of([path.name for path in inside])
         raise DataError(
-            f"{folder}: no {', '.join(TABLES)} files in this folder, only "
-            f"{some_of([path.name for path in inside]) or 'nothing'}; subfolders are not searched"
+            f"{folder}: no {', '.join(TABLES)} files in this folder, "
+            f"{f'only {there}; subfolders are not searched' if there else 'it is empty'}"
         )
     first: dict[str, Path] = {}
     twice = [path for path in chosen if first.setdefault(stem_of(path), path) is not path]

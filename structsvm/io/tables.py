@@ -73,9 +73,16 @@ def _of_excel(path: Path, as_text: bool, options: FileOptions) -> tuple[Any, Ori
         expanded = sum(info.file_size for info in archive.infolist())
     limits.check_bytes(expanded, path.stat().st_size, options.max_bytes)
     with pandas.ExcelFile(path, engine="openpyxl") as book:
+        sheets = list(map(str, book.sheet_names))
         reading: dict[str, Any] = {"dtype": str} if as_text else {"na_values": [""]}
         reading |= {"header": None, "keep_default_na": False}
         cells = pandas.read_excel(book, **reading)
+    if len(sheets) > 1 and not as_text:
+        warn(
+            f"{path}: of its sheets {listed(sheets)} the first is read; save the others as files "
+            "of their own if they are recordings too",
+            DataWarning,
+        )
     lines = np.arange(1, len(cells) + 1)
     left = ~np.isin(lines, options.skip_lines)
     there = left & ~(cells.isna() | (cells == "")).all(axis=1).to_numpy()
