@@ -29,7 +29,16 @@ class SegmentProblem(PartitionProblem):
     """Base of segmentation problems: a subclass declares the allowed segments.
 
     Labels as vectors or breakpoints, decoding with the number of segments known or not, forced and
-    forbidden boundaries, and the exact program, compiled, come from here; see the guide to plugins.
+    forbidden boundaries, and the exact program, compiled, come from here.
+
+    Examples
+    --------
+    >>> from structsvm.problems import SegmentProblem
+    >>> class EvenLengths(SegmentProblem):
+    ...     def allows(self, start, end, n_samples):
+    ...         return (end - start) % 2 == 0
+    >>> EvenLengths().traits.contiguous
+    True
     """
 
     @abstractmethod

@@ -79,6 +79,12 @@ class LabelledSample(Contract):
 
     Made once per fit. Its labellings are projectors of one type, known by ``n_clusters`` and
     ``inner``; only the sample knows what more there is to them.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import LabelledSample, SearchedSample
+    >>> issubclass(SearchedSample, LabelledSample)
+    True
     """
 
     losses: ClassVar[tuple[Loss, ...]] = (partition_loss,)
@@ -115,7 +121,17 @@ class LabelledSample(Contract):
 
 @dataclass(frozen=True, eq=False)
 class SearchedSample(LabelledSample):
-    """The samples ``X`` (T, P) as they are, and an oracle over their partitions."""
+    """The samples ``X`` (T, P) as they are, and an oracle over their partitions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import EquivalenceMatrix, SearchedSample
+    >>> X, M = np.array([[0.0], [0.0], [3.0]]), EquivalenceMatrix.from_breakpoints([2, 3])
+    >>> SearchedSample(X, M, SequentialOracle()).gram(M).tolist()
+    [[9.0]]
+    """
 
     data: Data
     """``X``, in memory or not."""
@@ -178,9 +194,9 @@ class Traits:
 
     Examples
     --------
-    >>> from structsvm.problems import ChangePoint
-    >>> ChangePoint().traits.contiguous, ChangePoint().traits.given_k
-    (True, False)
+    >>> from structsvm.partitions import Traits
+    >>> Traits(contiguous=True, given_k=True).learns_price
+    True
     """
 
     words: Words = RECORDINGS

@@ -94,6 +94,13 @@ class MetricObjective(Objective, Problem):
 
     Training samples ``x`` are :class:`LabelledSample`. The weight is ``B``, or ``(B, beta)`` where
     the number of clusters is not known and the price is learned.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import MetricObjective
+    >>> from structsvm.problems import ChangePoint
+    >>> MetricObjective(ChangePoint(), "diagonal", 3).weight_names
+    ('B', 'beta')
     """
 
     needs: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -340,7 +347,15 @@ class LearningUnits:
 
 @dataclass(frozen=True)
 class Learning(Contract):
-    """Learning of a problem; subclasses replace what is different."""
+    """Learning of a problem; subclasses replace what is different.
+
+    Examples
+    --------
+    >>> from structsvm.partitions import Learning
+    >>> from structsvm.problems import ChangePoint
+    >>> Learning(ChangePoint()).objective("diagonal", 3).weight_space().dim
+    4
+    """
 
     problem: Family
 

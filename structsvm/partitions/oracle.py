@@ -364,7 +364,17 @@ UNCONSTRAINED = Constraint()
 
 @dataclass(frozen=True)
 class Argmax:
-    """The answer of an oracle to ``max_M Tr(A M)``."""
+    """The answer of an oracle to ``max_M Tr(A M)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles import SequentialOracle
+    >>> from structsvm.partitions import Argmax, TraceObjective
+    >>> answer = SequentialOracle().ask(TraceObjective(np.array([[0.0], [2.0]]), shift=-1.0))
+    >>> isinstance(answer, Argmax), answer.value, answer.quality.name
+    (True, 2.0, 'EXACT')
+    """
 
     y: EquivalenceMatrix
     """The maximiser found."""

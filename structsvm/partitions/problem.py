@@ -155,7 +155,17 @@ def _is_number(found: Any, *_: Any) -> str:
 
 @dataclass(frozen=True)
 class Comparison(Contract):
-    """Comparison of metrics of a problem; subclasses replace what is different."""
+    """Comparison of metrics of a problem; subclasses replace what is different.
+
+    Examples
+    --------
+    >>> from structsvm import EquivalenceMatrix
+    >>> from structsvm.partitions import Comparison
+    >>> from structsvm.problems import ChangePoint
+    >>> truth, found = map(EquivalenceMatrix.from_breakpoints, ([2, 4], [4]))
+    >>> Comparison(ChangePoint()).agreement(truth, found)
+    -1.0
+    """
 
     problem: Family
 
