@@ -5,7 +5,6 @@ import pytest
 from cut_cases import planted
 from recording_cases import NAMES, recordings, recordings_of_states
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
 from structsvm import (
     ChangePoint,
@@ -20,7 +19,7 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.data import samples as doors
 from structsvm.data.samples import Standardizer
 from structsvm.features import Lags, StateScores, Union
-from structsvm.features.frames import learning_once
+from structsvm.features.frames import FrameRecipe, learning_once
 from structsvm.learner.steps import prepare, read_training
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Baseline, Candidate, Constraint, TraceObjective
@@ -75,9 +74,12 @@ def test_each_array_is_checked_and_standardised_once(problem, scaled, monkeypatc
     checked.clear()
     scaled.clear()
     others = [X + 1e-3 for X in Xs]
+    samples = prepare(learner, others)
+    assert learner.predict(samples)[0].shape == (60,)
+    assert (len(checked), len(scaled)) == (len(Xs), len(Xs))
     found = evaluated(learner, others, ys)
     assert found.scores.keys() - BLIND == {"learned", "untrained", "pca", "rca"}
-    assert (len(checked), len(scaled)) == (len(Xs), len(Xs))
+    assert (len(checked), len(scaled)) == (2 * len(Xs), 2 * len(Xs))
 
 
 def test_graphs_are_made_once(monkeypatch):
@@ -89,6 +91,8 @@ def test_graphs_are_made_once(monkeypatch):
     samples = prepare(learner, pairs)
     learner.predict(samples)
     assert len(made) == 8
+    evaluated(learner, pairs, labels)
+    assert len(made) == 12
 
 
 # ---- samples and labels are read once: what fit and its relatives take in place of both
@@ -139,7 +143,7 @@ def lags_and_scores():
 @pytest.fixture
 def fits(monkeypatch):
     """One for each classifier of samples that is learned."""
-    return counted(monkeypatch, LogisticRegression, "fit")
+    return counted(monkeypatch, FrameRecipe, "_fit")
 
 
 def test_scores_and_the_frame_classifier_share_their_classifiers(fits):

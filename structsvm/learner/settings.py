@@ -62,7 +62,7 @@ class Settings:
         standardize = parameters["standardize"]
         if standardize == "auto":
             standardize = None if features is not None and features.scaled else traits.standardize
-        refuse_unlisted("standardize", standardize, STANDARDIZE)
+        refuse_unlisted("standardize", standardize, ("auto", *STANDARDIZE))
         whiten = parameters["whiten"]
         if whiten == "auto":
             whiten = traits.shrinkage if metric == "full" else None
