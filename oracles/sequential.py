@@ -10,8 +10,8 @@ import numpy as np
 from structsvm.data.sample import LARGEST
 from structsvm.errors import OracleError
 from structsvm.oracles._segments.nodes import Boundaries
+from structsvm.oracles._segments.pelt import Found, Recordings, segment_all
 from structsvm.oracles._segments.prices import loss_curve, price_path
-from structsvm.oracles._segments.recordings import Recordings, segment_all
 from structsvm.oracles._segments.search import (
     SegmentSearch,
     all_positive,
@@ -88,9 +88,12 @@ class SequentialOracle(Oracle):
             When the constraint cannot be satisfied, the objective is not finite, or the truth is
             not a segmentation.
         """
+        self._refuse_gaps(objective)
         objective = _without_null_columns(objective)
         if constraint.says_nothing and self._is_one_call(objective):
-            return _in_one_call([objective])[0]
+            (found,) = _in_one_call([objective])
+            if found is not None:
+                return found
         return self._maximize_alone(objective, constraint)
 
     def maximize_all(self, objectives: Sequence[TraceObjective]) -> list[Argmax]:
@@ -101,12 +104,14 @@ class SequentialOracle(Oracle):
         OracleError
             When a truth is not a segmentation.
         """
+        for objective in objectives:
+            self._refuse_gaps(objective)
         prepared = [_without_null_columns(objective) for objective in objectives]
         together: dict[float, list[int]] = {}
         for i, A in enumerate(prepared):
             if self._is_one_call(A):
                 together.setdefault(truth_of(A)[1], []).append(i)
-        answers: dict[int, Argmax] = {}
+        answers: dict[int, Argmax | None] = {}
         for places in together.values():
             answers |= zip(places, _in_one_call([prepared[i] for i in places]), strict=True)
         return [
@@ -164,6 +169,11 @@ class SequentialOracle(Oracle):
         answers: list[EquivalenceMatrix | None] = []
         starts_without_zero = np.asarray(Zs.rows[Zs.first[:-1]].all(axis=1))
         for i, best in enumerate(segment_all(recordings, 0.0, np.full(len(Zs), -price))):
+            if best is None:  # PELT gave up, and is not asked again
+                objective = _without_null_columns(TraceObjective(Zs.array(i), shift=-price))
+                answer = self._maximize_alone(objective, UNCONSTRAINED)
+                answers.append(answer.y if answer.upper_bound <= answer.value else None)
+                continue
             is_full = starts_without_zero[i] or Zs.array(i).any(axis=0).all()
             if is_full and is_negligible(best.scatter, best.labels.size, price):
                 answers.append(EquivalenceMatrix.from_search(best.labels, best.path))
@@ -246,19 +256,20 @@ class SequentialOracle(Oracle):
         return splitting_price(objective, shift) > 0.0 and T * T * (r + OVERHEAD) <= ONE_CALL
 
 
-def _in_one_call(objectives: Sequence[TraceObjective]) -> list[Argmax]:
-    """The answers for objectives with the same weight of the truth."""
+def _in_one_call(objectives: Sequence[TraceObjective]) -> list[Argmax | None]:
+    """The answers for objectives with the same weight of the truth; None where PELT is slow."""
     truths = [truth_of(A)[0] for A in objectives]
     recordings = Recordings.of([_samples(A) for A in objectives], truths)
     shifts = np.array([A.shift for A in objectives], dtype=np.float64)
-    answers = []
     found = segment_all(recordings, truth_of(objectives[0])[1], shifts)
-    for objective, best in zip(objectives, found, strict=True):
-        y = EquivalenceMatrix.from_search(best.labels.copy(), best.path)
-        value = best.score + objective.shift * y.n_clusters + best.constant
-        rounding = rounding_of(objective, value, scatter=best.scatter)
-        answers.append(Argmax(y, value, value + rounding, Quality.EXACT))
-    return answers
+    return [best and _answer(A, best) for A, best in zip(objectives, found, strict=True)]
+
+
+def _answer(objective: TraceObjective, found: Found) -> Argmax:
+    y = EquivalenceMatrix.from_search(found.labels.copy(), found.path)
+    value = found.score + objective.shift * y.n_clusters + found.constant
+    rounding = rounding_of(objective, value, scatter=found.scatter)
+    return Argmax(y, value, value + rounding, Quality.EXACT)
 
 
 def _evident_path(objective: TraceObjective, boundaries: Boundaries, K: int | None) -> Ints | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.oracles._segments.recordings import scatter_of
+from structsvm.oracles._segments.pelt import scatter_of
 from structsvm.oracles._segments.table import (
     NO_TRUTH,
     OVERHEAD,

@@ -33,7 +33,7 @@ from structsvm.oracles._segments.vectors import (
 )
 from structsvm.support.arrays import Floats, Ints
 from structsvm.support.compiled import compiled, inner
-from structsvm.support.interrupts import pieces, uninterrupted
+from structsvm.support.interrupts import pieces
 from structsvm.support.progress import tell
 
 ROUNDING = 2.0**-50
@@ -54,24 +54,13 @@ def tree_scan(
     positions, state = np.ascontiguousarray(table.ends[:, :1]), np.zeros(3, np.int64)
     value = np.full((n_groups, LANES), -np.inf)
     for low, high in pieces(1, n_nodes, n_nodes * (table.sums.shape[1] + OVERHEAD)):
-        _scan_part(table, positions, earliest, latest, kappa, value, F, previous, low, high, state)
+        _scan(table, positions, earliest, latest, kappa, value, F, previous, low, high, state)
         if high < n_nodes and table.ends.shape[1] == 1:  # no truth: a prediction, and a long one
             tell("segments", high / n_nodes)
     return F, previous
 
 
-@inner(fastmath=FAST)
-def free_scan(table: SegmentTable, kappa: float, previous: Ints) -> None:
-    """Fill in the same last starts where every place is a node, and goes with all later ones."""
-    n = previous.size
-    F, earliest, latest = np.full(n, -np.inf), np.zeros(n, np.int64), np.arange(-1, n - 1)
-    F[0] = 0.0
-    positions, state = np.ascontiguousarray(table.ends[:, :1]), np.zeros(3, np.int64)
-    value = np.full((table.first_group[-1], LANES), -np.inf)
-    _scan(table, positions, earliest, latest, kappa, value, F, previous, 1, n, state)
-
-
-@inner(fastmath=FAST, no_cpython_wrapper=False)
+@compiled(fastmath=FAST)
 def _scan(
     table: SegmentTable,
     positions: Floats,
@@ -135,10 +124,6 @@ def _scan(
                 n = _push_children(out, least, level, node, seed, pending, bound, n)
         F[t], previous[t] = best + table.shift, argument
     state[0], state[1], state[2] = argument, ready, gone
-
-
-_scan_part = uninterrupted(_scan)
-"""The same where Python calls it."""
 
 
 @compiled()

@@ -1,0 +1,293 @@
+"""Dynamic program over the starts that are left, sixteen ends at a time; all signs positive.
+
+This is PELT (Killick, Fearnhead and Eckley, 2012) with the splitting bound of ``tree.py``, which
+takes the loss into account: after a knot ``e`` a start ``s`` with
+
+    F(s) + score(s, e) + kappa <= F(e)
+
+is never better than ``e``, and is dropped. For ``n`` starts that are left it takes ``O(n r)``
+operations a knot, where the tree takes ``O(r log T)``. But a start and sixteen ends are one vector
+operation, with no search around it, and where segments are short few starts are left. Where they
+become many it gives up, for the tree.
+
+A recording is one compiled call, or many side by side are, as flat arrays in :class:`Recordings`,
+where nothing is known of the boundaries.
+
+Rounding drops no start: it has to be worse by more than that. So the scores alone decide which of
+several equal segmentations is found: that with the leftmost starts, as in the other programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from structsvm.oracles._segments.table import (
+    NO_TRUTH,
+    OVERHEAD,
+    SegmentTable,
+    end_scores,
+    free_table,
+    sum_of_scores,
+)
+from structsvm.oracles._segments.tree import ROUNDING, trace_back
+from structsvm.oracles._segments.vectors import (
+    BITS,
+    LANES,
+    entry,
+    kernel,
+    larger,
+    read,
+    spread,
+    where_larger,
+)
+from structsvm.support.arrays import Floats, Ints
+from structsvm.support.compiled import compiled, inner
+from structsvm.support.interrupts import pieces
+from structsvm.support.plain import read_only
+from structsvm.support.stack import Stack, offsets
+
+FEW = 128
+"""Starts that may be left in any case."""
+ROWS = 192
+"""Starts at sixteen ends, for each sixteen ends, in the time of which the tree finds these."""
+VALUE, CONSTANT, SCATTER = 0, 1, 2
+
+
+class Recordings(NamedTuple):
+    """Recordings side by side."""
+
+    samples: Floats
+    """All numbers of all recordings."""
+    first: Ints
+    """Where those of each begin, (N + 1,)."""
+    lengths: Ints
+    """T of each, (N,)."""
+    bounds: Ints
+    """The boundaries of all truths, from 0 to T each."""
+    first_bound: Ints
+    """Where those of each begin, (N + 1,); nothing for a recording without a truth."""
+
+    @classmethod
+    def of(cls, Zs: Sequence[Floats], bounds: Sequence[Ints]) -> Recordings:
+        """The recordings (T_i, r_i) and the boundaries of their truths, ``NO_TRUTH`` for none."""
+        alone = len(Zs) == 1  # and not copied
+        return cls(
+            samples=read_only(Zs[0].ravel() if alone else np.concatenate([Z.ravel() for Z in Zs])),
+            first=offsets([Z.size for Z in Zs]),
+            lengths=np.array([Z.shape[0] for Z in Zs], dtype=np.int64),
+            bounds=read_only(bounds[0] if alone else np.concatenate(bounds)),
+            first_bound=offsets([b.size for b in bounds]),
+        )
+
+    @classmethod
+    def of_stack(cls, Zs: Stack) -> Recordings:
+        """Recordings that are side by side already, without truths."""
+        return cls(
+            samples=read_only(np.ravel(Zs.rows)),
+            first=Zs.first * Zs.rows.shape[1],
+            lengths=np.diff(Zs.first),
+            bounds=NO_TRUTH,
+            first_bound=np.zeros_like(Zs.first),
+        )
+
+    def most_work(self) -> float:
+        """The number of operations that the search of one of them may take."""
+        sizes = np.diff(self.first) + OVERHEAD * self.lengths
+        return float((self.lengths * sizes.astype(np.float64)).max())
+
+
+class Found(NamedTuple):
+    """The best segmentation of a recording."""
+
+    path: Ints
+    """Its boundaries, from 0 to T, (K + 1,)."""
+    labels: Ints
+    """The segment of each sample, (T,); a view."""
+    score: float
+    """The sum of the scores of its segments, without shift and constant."""
+    constant: float
+    scatter: float
+    """The sum of the squares of the centred samples."""
+
+
+def segment_all(recordings: Recordings, c: float, shifts: Floats) -> list[Found | None]:
+    """The best segmentation of each recording without null columns; None where PELT is slow.
+
+    ``c > shift``: else every boundary pays; ``shift <= 0`` in the null metric, ``r = 0``.
+    """
+    N, n_samples = recordings.lengths.size, int(recordings.lengths.sum())
+    paths, labels = np.empty(n_samples + N, np.int64), np.empty(n_samples, np.int64)
+    counts, numbers = np.zeros(N, np.int64), np.empty((N, 3))
+    at = offsets(recordings.lengths)
+    for begin, end in pieces(0, N, recordings.most_work()):
+        _segment_all(recordings, at, c, shifts, paths, labels, counts, numbers, begin, end)
+    found: list[Found | None] = []
+    for i, (n, row) in enumerate(zip(counts.tolist(), numbers.tolist(), strict=True)):
+        a, b = int(at[i]), int(at[i + 1])
+        path = paths[a + i : a + i + n + 1].copy()
+        found.append(Found(path, labels[a:b], *row) if n else None)
+    return found
+
+
+@compiled()
+def _segment_all(
+    recordings: Recordings,
+    at: Ints,
+    c: float,
+    shifts: Floats,
+    paths: Ints,
+    labels: Ints,
+    counts: Ints,
+    numbers: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Fill ``paths``, ``labels`` and ``numbers`` in; ``counts`` stay 0 where PELT is slow."""
+    for i in range(begin, end):
+        Z, bounds = _recording(recordings, i)
+        T, r = Z.shape
+        mean, total, previous = np.zeros(r), np.zeros(r), np.zeros(T + 1, np.int64)
+        table = free_table(Z, bounds, c, shifts[i], mean, total)
+        scatter = scatter_of(Z, mean)
+        kappa = (c if bounds.size > 0 else 0.0) - shifts[i]
+        rounding = rounding_at(r, scatter, (abs(shifts[i]) + abs(kappa)) * T)
+        numbers[i, SCATTER] = scatter
+        # In the null metric one segment is best.
+        if r == 0 or pelt_scan(table, kappa, rounding, previous):
+            path, found = paths[at[i] + i : at[i + 1] + i + 1], labels[at[i] : at[i + 1]]
+            counts[i] = _finish(table, previous, mean, total, path, found, numbers[i])
+
+
+@inner()
+def _recording(recordings: Recordings, i: int) -> tuple[Floats, Ints]:
+    T = recordings.lengths[i]
+    samples = recordings.samples[recordings.first[i] : recordings.first[i + 1]]
+    bounds = recordings.bounds[recordings.first_bound[i] : recordings.first_bound[i + 1]]
+    return samples.reshape((T, samples.size // T)), bounds
+
+
+@inner()
+def _finish(
+    table: SegmentTable,
+    previous: Ints,
+    mean: Floats,
+    total: Floats,
+    path: Ints,
+    labels: Ints,
+    numbers: Floats,
+) -> int:
+    """Fill in what is known of the best segmentation; the number of its segments."""
+    T = previous.size - 1
+    n = trace_back(previous, path)
+    for k in range(n):
+        labels[path[k] : path[k + 1]] = k
+    numbers[VALUE] = sum_of_scores(table, path[: n + 1])
+    numbers[CONSTANT] = 0.0
+    for j in range(mean.size):
+        numbers[CONSTANT] += mean[j] * (T * mean[j] + 2.0 * total[j])
+    return n
+
+
+@inner()
+def rounding_at(r: int, scatter: float, prices: float) -> float:
+    return ROUNDING * (r + OVERHEAD) * (scatter + prices)
+
+
+@inner()
+def scatter_of(Z: Floats, mean: Floats) -> float:
+    """The sum of the squares of the centred samples."""
+    total, squares = 0.0, np.zeros(Z.shape[1])
+    T = Z.shape[0]
+    fours = T - T % 4
+    for t in range(0, fours, 4):
+        for j in range(mean.size):
+            a, b = Z[t, j] - mean[j], Z[t + 1, j] - mean[j]
+            c, d = Z[t + 2, j] - mean[j], Z[t + 3, j] - mean[j]
+            squares[j] += (a * a + b * b) + (c * c + d * d)
+    for t in range(fours, T):
+        for j in range(mean.size):
+            squares[j] += (Z[t, j] - mean[j]) ** 2
+    for j in range(squares.size):
+        total += squares[j]
+    return total
+
+
+@inner()
+def pelt_scan(table: SegmentTable, kappa: float, rounding: float, previous: Ints) -> bool:
+    """Fill in the last start of the best segmentation up to each knot, (m + 1,)."""
+    n_groups, n_knots = table.first_group[1], previous.size
+    size = n_groups * LANES  # beyond the last knot, the last one again
+    marks, scores = _by_lanes(table.ends, n_groups), np.empty((size, LANES))
+    starts, F, found = np.empty(size, np.int64), np.empty(size), np.empty(size, np.int64)
+    n = rows = 0
+    for g in range(n_groups):
+        for i in range(LANES):
+            starts[n + i] = g * LANES + i
+        n += LANES
+        end_scores(table, marks, starts, n, g, scores)
+        _best_at_ends(scores, starts, n, table.shift, F, found)
+        if g + 1 < n_groups:
+            least = F[starts[n - 1]] - table.shift - kappa - rounding
+            n = _keep(scores, starts, n, F, least)
+            rows += n
+            if _is_slow(n, rows, g + 1, n_groups):
+                return False
+    for t in range(n_knots):
+        previous[t] = found[t]
+    return True
+
+
+@kernel
+def _best_at_ends(
+    scores: Floats, starts: Ints, n: int, shift: float, F: Floats, previous: Ints
+) -> None:
+    """Best values at sixteen knots, one after the other, since each is a start for the next.
+
+    Row ``k < n`` of ``scores`` is of the start ``starts[k]``; the knots are the last sixteen.
+    """
+    best, which, older = spread(-np.inf), spread(0.0), n - LANES
+    for k in range(older):
+        total = spread(F[starts[k]]) + read(scores, k)
+        which = where_larger(total, best, spread(float(starts[k])), which)
+        best = larger(total, best)
+    for i in range(LANES):
+        here = starts[older] + i
+        F[here] = entry(best, i) + shift if here > 0 else 0.0
+        previous[here] = int(entry(which, i))
+        total = spread(F[here]) + read(scores, older + i)
+        which = where_larger(total, best, spread(float(here)), which)
+        best = larger(total, best)
+
+
+@kernel
+def _is_slow(n: int, rows: int, done: int, n_groups: int) -> bool:
+    if rows > ROWS * (done + LANES):
+        return True
+    ahead = n_groups - done
+    hardly_any = 4 * n > 3 * LANES * done
+    return n > FEW and hardly_any and ahead * (n + LANES * ahead // 2) > n_groups * ROWS
+
+
+@inner()
+def _by_lanes(ends: Floats, n_groups: int) -> Floats:
+    marks = np.empty((n_groups, ends.shape[1], LANES))
+    for t in range(n_groups * LANES):
+        knot = min(t, ends.shape[0] - 1)
+        for k in range(ends.shape[1]):
+            marks[t >> BITS, k, t % LANES] = ends[knot, k]
+    return marks
+
+
+@kernel
+def _keep(scores: Floats, starts: Ints, n: int, F: Floats, least: float) -> int:
+    """Keep the starts whose value at the last knot is better than ``least``; their number."""
+    kept = 0
+    for k in range(n - 1):
+        start = starts[k]
+        starts[kept] = start
+        kept += F[start] + scores[k, LANES - 1] > least
+    starts[kept] = starts[n - 1]  # the last knot itself
+    return kept + 1
