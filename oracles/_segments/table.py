@@ -350,13 +350,27 @@ def _fill_lanes(ends: Floats, left: Floats, first_group: Ints, sums: Floats, lan
 @inner()
 def _fill_prefix_sums(Z: Floats, knots: Ints, mean: Floats, running: Floats, sums: Floats) -> None:
     """The prefix sums of the centred samples at the leaves; the last knot fills the last group."""
+    T, r = Z.shape
     last = knots.size - 1
     for g in range(last // LANES + 1):
-        for j in range(mean.size):
-            total, level = running[j], mean[j]
-            for k in range(g * LANES, (g + 1) * LANES):
-                sums[g, j, k % LANES] = total
+        first = g * LANES
+        if last == T and first + LANES <= T:  # one sample from each knot to the next
+            _add_up(Z[first : first + LANES], mean, running, sums[g])
+            continue
+        for j in range(r):
+            for k in range(first, first + LANES):
+                sums[g, j, k - first] = running[j]
                 if k < last:
                     for t in range(knots[k], knots[k + 1]):
-                        total += Z[t, j] - level
-            running[j] = total
+                        running[j] += Z[t, j] - mean[j]
+
+
+@inner()
+def _add_up(Z: Floats, mean: Floats, running: Floats, sums: Floats) -> None:
+    """The prefix sums of sixteen samples, and those after them."""
+    for j in range(mean.size):
+        total, level = running[j], mean[j]
+        for i in range(LANES):
+            sums[j, i] = total
+            total += Z[i, j] - level
+        running[j] = total
