@@ -19,7 +19,7 @@ from structsvm.baselines import BoundaryClassifier, FrameClassifier
 from structsvm.data import samples as doors
 from structsvm.data.samples import Standardizer
 from structsvm.features import Lags, StateScores, Union
-from structsvm.features.frames import FrameRecipe, learning_once
+from structsvm.features.frames import FrameModel, learning_once
 from structsvm.learner.steps import prepare, read_training
 from structsvm.oracles import SequentialOracle
 from structsvm.partitions import Baseline, Candidate, Constraint, TraceObjective
@@ -143,7 +143,7 @@ def lags_and_scores():
 @pytest.fixture
 def fits(monkeypatch):
     """One for each classifier of samples that is learned."""
-    return counted(monkeypatch, FrameRecipe, "_fit")
+    return counted(monkeypatch, FrameModel, "__init__")
 
 
 def test_scores_and_the_frame_classifier_share_their_classifiers(fits):
